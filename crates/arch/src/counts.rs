@@ -1,0 +1,192 @@
+//! Exact counts, per layer and in all.
+//!
+//! Conventions (they reproduce every count the paper prints):
+//! - parameters: weights of convolutions and dense layers, biases, and two per channel of a batch norm;
+//! - FLOPs: 2 per multiply-accumulate, 1 per element of a batch norm's output, 1 per element of a residual sum,
+//!   1 per addend of a member sum;
+//! - activations: elements that convolutions and dense layers put out (the convention of RegNet).
+
+use serde::Serialize;
+
+use crate::Error;
+use crate::graph::{Graph, Node, Op};
+
+/// What a member of an ensemble is charged for: the β of the paper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Cost {
+    /// Trainable parameters (the paper's main text).
+    Params,
+    /// Floating-point operations (the paper's appendix).
+    Flops,
+    /// Elements put out by convolutions and dense layers.
+    Activations,
+}
+
+/// The counts of one layer or of a whole network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Totals {
+    /// Trainable parameters.
+    pub parameters: u64,
+    /// Multiply-accumulates of one image.
+    pub macs: u64,
+    /// Floating-point operations of one image.
+    pub flops: u64,
+    /// Elements that convolutions and dense layers put out for one image.
+    pub activations: u64,
+}
+
+impl Totals {
+    /// The count that `cost` charges for.
+    pub fn of(&self, cost: Cost) -> u64 {
+        match cost {
+            Cost::Params => self.parameters,
+            Cost::Flops => self.flops,
+            Cost::Activations => self.activations,
+        }
+    }
+}
+
+/// One line of the per-layer table.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LayerCounts {
+    /// torchvision's name of the layer.
+    pub name: String,
+    /// What it is, for people: `conv 3x3 /2, 37 groups`.
+    pub kind: String,
+    /// The shape of its output, channels x height x width.
+    pub output: [usize; 3],
+    /// Its counts.
+    #[serde(flatten)]
+    pub counts: Totals,
+}
+
+/// The counts of a network.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Counts {
+    /// Layers that have parameters or cost FLOPs, in order.
+    pub layers: Vec<LayerCounts>,
+    /// Their sum.
+    pub total: Totals,
+    /// Elements that a training step keeps per image for the backward pass.
+    stored_per_image: u64,
+}
+
+impl Counts {
+    /// Bytes of the weights in single precision.
+    pub fn weight_bytes(&self) -> u128 {
+        4 * u128::from(self.total.parameters)
+    }
+
+    /// Bytes that a training step with momentum holds at least: weights, gradients and one momentum buffer,
+    /// and for every image the input and the outputs of all layers that work out of place (convolutions,
+    /// dense layers, norms, pools; ReLU and additions work in place).
+    pub fn training_bytes(&self, batch: usize) -> u128 {
+        3 * self.weight_bytes() + 4 * batch as u128 * u128::from(self.stored_per_image)
+    }
+}
+
+impl Graph {
+    /// Adds up every node. Fails only when a total does not fit 64 bits.
+    pub fn counts(&self) -> Result<Counts, Error> {
+        let mut sums = Wide::default();
+        let mut layers = Vec::new();
+        let mut stored = 0u128;
+        for node in &self.nodes {
+            let wide = Wide::of(node, self);
+            sums.add(&wide);
+            stored += match node.op {
+                Op::Activation(_) | Op::Add => 0,
+                _ => node.shape.elements(),
+            };
+            if wide != Wide::default() {
+                layers.push(LayerCounts {
+                    name: node.name.clone(),
+                    kind: kind(node),
+                    output: [node.shape.channels, node.shape.height, node.shape.width],
+                    counts: wide.narrow()?,
+                });
+            }
+        }
+        let stored_per_image = narrow("stored activations", stored)?;
+        Ok(Counts { layers, total: sums.narrow()?, stored_per_image })
+    }
+}
+
+/// Counts in 128 bits, which no accepted spec can overflow (see [`crate::MAX_DIMENSION`]).
+#[derive(Default, PartialEq)]
+struct Wide {
+    parameters: u128,
+    macs: u128,
+    flops: u128,
+    activations: u128,
+}
+
+impl Wide {
+    fn of(node: &Node, graph: &Graph) -> Self {
+        let out = node.shape.elements();
+        match node.op {
+            Op::Conv { kernel, groups, .. } => {
+                let fan_in = fan_in(node, graph, kernel, groups);
+                let parameters = node.shape.channels as u128 * fan_in;
+                let macs = out * fan_in;
+                Self { parameters, macs, flops: 2 * macs, activations: out }
+            }
+            Op::Dense { groups, bias } => {
+                let macs = out * fan_in(node, graph, 1, groups);
+                let biases = if bias { out } else { 0 };
+                Self { parameters: macs + biases, macs, flops: 2 * macs, activations: out }
+            }
+            Op::BatchNorm => {
+                Self { parameters: 2 * node.shape.channels as u128, flops: out, ..Self::default() }
+            }
+            Op::Add => Self { flops: out, ..Self::default() },
+            Op::MemberSum { members } => Self { flops: members as u128 * out, ..Self::default() },
+            Op::Input | Op::Activation(_) | Op::MaxPool { .. } | Op::GlobalAveragePool => Self::default(),
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.parameters += other.parameters;
+        self.macs += other.macs;
+        self.flops += other.flops;
+        self.activations += other.activations;
+    }
+
+    fn narrow(&self) -> Result<Totals, Error> {
+        Ok(Totals {
+            parameters: narrow("parameter count", self.parameters)?,
+            macs: narrow("multiply-accumulate count", self.macs)?,
+            flops: narrow("FLOP count", self.flops)?,
+            activations: narrow("activation count", self.activations)?,
+        })
+    }
+}
+
+fn fan_in(node: &Node, graph: &Graph, kernel: usize, groups: usize) -> u128 {
+    let channels = graph.shape(node.inputs[0]).channels / groups;
+    channels as u128 * (kernel * kernel) as u128
+}
+
+fn narrow(quantity: &'static str, value: u128) -> Result<u64, Error> {
+    u64::try_from(value).map_err(|_| Error::CountTooLarge { quantity, value })
+}
+
+/// What a node is, in the words of the per-layer table.
+fn kind(node: &Node) -> String {
+    let grouped = |groups: usize| if groups > 1 { format!(", {groups} groups") } else { String::new() };
+    let strided = |stride: usize| if stride > 1 { format!(" /{stride}") } else { String::new() };
+    match node.op {
+        Op::Input => "input".into(),
+        Op::Conv { kernel, stride, groups, .. } => {
+            format!("conv {kernel}x{kernel}{}{}", strided(stride), grouped(groups))
+        }
+        Op::Dense { groups, .. } => format!("dense{}", grouped(groups)),
+        Op::BatchNorm => "batch norm".into(),
+        Op::Activation(activation) => activation.to_string(),
+        Op::Add => "residual sum".into(),
+        Op::MaxPool { kernel, stride, .. } => format!("max pool {kernel}x{kernel}{}", strided(stride)),
+        Op::GlobalAveragePool => "global average pool".into(),
+        Op::MemberSum { members } => format!("sum of {members} members / sqrt({members})"),
+    }
+}

@@ -1,0 +1,44 @@
+//! What a network is: data, not code.
+//!
+//! The main type is [`Spec`]. It has a name (`"resnext29-37x10d".parse::<Spec>()`), a TOML form that users
+//! write for their own modules, and a [`Graph`] of elementary operations that engines interpret and that
+//! [`Counts`] adds up. No number is ever computed *with* a network here; this crate only says what is in it.
+//!
+//! In the paper's words (section 4): a *module* [`Module`] has a width vector **n** that Algorithm 1 scales,
+//! a cost β(**n**) ([`Module::member_cost`]) and a multiplicity m; a *network* stacks modules.
+//!
+//! ```
+//! use collegial_arch::Spec;
+//! let spec: Spec = "resnext29-37x10d".parse()?;
+//! assert_eq!(spec.graph()?.counts()?.total.parameters, 13_743_646);
+//! # Ok::<(), collegial_arch::Error>(())
+//! ```
+
+mod bottleneck;
+mod counts;
+mod design;
+mod error;
+mod fully_connected;
+mod graph;
+mod module;
+mod names;
+mod overrides;
+mod resnext;
+mod sequence;
+mod spec;
+mod wide_resnet;
+mod zoo;
+
+pub use bottleneck::Bottleneck;
+pub use counts::{Cost, Counts, LayerCounts, Totals};
+pub use design::Design;
+pub use error::{Error, MAX_DIMENSION};
+pub use fully_connected::FullyConnected;
+pub use graph::{Graph, Node, NodeId, Op, Shape};
+pub use module::Module;
+pub use overrides::Overrides;
+pub use resnext::{Resnext, Stem};
+pub use sequence::{Activation, Join, Layer, Linear, Norm, Sequence, Shortcut};
+pub use spec::Spec;
+pub use wide_resnet::WideResnet;
+pub use zoo::{KNOWN_NAMES, NAME_FORMS};

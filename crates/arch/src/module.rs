@@ -1,0 +1,137 @@
+//! A module: what Algorithm 1 scales and Algorithm 2 replaces by m members of width **n**.
+
+use crate::bottleneck::Bottleneck;
+use crate::counts::Cost;
+use crate::fully_connected::FullyConnected;
+use crate::sequence::{Sequence, Shortcut};
+use crate::{Error, Spec};
+
+/// A building block with a width vector **n** and a multiplicity m.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Module {
+    /// A fully connected network.
+    FullyConnected(FullyConnected),
+    /// A bottleneck residual block.
+    Bottleneck(Bottleneck),
+    /// The user's own chain of layers.
+    Sequence(Sequence),
+}
+
+impl Module {
+    /// One member as a plain chain: no shortcut, m = 1. Its kernel is the one whose variance the paper bounds.
+    pub fn member(&self) -> Sequence {
+        Sequence { members: 1, shortcut: Shortcut::None, ..self.sequence() }
+    }
+
+    /// All members as a chain, shortcut included.
+    pub fn sequence(&self) -> Sequence {
+        match self {
+            Self::FullyConnected(module) => module.sequence(),
+            Self::Bottleneck(module) => module.sequence(),
+            Self::Sequence(module) => module.clone(),
+        }
+    }
+
+    /// The multiplicity m.
+    pub fn members(&self) -> usize {
+        match self {
+            Self::FullyConnected(module) => module.members,
+            Self::Bottleneck(module) => module.members,
+            Self::Sequence(module) => module.members,
+        }
+    }
+
+    /// The width vector **n** of one member.
+    pub fn widths(&self) -> Vec<usize> {
+        self.sequence().widths()
+    }
+
+    /// The largest inner width: the one number that stands for **n** on the axis of a curve.
+    pub fn width(&self) -> Result<usize, Error> {
+        self.widths().into_iter().max().ok_or_else(|| {
+            Error::Inconsistent(format!(
+                "{} has no inner width to scale; it needs at least two layers with parameters",
+                self.name()
+            ))
+        })
+    }
+
+    /// The module with every inner width multiplied by the ratio `width / self.width()` and rounded (line 2 of
+    /// Algorithm 1), never below 1.
+    pub fn scaled_to(&self, width: usize) -> Result<Self, Error> {
+        let base = self.width()?;
+        let scale = |inner: usize| {
+            let exact = inner as f64 * width as f64 / base as f64;
+            (exact.round() as usize).max(1)
+        };
+        let widths: Vec<usize> = self.widths().into_iter().map(scale).collect();
+        self.with_widths(&widths)
+    }
+
+    /// The module with another width vector. A bottleneck whose two widths differ becomes a plain chain.
+    pub fn with_widths(&self, widths: &[usize]) -> Result<Self, Error> {
+        if widths.len() != self.widths().len() {
+            return Err(Error::Inconsistent(format!(
+                "{} has {} inner widths but {} were given",
+                self.name(),
+                self.widths().len(),
+                widths.len()
+            )));
+        }
+        let module = match self {
+            Self::FullyConnected(module) => {
+                Self::FullyConnected(FullyConnected { widths: widths.to_vec(), ..module.clone() })
+            }
+            Self::Bottleneck(module) if widths[0] == widths[1] => {
+                Self::Bottleneck(Bottleneck { width: widths[0], ..module.clone() })
+            }
+            _ => Self::Sequence(self.sequence().with_widths(widths)),
+        };
+        module.sequence().check()?;
+        Ok(module)
+    }
+
+    /// The module with another multiplicity m.
+    pub fn with_members(&self, members: usize) -> Result<Self, Error> {
+        let module = match self.clone() {
+            Self::FullyConnected(module) => Self::FullyConnected(FullyConnected { members, ..module }),
+            Self::Bottleneck(module) => Self::Bottleneck(Bottleneck { members, ..module }),
+            Self::Sequence(module) => Self::Sequence(Sequence { members, ..module }),
+        };
+        module.sequence().check()?;
+        Ok(module)
+    }
+
+    /// S(**n**), the sum of inverse fan-ins that multiplies α in the variance law.
+    pub fn inverse_fan_in_sum(&self) -> f64 {
+        match self {
+            Self::FullyConnected(module) => module.inverse_width_sum(),
+            _ => self.sequence().inverse_fan_in_sum(),
+        }
+    }
+
+    /// β(**n**): what one member costs. Its norms count, the one on its output included; the shortcut and the
+    /// residual sum, which members share, do not.
+    pub fn member_cost(&self, cost: Cost) -> Result<u64, Error> {
+        Ok(self.member().graph()?.counts()?.total.of(cost))
+    }
+
+    /// Its name.
+    pub fn name(&self) -> String {
+        match self {
+            Self::FullyConnected(module) => module.name(),
+            Self::Bottleneck(module) => module.name(),
+            Self::Sequence(module) => module.name.clone(),
+        }
+    }
+}
+
+impl From<Module> for Spec {
+    fn from(module: Module) -> Self {
+        match module {
+            Module::FullyConnected(module) => Self::FullyConnected(module),
+            Module::Bottleneck(module) => Self::Bottleneck(module),
+            Module::Sequence(module) => Self::Sequence(module),
+        }
+    }
+}

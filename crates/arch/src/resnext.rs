@@ -1,0 +1,194 @@
+//! ResNet and ResNeXt: stages of bottleneck blocks, the design `m x n d` doubling its width at every stage.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::bottleneck::Bottleneck;
+use crate::design::Design;
+use crate::error::{dimension, product, within};
+use crate::graph::{Conv, Graph, NodeId, Shape};
+use crate::sequence::{Activation, Norm, Shortcut};
+
+/// How an image enters the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stem {
+    /// A 3x3 convolution: 32x32 and 64x64 images.
+    Small,
+    /// A 7x7 convolution of stride 2 and a max pool of stride 2: ImageNet.
+    Imagenet,
+}
+
+/// A ResNeXt `m x n d`; m = 1 is a ResNet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Resnext {
+    /// How an image enters.
+    pub stem: Stem,
+    /// Blocks per stage.
+    pub blocks: Vec<usize>,
+    /// Members and their width at the first stage; stage s has width n 2^s.
+    pub design: Design,
+    /// Number of classes.
+    pub classes: usize,
+    /// Side of the square colour images.
+    pub image: usize,
+    /// Channels behind the stem.
+    #[serde(default = "sixty_four")]
+    pub stem_channels: usize,
+    /// Output channels of the first stage's blocks; stage s has 2^s times as many.
+    #[serde(default = "two_hundred_fifty_six")]
+    pub outputs: usize,
+}
+
+fn sixty_four() -> usize {
+    64
+}
+fn two_hundred_fifty_six() -> usize {
+    256
+}
+
+/// Depths that have names, with their stem, blocks, classes and image side.
+const NAMED: &[(usize, Stem, &[usize], usize, usize)] = &[
+    (29, Stem::Small, &[3, 3, 3], 10, 32),
+    (38, Stem::Small, &[3, 3, 3, 3], 1000, 64),
+    (50, Stem::Imagenet, &[3, 4, 6, 3], 1000, 224),
+    (101, Stem::Imagenet, &[3, 4, 23, 3], 1000, 224),
+    (152, Stem::Imagenet, &[3, 8, 36, 3], 1000, 224),
+];
+
+impl Resnext {
+    /// The network of a named depth: 29 (32x32 images, 10 classes), 38 (64x64, 1000), 50, 101, 152 (ImageNet).
+    pub fn of_depth(depth: usize, design: Design) -> Option<Self> {
+        let &(_, stem, blocks, classes, image) = NAMED.iter().find(|named| named.0 == depth)?;
+        let (stem_channels, outputs) = (sixty_four(), two_hundred_fifty_six());
+        Some(Self { stem, blocks: blocks.to_vec(), design, classes, image, stem_channels, outputs })
+    }
+
+    /// Layers with weights on the longest path: three per block, the stem and the classifier.
+    pub fn depth(&self) -> usize {
+        3 * self.blocks.iter().sum::<usize>() + 2
+    }
+
+    /// `resnext29-37x10d`.
+    pub fn name(&self) -> String {
+        format!("resnext{}-{}", self.depth(), self.design)
+    }
+
+    /// The same network with another design.
+    pub fn with_design(&self, design: Design) -> Self {
+        Self { design, ..self.clone() }
+    }
+
+    /// The block that a stage repeats (identity shortcut, n_in = n_out): the one the paper analyses.
+    /// Stage 0 of the CIFAR networks has n_in = n_out = 256.
+    pub fn block(&self, stage: usize) -> Result<Bottleneck, Error> {
+        let outputs = self.stage_outputs(stage)?;
+        let image = self.stage_image(stage);
+        self.bottleneck(stage, outputs, outputs, 1, image)
+    }
+
+    /// How many stages.
+    pub fn stages(&self) -> usize {
+        self.blocks.len()
+    }
+
+    fn stage_outputs(&self, stage: usize) -> Result<usize, Error> {
+        product(format!("the number of channels of stage {}", stage + 1), &[self.outputs, 1 << stage])
+    }
+
+    /// Side of the image inside a stage (each stage after the first halves it, rounding up).
+    fn stage_image(&self, stage: usize) -> usize {
+        let entry = match self.stem {
+            Stem::Small => self.image,
+            Stem::Imagenet => self.image.div_ceil(4),
+        };
+        (0..stage).fold(entry, |side, _| side.div_ceil(2))
+    }
+
+    fn bottleneck(
+        &self,
+        stage: usize,
+        inputs: usize,
+        outputs: usize,
+        stride: usize,
+        image: usize,
+    ) -> Result<Bottleneck, Error> {
+        let shortcut =
+            if stride == 1 && inputs == outputs { Shortcut::Identity } else { Shortcut::Projection };
+        let width = product(
+            format!("the width of a member in stage {}", stage + 1),
+            &[self.design.width, 1 << stage],
+        )?;
+        let members = self.design.multiplicity;
+        Ok(Bottleneck {
+            inputs,
+            outputs,
+            width,
+            members,
+            kernel: 3,
+            stride,
+            norm: Norm::Batch,
+            shortcut,
+            image,
+        })
+    }
+
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        within("the number of stages", self.blocks.len(), 1, 8)?;
+        for (stage, &count) in self.blocks.iter().enumerate() {
+            within(format!("the number of blocks of stage {}", stage + 1), count, 1, 1000)?;
+        }
+        dimension("the number of classes", self.classes)?;
+        Ok(())
+    }
+
+    pub(crate) fn graph(&self) -> Result<Graph, Error> {
+        self.check()?;
+        let mut graph = Graph::with_input(Shape::image(3, self.image))?;
+        let mut node = self.lower_stem(&mut graph)?;
+        for (stage, &count) in self.blocks.iter().enumerate() {
+            for index in 0..count {
+                node = self.lower_block(&mut graph, node, stage, index)?;
+            }
+        }
+        let pooled = graph.global_average_pool("avgpool".into(), node);
+        graph.dense("fc".into(), pooled, self.classes, 1, true)?;
+        Ok(graph)
+    }
+
+    fn lower_stem(&self, graph: &mut Graph) -> Result<NodeId, Error> {
+        let (kernel, stride, padding) = match self.stem {
+            Stem::Small => (3, 1, 1),
+            Stem::Imagenet => (7, 2, 3),
+        };
+        let conv = Conv { channels: self.stem_channels, kernel, stride, padding, groups: 1 };
+        let node = graph.conv("conv1".into(), 0, conv)?;
+        let node = graph.batch_norm("bn1".into(), node);
+        let node = graph.activation("relu".into(), node, Activation::Relu);
+        match self.stem {
+            Stem::Small => Ok(node),
+            Stem::Imagenet => graph.max_pool("maxpool".into(), node, 3, 2, 1),
+        }
+    }
+
+    fn lower_block(
+        &self,
+        graph: &mut Graph,
+        from: NodeId,
+        stage: usize,
+        index: usize,
+    ) -> Result<NodeId, Error> {
+        let input = graph.shape(from);
+        let stride = if stage > 0 && index == 0 { 2 } else { 1 };
+        let outputs = self.stage_outputs(stage)?;
+        let mut block = self.bottleneck(stage, input.channels, outputs, stride, input.height)?;
+        if index == 0 {
+            // Every stage's first block projects, also where the channel counts happen to agree.
+            block.shortcut = Shortcut::Projection;
+        }
+        let prefix = format!("layer{}.{index}.", stage + 1);
+        let sum = block.sequence().lower(graph, from, &prefix)?;
+        Ok(graph.activation(format!("{prefix}relu"), sum, Activation::Relu))
+    }
+}

@@ -1,0 +1,119 @@
+//! The spec: every network of the paper and the user's own, as data that TOML and JSON can hold.
+
+use std::fmt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::bottleneck::Bottleneck;
+use crate::fully_connected::FullyConnected;
+use crate::graph::Graph;
+use crate::module::Module;
+use crate::resnext::Resnext;
+use crate::sequence::Sequence;
+use crate::wide_resnet::WideResnet;
+use crate::{Error, names};
+
+/// A network or a module.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Spec {
+    /// A fully connected ensemble.
+    FullyConnected(FullyConnected),
+    /// One bottleneck block.
+    Bottleneck(Bottleneck),
+    /// The user's own chain of layers.
+    Sequence(Sequence),
+    /// A ResNet or ResNeXt.
+    Resnext(Resnext),
+    /// A Wide ResNet.
+    WideResnet(WideResnet),
+}
+
+impl Spec {
+    /// Reads a name (`resnext29-37x10d`) or, where the text is the path of a `.toml` or `.json` file, that file.
+    pub fn load(name_or_path: &str) -> Result<Self, Error> {
+        let path = Path::new(name_or_path);
+        let named_as_file = path.extension().is_some_and(|ending| ending == "toml" || ending == "json");
+        if named_as_file || path.is_file() { Self::read(path) } else { name_or_path.parse() }
+    }
+
+    fn read(path: &Path) -> Result<Self, Error> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| Error::Unreadable { path: path.into(), source })?;
+        Self::from_toml(&text).map_err(|error| match error {
+            Error::Malformed { message, .. } => Error::Malformed { path: path.into(), message },
+            other => Error::Malformed { path: path.into(), message: other.to_string() },
+        })
+    }
+
+    /// Reads the TOML form and checks it.
+    pub fn from_toml(text: &str) -> Result<Self, Error> {
+        let spec: Self = toml::from_str(text).map_err(|error| {
+            let line = error.span().map(|span| text[..span.start.min(text.len())].lines().count().max(1));
+            let place = line.map(|line| format!(" (line {line})")).unwrap_or_default();
+            let message = error.message().trim().replace('\n', " ");
+            Error::Malformed { path: "the spec".into(), message: format!("{message}{place}") }
+        })?;
+        spec.check()?;
+        Ok(spec)
+    }
+
+    /// The TOML form, which [`Spec::from_toml`] reads back to the same spec.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).unwrap_or_else(|error| unreachable!("a spec is plain TOML data: {error}"))
+    }
+
+    /// Whether every dimension is in range and all layers fit together.
+    pub fn check(&self) -> Result<(), Error> {
+        self.graph().map(|_| ())
+    }
+
+    /// The elementary operations, for counting and for engines.
+    pub fn graph(&self) -> Result<Graph, Error> {
+        match self {
+            Self::FullyConnected(network) => {
+                network.check()?;
+                network.sequence().graph()
+            }
+            Self::Bottleneck(block) => block.sequence().graph(),
+            Self::Sequence(sequence) => sequence.graph(),
+            Self::Resnext(network) => network.graph(),
+            Self::WideResnet(network) => network.graph(),
+        }
+    }
+
+    /// The module, if this is one and not a stack of several.
+    pub fn module(&self) -> Option<Module> {
+        match self.clone() {
+            Self::FullyConnected(module) => Some(Module::FullyConnected(module)),
+            Self::Bottleneck(module) => Some(Module::Bottleneck(module)),
+            Self::Sequence(module) => Some(Module::Sequence(module)),
+            Self::Resnext(_) | Self::WideResnet(_) => None,
+        }
+    }
+
+    /// The short name; class counts and image sizes are not in it.
+    pub fn name(&self) -> String {
+        match self {
+            Self::FullyConnected(network) => network.name(),
+            Self::Bottleneck(block) => block.name(),
+            Self::Sequence(sequence) => sequence.name.clone(),
+            Self::Resnext(network) => network.name(),
+            Self::WideResnet(network) => network.name(),
+        }
+    }
+}
+
+impl fmt::Display for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.name())
+    }
+}
+
+impl std::str::FromStr for Spec {
+    type Err = Error;
+    fn from_str(name: &str) -> Result<Self, Error> {
+        names::parse(name)
+    }
+}

@@ -1,0 +1,99 @@
+//! What can be typed: the verbs, and the flags they share.
+
+use std::num::NonZeroUsize;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use collegial_arch::{Overrides, Spec};
+
+use crate::failure::Failure;
+use crate::verbs;
+
+/// Finds the best number m and width n of parallel members (group convolutions, block-diagonal layers) for a
+/// network, without training it.
+#[derive(Parser)]
+#[command(name = "collegial", version, max_term_width = 100)]
+#[command(after_help = "Models are names (resnext29-37x10d, resnext50-32x4d, wrn28-10, fc6-500, fc6-30x48, \
+    bottleneck-128) or paths of TOML specs.")]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub verb: Verb,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// One variant per verb, each in its own file.
+#[derive(Subcommand)]
+pub enum Verb {
+    Info(verbs::info::Info),
+    Completions(verbs::completions::Completions),
+    Man(verbs::man::Man),
+}
+
+/// Flags that every verb takes.
+#[derive(Args)]
+pub struct Common {
+    /// How to print the result
+    #[arg(long, global = true, value_enum, default_value_t = Format::Table, help_heading = "Common options")]
+    pub format: Format,
+    /// Short for --format json
+    #[arg(long, global = true, conflicts_with = "format", help_heading = "Common options")]
+    pub json: bool,
+    /// Seed of everything random
+    #[arg(long, global = true, default_value_t = 0, help_heading = "Common options")]
+    pub seed: u64,
+    /// Number of threads [default: all cores]; results do not depend on it
+    #[arg(long, global = true, help_heading = "Common options")]
+    pub threads: Option<NonZeroUsize>,
+    /// Say nothing but results and errors
+    #[arg(long, short, global = true, help_heading = "Common options")]
+    pub quiet: bool,
+    /// Say more about what is going on
+    #[arg(long, short, global = true, conflicts_with = "quiet", help_heading = "Common options")]
+    pub verbose: bool,
+}
+
+impl Common {
+    /// The format after `--json` is taken into account.
+    pub fn format(&self) -> Format {
+        if self.json { Format::Json } else { self.format }
+    }
+}
+
+/// How a result is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Table,
+    /// For scripts: one JSON document.
+    Json,
+    /// For spreadsheets: the main table only.
+    Csv,
+}
+
+/// A model by name or file, with the settings that its name leaves open.
+#[derive(Args)]
+pub struct Model {
+    /// Name of a model, or path of a TOML spec
+    #[arg(value_name = "MODEL")]
+    pub model: String,
+    /// Number of classes of a network
+    #[arg(long, value_name = "COUNT")]
+    pub classes: Option<usize>,
+    /// Inputs of a fully connected network, or input channels of a block
+    #[arg(long, value_name = "COUNT")]
+    pub inputs: Option<usize>,
+    /// Outputs of a fully connected network, or output channels of a block
+    #[arg(long, value_name = "COUNT")]
+    pub outputs: Option<usize>,
+    /// Side of the square images
+    #[arg(long, value_name = "PIXELS")]
+    pub image: Option<usize>,
+}
+
+impl Model {
+    /// The spec that is meant.
+    pub fn spec(&self) -> Result<Spec, Failure> {
+        let Self { classes, inputs, outputs, image, .. } = *self;
+        Ok(Spec::load(&self.model)?.with(&Overrides { classes, inputs, outputs, image })?)
+    }
+}

@@ -1,0 +1,68 @@
+//! How a verb ends when it does not end well, and the exit code for it.
+
+use std::io;
+use std::process::ExitCode;
+
+/// Why a verb stopped.
+pub enum Failure {
+    /// Something the user can fix: one sentence, exit 2.
+    User(String),
+    /// Whoever read our output went away (`| head`): nothing is wrong, nobody is left to tell.
+    ReaderLeft,
+}
+
+impl Failure {
+    /// Says it, and gives the exit code.
+    pub fn report(self) -> ExitCode {
+        match self {
+            Self::User(sentence) => {
+                eprintln!("error: {sentence}");
+                ExitCode::from(2)
+            }
+            Self::ReaderLeft => ExitCode::SUCCESS,
+        }
+    }
+
+    /// A failed write to stdout.
+    pub fn of_output(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::ReaderLeft,
+            _ => Self::User(format!("cannot write the result: {error}")),
+        }
+    }
+}
+
+impl From<collegial_arch::Error> for Failure {
+    fn from(error: collegial_arch::Error) -> Self {
+        Self::User(error.to_string())
+    }
+}
+
+/// Help and version as asked for; a wrong argument as one sentence, like every other error.
+pub fn of_arguments(error: &clap::Error) -> ExitCode {
+    use clap::error::ErrorKind;
+    let text = error.render();
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            // A reader that has left needs no help.
+            let _ = error.print();
+            ExitCode::SUCCESS
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            eprint!("{text}");
+            ExitCode::from(2)
+        }
+        _ => {
+            let text = text.to_string();
+            let sentence: Vec<&str> =
+                text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:")).collect();
+            let sentence = sentence.join(" ");
+            let hint = "For more information, try '--help'.";
+            eprintln!(
+                "{}",
+                sentence.trim_end().trim_end_matches(hint).split_whitespace().collect::<Vec<_>>().join(" ")
+            );
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! `collegial`: the command line. One file per verb; the work is done by the libraries.
+//!
+//! Results go to stdout, everything else to stderr. Exit 0: done; 1: the answer is "no"; 2: an error the user
+//! can fix, said in one sentence; 130: interrupted.
+
+mod arguments;
+mod failure;
+mod output;
+mod verbs;
+
+use std::process::ExitCode;
+
+use arguments::{Arguments, Verb};
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return failure::of_arguments(&error),
+    };
+    let common = &arguments.common;
+    let result = match &arguments.verb {
+        Verb::Info(verb) => verbs::info::run(verb, common),
+        Verb::Completions(verb) => verbs::completions::run(verb),
+        Verb::Man(verb) => verbs::man::run(verb),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

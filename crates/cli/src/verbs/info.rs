@@ -1,0 +1,125 @@
+//! `collegial info`: what is in a network, layer by layer and in all.
+
+use clap::Args;
+use collegial_arch::{Counts, LayerCounts, MAX_DIMENSION, Spec};
+use collegial_report::{Align, Table, grouped};
+use serde::Serialize;
+
+use crate::arguments::{Common, Format, Model};
+use crate::failure::Failure;
+use crate::output::{print, print_json};
+
+/// Count a network's parameters, FLOPs and activations, per layer and in all
+///
+/// FLOPs are 2 per multiply-accumulate, 1 per element of a batch norm's output and 1 per element of a residual
+/// sum; activations are the elements that convolutions and dense layers put out.
+#[derive(Args)]
+pub struct Info {
+    #[command(flatten)]
+    model: Model,
+    /// Print the model as a TOML spec instead, to be edited and given back in place of a name
+    #[arg(long)]
+    spec: bool,
+    /// Images per training step, for the bytes it needs
+    #[arg(long, value_name = "IMAGES", default_value_t = 128, value_parser = batch_size)]
+    batch: usize,
+}
+
+fn batch_size(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(batch) if (1..=MAX_DIMENSION).contains(&batch) => Ok(batch),
+        _ => Err(format!("it must be a number between 1 and {MAX_DIMENSION}")),
+    }
+}
+
+/// The JSON form; scripts rely on its keys.
+#[derive(Serialize)]
+struct Document<'a> {
+    model: String,
+    parameters: u64,
+    flops: u64,
+    macs: u64,
+    activations: u64,
+    weight_bytes: u128,
+    batch: usize,
+    training_bytes: u128,
+    layers: &'a [LayerCounts],
+    spec: &'a Spec,
+}
+
+/// Runs the verb.
+pub fn run(verb: &Info, common: &Common) -> Result<(), Failure> {
+    let spec = verb.model.spec()?;
+    let counts = spec.graph()?.counts()?;
+    match common.format() {
+        Format::Json => print_json(&document(&spec, &counts, verb.batch)),
+        _ if verb.spec => print(&spec.to_toml()),
+        Format::Csv => print(&table(&counts, false).to_csv()),
+        Format::Table => {
+            print(&format!("{}\n{}", table(&counts, true).to_text(), summary(&spec, &counts, verb.batch)))
+        }
+    }
+}
+
+fn document<'a>(spec: &'a Spec, counts: &'a Counts, batch: usize) -> Document<'a> {
+    Document {
+        model: spec.name(),
+        parameters: counts.total.parameters,
+        flops: counts.total.flops,
+        macs: counts.total.macs,
+        activations: counts.total.activations,
+        weight_bytes: counts.weight_bytes(),
+        batch,
+        training_bytes: counts.training_bytes(batch),
+        layers: &counts.layers,
+        spec,
+    }
+}
+
+/// Thousands are set apart for people, not for spreadsheets.
+fn table(counts: &Counts, for_people: bool) -> Table {
+    let number = |value: u64| if for_people { grouped(value) } else { value.to_string() };
+    let mut table = Table::new(&[
+        ("layer", Align::Left),
+        ("kind", Align::Left),
+        ("output", Align::Right),
+        ("parameters", Align::Right),
+        ("FLOPs", Align::Right),
+        ("activations", Align::Right),
+    ]);
+    for layer in &counts.layers {
+        table.push([
+            layer.name.clone(),
+            layer.kind.clone(),
+            layer.output.map(|side| side.to_string()).join("x"),
+            number(layer.counts.parameters),
+            number(layer.counts.flops),
+            number(layer.counts.activations),
+        ]);
+    }
+    table
+}
+
+fn summary(spec: &Spec, counts: &Counts, batch: usize) -> String {
+    let total = &counts.total;
+    format!(
+        "{}: {} parameters, {} FLOPs and {} activations per image\n\
+         {} of weights; a training step of {batch} images holds at least {}\n",
+        spec.name(),
+        grouped(total.parameters),
+        grouped(total.flops),
+        grouped(total.activations),
+        bytes(counts.weight_bytes()),
+        bytes(counts.training_bytes(batch)),
+    )
+}
+
+/// Bytes with a unit.
+fn bytes(count: u128) -> String {
+    match count {
+        0..10_000 => format!("{count} bytes"),
+        10_000..1_000_000 => format!("{:.1} kB", count as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", count as f64 / 1e6),
+        _ => format!("{:.2} GB", count as f64 / 1e9),
+    }
+}

@@ -1,0 +1,5 @@
+//! One file per verb.
+
+pub mod completions;
+pub mod info;
+pub mod man;

@@ -1,0 +1,50 @@
+//! Numbers as people read them.
+
+/// An integer with its thousands set apart: `13,743,646`.
+pub fn grouped(value: impl Into<u128>) -> String {
+    let digits = value.into().to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A real number with the given number of significant digits, without an exponent where that stays short.
+pub fn significant(value: f64, digits: usize) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return value.to_string();
+    }
+    let magnitude = value.abs().log10().floor() as i32;
+    if !(-5..15).contains(&magnitude) {
+        return format!("{value:.*e}", digits.saturating_sub(1));
+    }
+    let decimals = (digits as i32 - 1 - magnitude).max(0) as usize;
+    format!("{value:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_set_apart() {
+        assert_eq!(grouped(0u64), "0");
+        assert_eq!(grouped(999u64), "999");
+        assert_eq!(grouped(13_743_646u64), "13,743,646");
+        assert_eq!(grouped(u128::from(u64::MAX)), "18,446,744,073,709,551,615");
+    }
+
+    #[test]
+    fn significant_digits_do_not_depend_on_size() {
+        assert_eq!(significant(3.279_123, 4), "3.279");
+        assert_eq!(significant(0.001_234_5, 3), "0.00123");
+        assert_eq!(significant(1234.5, 2), "1234");
+        assert_eq!(significant(1.5e-9, 2), "1.5e-9");
+        assert_eq!(significant(-0.5, 3), "-0.500");
+        assert_eq!(significant(0.0, 3), "0");
+    }
+}

@@ -1,0 +1,141 @@
+//! One table, three forms.
+
+/// On which side a column's cells line up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Align {
+    /// Names.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// Columns with headings, and rows of cells.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    columns: Vec<(String, Align)>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// An empty table with the given headings.
+    pub fn new(columns: &[(&str, Align)]) -> Self {
+        let columns = columns.iter().map(|&(name, align)| (name.to_owned(), align)).collect();
+        Self { columns, rows: vec![] }
+    }
+
+    /// Appends a row; it must have as many cells as there are columns.
+    pub fn push<const N: usize>(&mut self, cells: [String; N]) {
+        self.push_row(cells.into());
+    }
+
+    /// Appends a row whose length is only known at run time.
+    pub fn push_row(&mut self, cells: Vec<String>) {
+        assert_eq!(cells.len(), self.columns.len(), "a row has one cell per column");
+        self.rows.push(cells);
+    }
+
+    /// Aligned text with a rule under the headings.
+    pub fn to_text(&self) -> String {
+        let widths: Vec<usize> = (0..self.columns.len()).map(|column| self.width(column)).collect();
+        let headings = self.columns.iter().map(|(name, _)| name.as_str());
+        let mut text = self.line(headings, &widths);
+        let rule: Vec<String> = widths.iter().map(|&width| "-".repeat(width)).collect();
+        text.push_str(&rule.join("  "));
+        text.push('\n');
+        for row in &self.rows {
+            text.push_str(&self.line(row.iter().map(String::as_str), &widths));
+        }
+        text
+    }
+
+    fn width(&self, column: usize) -> usize {
+        let cells = self.rows.iter().map(|row| row[column].chars().count());
+        cells.chain([self.columns[column].0.chars().count()]).max().unwrap_or(0)
+    }
+
+    fn line<'a>(&self, cells: impl Iterator<Item = &'a str>, widths: &[usize]) -> String {
+        let padded: Vec<String> = cells
+            .zip(&self.columns)
+            .zip(widths)
+            .map(|((cell, (_, align)), &width)| match align {
+                Align::Left => format!("{cell:<width$}"),
+                Align::Right => format!("{cell:>width$}"),
+            })
+            .collect();
+        format!("{}\n", padded.join("  ").trim_end())
+    }
+
+    /// Comma-separated values, quoted where needed (RFC 4180).
+    pub fn to_csv(&self) -> String {
+        let headings = self.columns.iter().map(|(name, _)| name.as_str());
+        let mut text = csv_line(headings);
+        for row in &self.rows {
+            text.push_str(&csv_line(row.iter().map(String::as_str)));
+        }
+        text
+    }
+
+    /// A Markdown table.
+    pub fn to_markdown(&self) -> String {
+        let escape = |cell: &str| cell.replace('|', "\\|");
+        let headings: Vec<String> = self.columns.iter().map(|(name, _)| escape(name)).collect();
+        let rule: Vec<&str> = self
+            .columns
+            .iter()
+            .map(|(_, align)| if *align == Align::Left { "---" } else { "---:" })
+            .collect();
+        let mut text = format!("| {} |\n| {} |\n", headings.join(" | "), rule.join(" | "));
+        for row in &self.rows {
+            let cells: Vec<String> = row.iter().map(|cell| escape(cell)).collect();
+            text.push_str(&format!("| {} |\n", cells.join(" | ")));
+        }
+        text
+    }
+}
+
+fn csv_line<'a>(cells: impl Iterator<Item = &'a str>) -> String {
+    let quoted: Vec<String> = cells
+        .map(|cell| {
+            if cell.contains([',', '"', '\n', '\r']) {
+                format!("\"{}\"", cell.replace('"', "\"\""))
+            } else {
+                cell.to_owned()
+            }
+        })
+        .collect();
+    format!("{}\n", quoted.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn example() -> Table {
+        let mut table = Table::new(&[("design", Align::Left), ("parameters", Align::Right)]);
+        table.push(["37x10d".into(), "13,743,646".into()]);
+        table.push(["a \"b\" | c".into(), "5".into()]);
+        table
+    }
+
+    #[test]
+    fn text_lines_up() {
+        let expected = "\
+design     parameters
+---------  ----------
+37x10d     13,743,646
+a \"b\" | c           5
+";
+        assert_eq!(example().to_text(), expected);
+    }
+
+    #[test]
+    fn csv_quotes_what_needs_it() {
+        assert_eq!(example().to_csv(), "design,parameters\n37x10d,\"13,743,646\"\n\"a \"\"b\"\" | c\",5\n");
+    }
+
+    #[test]
+    fn markdown_escapes_bars() {
+        assert!(example().to_markdown().contains("| a \"b\" \\| c | 5 |"));
+        assert!(example().to_markdown().contains("| --- | ---: |"));
+    }
+}
