@@ -1,0 +1,57 @@
+//! What can be wrong with a question about a kernel.
+
+/// A question that has no answer, said in one sentence.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The spec itself.
+    #[error(transparent)]
+    Spec(#[from] collegial_arch::Error),
+    /// A chain without weights has no kernel.
+    #[error("the module {module:?} has no layer with parameters, so it has no kernel")]
+    NoParameters {
+        /// Its name.
+        module: String,
+    },
+    /// A window larger than the map it slides over.
+    #[error("a {kernel}x{kernel} kernel does not fit a {height}x{width} map with padding {padding}")]
+    KernelTooLarge {
+        /// Side of the kernel.
+        kernel: usize,
+        /// Rows of the map.
+        height: usize,
+        /// Columns of the map.
+        width: usize,
+        /// Zeros on each side.
+        padding: usize,
+    },
+    /// No inputs at all.
+    #[error("a kernel needs at least one input, but none was given")]
+    NoInputs,
+    /// An input of the wrong size.
+    #[error("input {index} has {found} values, but the module takes {expected}")]
+    InputLength {
+        /// Which input, from 0.
+        index: usize,
+        /// Its length.
+        found: usize,
+        /// The length it should have.
+        expected: usize,
+    },
+    /// NaN or infinity.
+    #[error("input {index} contains {value}; inputs must be finite numbers")]
+    InputNotFinite {
+        /// Which input, from 0.
+        index: usize,
+        /// The offending value.
+        value: f32,
+    },
+    /// No hidden layer to take moments over, or a width of 0.
+    #[error("{0}")]
+    Widths(String),
+    /// Too few trials for a variance.
+    #[error("the number of trials is {0}; a variance needs at least 2")]
+    TooFewTrials(u64),
+    /// A fit that cannot be made.
+    #[error("{0}")]
+    Fit(String),
+}

@@ -1,0 +1,69 @@
+//! Activations φ and their derivatives, on columns.
+
+use collegial_arch::Activation;
+use collegial_stats::special::{erfc, normal_cdf};
+
+use super::columns::{relu, relu_mask};
+
+/// `after = φ(before)`
+pub(crate) fn apply(activation: Activation, before: &[f32], after: &mut Vec<f32>) {
+    after.resize(before.len(), 0.0);
+    match activation {
+        Activation::None => after.copy_from_slice(before),
+        Activation::Relu => relu(before, after),
+        _ => {
+            for (after, &before) in after.iter_mut().zip(before) {
+                *after = value(activation, f64::from(before)) as f32;
+            }
+        }
+    }
+}
+
+/// `cotangent *= φ'(before)`; the derivative of ReLU at 0 is 0.
+pub(crate) fn pull_back(activation: Activation, before: &[f32], cotangent: &mut [f32]) {
+    match activation {
+        Activation::None => {}
+        Activation::Relu => relu_mask(before, cotangent),
+        _ => {
+            for (cotangent, &before) in cotangent.iter_mut().zip(before) {
+                *cotangent *= derivative(activation, f64::from(before)) as f32;
+            }
+        }
+    }
+}
+
+fn value(activation: Activation, x: f64) -> f64 {
+    match activation {
+        Activation::None => x,
+        Activation::Relu => x.max(0.0),
+        Activation::Erf => 1.0 - erfc(x),
+        Activation::Tanh => x.tanh(),
+        Activation::Gelu => x * normal_cdf(x),
+    }
+}
+
+fn derivative(activation: Activation, x: f64) -> f64 {
+    match activation {
+        Activation::None => 1.0,
+        Activation::Relu => f64::from(u8::from(x > 0.0)),
+        Activation::Erf => std::f64::consts::FRAC_2_SQRT_PI * (-x * x).exp(),
+        Activation::Tanh => 1.0 - x.tanh().powi(2),
+        Activation::Gelu => normal_cdf(x) + x * (-0.5 * x * x).exp() / (2.0 * std::f64::consts::PI).sqrt(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn derivatives_match_differences() {
+        let step = 1e-5;
+        for activation in [Activation::None, Activation::Relu, Activation::Erf, Activation::Tanh, Activation::Gelu] {
+            for x in [-2.3, -0.4, 0.3, 1.7] {
+                let difference = (value(activation, x + step) - value(activation, x - step)) / (2.0 * step);
+                assert!((difference - derivative(activation, x)).abs() < 1e-8, "{activation} at {x}");
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Draws of the kernel that never draw a weight matrix: only what the columns see of it.
+
+mod activation;
+mod columns;
+mod factor;
+mod plan;
+mod sample;
+
+use std::ops::Range;
+
+use collegial_arch::Sequence;
+use collegial_stats::{Moments, Rng, Tally, tally_blocks};
+
+use crate::Error;
+use factor::Factor;
+pub use plan::Output;
+use plan::{Plan, Step};
+pub use sample::Workspace;
+use sample::{Input, Method, patch_gram};
+
+/// Trials per block: the unit of parallel work and of sharding.
+pub const BLOCK: u64 = 50;
+
+/// The stream that inputs are drawn from; trials use the streams below it.
+const INPUT_STREAM: u32 = u32::MAX;
+
+/// Draws the tangent kernel of a chain of layers between a few inputs.
+#[derive(Clone, Debug)]
+pub struct LawSampler {
+    plan: Plan,
+    methods: Vec<Method>,
+    columns: Vec<f32>,
+    gram: Vec<f64>,
+    first_patch_gram: Vec<f64>,
+    first_factor: Factor,
+}
+
+impl LawSampler {
+    /// The kernel at one standard normal input, drawn once from `seed`: Algorithm 1's setting.
+    pub fn at_normal_input(chain: &Sequence, output: Output, seed: u64) -> Result<Self, Error> {
+        let plan = Plan::new(chain, output, 1)?;
+        let mut columns = vec![0.0; plan.pixels.len() * plan.channels];
+        Rng::new(seed, INPUT_STREAM, 0).fill_normal(&mut columns);
+        Self::with_columns(chain, plan, columns)
+    }
+
+    /// The kernel between given inputs, each of channels x height x width values.
+    pub fn at_inputs(chain: &Sequence, output: Output, inputs: &[Vec<f32>]) -> Result<Self, Error> {
+        let elements = chain.input.channels * chain.input.pixels();
+        for (index, input) in inputs.iter().enumerate() {
+            if input.len() != elements {
+                return Err(Error::InputLength { index, found: input.len(), expected: elements });
+            }
+            if let Some(value) = input.iter().find(|value| !value.is_finite()) {
+                return Err(Error::InputNotFinite { index, value: *value });
+            }
+        }
+        if inputs.is_empty() {
+            return Err(Error::NoInputs);
+        }
+        let plan = Plan::new(chain, output, inputs.len())?;
+        let pixels = chain.input.pixels();
+        let mut columns = Vec::with_capacity(plan.pixels.len() * plan.channels * inputs.len());
+        for input in inputs {
+            for &pixel in &plan.pixels {
+                columns.extend((0..plan.channels).map(|channel| input[channel * pixels + pixel]));
+            }
+        }
+        Self::with_columns(chain, plan, columns)
+    }
+
+    fn with_columns(chain: &Sequence, plan: Plan, columns: Vec<f32>) -> Result<Self, Error> {
+        if !plan::has_weights(chain) {
+            return Err(Error::NoParameters { module: chain.name.clone() });
+        }
+        let count = plan.pixels.len() * plan.inputs;
+        let mut gram = vec![0.0; count * count];
+        columns::gram(&columns, plan.channels, &mut gram);
+        let methods = plan.steps.iter().enumerate().map(|(index, step)| match step {
+            Step::Linear(step) => Method::cheapest(step, plan.inputs, index > 0),
+            Step::Pool { .. } => Method::Law,
+        });
+        let methods = methods.collect();
+        let (mut first_patch_gram, mut first_factor) = (vec![], Factor::default());
+        if let Some(Step::Linear(step)) = plan.steps.first() {
+            patch_gram(step, plan.inputs, &gram, &mut first_patch_gram);
+            first_factor.compute(&first_patch_gram, step.positions * plan.inputs);
+        }
+        Ok(Self { plan, methods, columns, gram, first_patch_gram, first_factor })
+    }
+
+    /// How many inputs the kernel is between.
+    pub fn inputs(&self) -> usize {
+        self.plan.inputs
+    }
+
+    /// Normal numbers that one draw takes, at most (fewer where columns are dependent).
+    pub fn normals_per_draw(&self) -> u64 {
+        let linear = self.plan.steps.iter().zip(&self.methods).enumerate();
+        let counts = linear.map(|(index, (step, method))| match (step, method) {
+            (Step::Pool { .. }, _) => 0,
+            (Step::Linear(step), Method::Explicit) => step.outputs * step.fan_in(),
+            (Step::Linear(step), Method::Law) => {
+                let columns = step.positions * self.plan.inputs;
+                let is_last = index + 1 == self.plan.steps.len();
+                let forward = if is_last { 0 } else { step.outputs * columns.min(step.fan_in()) };
+                let backward = if index > 0 { step.fan_in() * columns.min(step.outputs) } else { 0 };
+                forward + backward
+            }
+        });
+        counts.sum::<usize>() as u64
+    }
+
+    /// Buffers for [`LawSampler::draw`].
+    pub fn workspace(&self) -> Workspace {
+        Workspace::new(&self.plan)
+    }
+
+    /// Draws the kernel matrix (inputs x inputs, row-major) with fresh weights from `rng`.
+    pub fn draw(&self, workspace: &mut Workspace, rng: &mut Rng, kernel: &mut [f64]) {
+        let input = Input {
+            columns: &self.columns,
+            gram: &self.gram,
+            first_factor: &self.first_factor,
+            first_patch_gram: &self.first_patch_gram,
+        };
+        workspace.draw(&self.plan, &self.methods, &input, rng, kernel);
+    }
+
+    /// Moments of the first diagonal entry K(x, x) over the given trials, in parallel; the same bits for any number
+    /// of threads. Trial t draws from `Rng::new(seed, stream, t)`.
+    pub fn tally(&self, seed: u64, stream: u32, trials: Range<u64>) -> Tally {
+        tally_blocks(trials, BLOCK, |block| {
+            let mut workspace = self.workspace();
+            let mut kernel = vec![0.0; self.inputs() * self.inputs()];
+            let mut moments = Moments::new();
+            for trial in block {
+                self.draw(&mut workspace, &mut Rng::new(seed, stream, trial), &mut kernel);
+                moments.push(kernel[0]);
+            }
+            moments
+        })
+    }
+}

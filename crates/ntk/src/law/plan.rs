@@ -1,0 +1,177 @@
+//! Which columns each layer of a chain needs for the chosen outputs.
+//!
+//! A *column* is one position of one input: the vector over channels that a layer reads or writes there. Only the
+//! receptive field of the outputs is kept, so one output unit of a bottleneck block needs 9 columns behind its
+//! first layer, 1 behind the second and 1 behind the third, whatever the image's size.
+
+use collegial_arch::{Activation, Layer, Linear, Sequence};
+
+use crate::Error;
+
+/// Whose kernel is sampled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Output {
+    /// One unit: one channel of the last layer at the centre of its map.
+    #[default]
+    Unit,
+    /// One channel of the last layer, averaged over all positions of its map.
+    PooledUnit,
+}
+
+/// A layer with weights.
+#[derive(Clone, Debug)]
+pub(crate) struct LinearStep {
+    /// Channels that come in.
+    pub inputs: usize,
+    /// Channels that go out.
+    pub outputs: usize,
+    /// Kernel positions per output column.
+    pub taps: usize,
+    /// Needed positions before and behind the layer, per input.
+    pub positions_in: usize,
+    pub positions: usize,
+    /// For output position q and tap t, `source[q * taps + t]`: the position it reads, `None` in the padding.
+    pub source: Vec<Option<usize>>,
+    /// The NTK parametrisation's scale: sqrt(2 / fan-in) before a ReLU, sqrt(1 / fan-in) otherwise.
+    pub scale: f64,
+    pub activation: Activation,
+}
+
+impl LinearStep {
+    pub fn fan_in(&self) -> usize {
+        self.inputs * self.taps
+    }
+}
+
+/// One step of the computation.
+#[derive(Clone, Debug)]
+pub(crate) enum Step {
+    Linear(LinearStep),
+    /// Mean over the given number of positions.
+    Pool { positions: usize, channels: usize },
+}
+
+/// The whole computation for `inputs` inputs.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub steps: Vec<Step>,
+    /// How many inputs the kernel is between.
+    pub inputs: usize,
+    /// Needed positions of the input image, as row-major pixel indices.
+    pub pixels: Vec<usize>,
+    pub channels: usize,
+    /// What each final position contributes to the output.
+    pub output_weight: f64,
+}
+
+/// A set of positions of a map, ascending, with its map's width.
+struct Needed {
+    pixels: Vec<usize>,
+    map: (usize, usize),
+}
+
+impl Plan {
+    /// Walks back from the outputs to the input pixels they can see.
+    pub fn new(chain: &Sequence, output: Output, inputs: usize) -> Result<Self, Error> {
+        let maps = maps(chain)?;
+        let last = maps[maps.len() - 1];
+        let mut needed = match output {
+            Output::Unit => Needed { pixels: vec![last.0 / 2 * last.1 + last.1 / 2], map: last },
+            Output::PooledUnit => Needed { pixels: (0..last.0 * last.1).collect(), map: last },
+        };
+        let output_weight = 1.0 / needed.pixels.len() as f64;
+        let channels: Vec<usize> = channels(chain);
+        let mut steps = Vec::with_capacity(chain.layers.len());
+        for (index, layer) in chain.layers.iter().enumerate().rev() {
+            let before = maps[index];
+            match layer.linear() {
+                Some(linear) => {
+                    let is_last = steps.iter().all(|step| matches!(step, Step::Pool { .. }));
+                    let outputs = if is_last { 1 } else { channels[index + 1] };
+                    let (step, inner) = linear_step(linear, channels[index], outputs, before, &needed);
+                    steps.push(Step::Linear(step));
+                    needed = inner;
+                }
+                None => {
+                    let pixels: Vec<usize> = (0..before.0 * before.1).collect();
+                    let width = if steps.is_empty() { 1 } else { channels[index] };
+                    steps.push(Step::Pool { positions: pixels.len(), channels: width });
+                    needed = Needed { pixels, map: before };
+                }
+            }
+        }
+        steps.reverse();
+        let channels = chain.input.channels;
+        Ok(Self { steps, inputs, pixels: needed.pixels, channels, output_weight })
+    }
+}
+
+/// The map sizes before every layer and behind the last.
+fn maps(chain: &Sequence) -> Result<Vec<(usize, usize)>, Error> {
+    let mut maps = vec![(chain.input.height, chain.input.width)];
+    for layer in &chain.layers {
+        let (height, width) = maps[maps.len() - 1];
+        let map = match layer.linear() {
+            None => (1, 1),
+            Some(Linear { kernel, stride, padding, .. }) => {
+                let side = |side: usize| (side + 2 * padding).checked_sub(kernel).map(|free| free / stride + 1);
+                match (side(height), side(width)) {
+                    (Some(height), Some(width)) => (height, width),
+                    _ => return Err(Error::KernelTooLarge { kernel, height, width, padding }),
+                }
+            }
+        };
+        maps.push(map);
+    }
+    Ok(maps)
+}
+
+/// The channels before every layer and behind the last.
+fn channels(chain: &Sequence) -> Vec<usize> {
+    let mut channels = vec![chain.input.channels];
+    for layer in &chain.layers {
+        let before = channels[channels.len() - 1];
+        channels.push(layer.linear().map_or(before, |linear| linear.width));
+    }
+    channels
+}
+
+/// The layer that makes the needed positions, and the positions it needs in turn.
+fn linear_step(
+    linear: Linear,
+    inputs: usize,
+    outputs: usize,
+    before: (usize, usize),
+    needed: &Needed,
+) -> (LinearStep, Needed) {
+    let Linear { kernel, stride, padding, activation, .. } = linear;
+    let taps = kernel * kernel;
+    let reads = |pixel: usize, tap: usize| {
+        let row = (pixel / needed.map.1 * stride + tap / kernel).checked_sub(padding)?;
+        let column = (pixel % needed.map.1 * stride + tap % kernel).checked_sub(padding)?;
+        (row < before.0 && column < before.1).then_some(row * before.1 + column)
+    };
+    let read: Vec<Option<usize>> =
+        needed.pixels.iter().flat_map(|&pixel| (0..taps).map(move |tap| reads(pixel, tap))).collect();
+    let mut pixels: Vec<usize> = read.iter().flatten().copied().collect();
+    pixels.sort_unstable();
+    pixels.dedup();
+    let source = read.iter().map(|pixel| pixel.and_then(|pixel| pixels.binary_search(&pixel).ok())).collect();
+    let gain = if activation == Activation::Relu { 2.0 } else { 1.0 };
+    let step = LinearStep {
+        inputs,
+        outputs,
+        taps,
+        positions_in: pixels.len(),
+        positions: needed.pixels.len(),
+        source,
+        scale: (gain / (inputs * taps) as f64).sqrt(),
+        activation,
+    };
+    (step, Needed { pixels, map: before })
+}
+
+/// Whether a chain has a layer that the sampler can do something with.
+pub(crate) fn has_weights(chain: &Sequence) -> bool {
+    chain.layers.iter().any(|layer| matches!(layer, Layer::Conv { .. } | Layer::Dense { .. }))
+}

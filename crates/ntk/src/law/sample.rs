@@ -1,0 +1,433 @@
+//! One draw of the kernel: forward through the layers' laws, backward through their conditional laws.
+//!
+//! Let a layer's Gaussian weights W (outputs x fan-in) meet the columns C (fan-in x columns), and write C_S = E L_S^T for
+//! an independent subset S of the columns, E having orthonormal columns.
+//! - Forward, W E = Z is a matrix of fresh normals, and H = W C = Z L^T: outputs x rank numbers.
+//! - Backward, given Z, the part of W orthogonal to E is still free, so for cotangents D (outputs x columns)
+//!   W^T D = E Z^T D + (I - E E^T) F with F = W'^T D for independent weights W', whose rows have covariance D^T D: fan-in x
+//!   rank(D) fresh numbers through the factor of D^T D.
+//!
+//! A layer contributes to the kernel scale^2 times the sum over pairs of columns of <C_p, C_q> <D_p, D_q>, each pair
+//! counted for the inputs its columns belong to.
+
+use collegial_arch::Activation;
+use collegial_stats::Rng;
+
+use super::activation;
+use super::columns::{add_scaled, apply_weights, combine, cross, dot, gram};
+use super::factor::Factor;
+use super::plan::{LinearStep, Plan, Step};
+
+/// How a layer's weights are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Method {
+    /// Only what its columns see of them.
+    Law,
+    /// All of them: cheaper where there are as many columns as weights per unit.
+    Explicit,
+}
+
+impl Method {
+    /// The cheaper one, normals and multiplications weighed by what they cost (about 6 to 1).
+    pub fn cheapest(step: &LinearStep, inputs: usize, needs_backward: bool) -> Self {
+        let columns = (step.positions * inputs) as f64;
+        let (outputs, fan_in) = (step.outputs as f64, step.fan_in() as f64);
+        let backward = if needs_backward { 1.0 } else { 0.0 };
+        let law_normals = outputs * columns.min(fan_in) + backward * fan_in * columns.min(outputs);
+        let law_products = outputs * columns * columns + backward * fan_in * columns * (columns + 2.0);
+        let explicit_normals = outputs * fan_in;
+        let explicit_products = (1.0 + backward) * outputs * fan_in * columns;
+        let law = 6.0 * law_normals + law_products;
+        let explicit = 6.0 * explicit_normals + explicit_products;
+        if law <= explicit { Self::Law } else { Self::Explicit }
+    }
+}
+
+/// Buffers of one layer.
+#[derive(Clone, Debug, Default)]
+struct State {
+    /// Inner products of the columns C the layer reads.
+    patch_gram: Vec<f64>,
+    /// Their factor L.
+    factor: Factor,
+    /// Z (law), or all weights as taps x inputs x outputs (explicit).
+    normals: Vec<f32>,
+    /// H, behind the weights.
+    before: Vec<f32>,
+    /// φ(H).
+    after: Vec<f32>,
+    /// Inner products of the columns of φ(H).
+    after_gram: Vec<f64>,
+    /// D, the output's derivative by H.
+    cotangent: Vec<f32>,
+    cotangent_gram: Vec<f64>,
+}
+
+/// Everything a thread needs to draw; made once, reused for every draw.
+#[derive(Clone, Debug)]
+pub struct Workspace {
+    states: Vec<State>,
+    cotangent_factor: Factor,
+    fresh: Vec<f32>,
+    combined: Vec<f32>,
+    products: Vec<f64>,
+    seen: Vec<f64>,
+    coefficients: Vec<f64>,
+}
+
+/// The columns of the input and their inner products.
+pub(crate) struct Input<'a> {
+    pub columns: &'a [f32],
+    pub gram: &'a [f64],
+    /// Factor of the first layer's patch Gram, the same in every draw.
+    pub first_factor: &'a Factor,
+    pub first_patch_gram: &'a [f64],
+}
+
+impl Workspace {
+    pub(crate) fn new(plan: &Plan) -> Self {
+        Self {
+            states: vec![State::default(); plan.steps.len()],
+            cotangent_factor: Factor::default(),
+            fresh: vec![],
+            combined: vec![],
+            products: vec![],
+            seen: vec![],
+            coefficients: vec![],
+        }
+    }
+
+    /// Draws the kernel matrix into `kernel` (inputs x inputs, row-major).
+    pub(crate) fn draw(
+        &mut self,
+        plan: &Plan,
+        methods: &[Method],
+        input: &Input<'_>,
+        rng: &mut Rng,
+        kernel: &mut [f64],
+    ) {
+        let last = plan.steps.iter().rposition(|step| matches!(step, Step::Linear(_))).unwrap_or(0);
+        for index in 0..plan.steps.len() {
+            self.forward(plan, methods, input, rng, index, last);
+        }
+        kernel.fill(0.0);
+        self.seed_cotangents(plan);
+        for index in (0..plan.steps.len()).rev() {
+            self.backward(plan, methods, rng, index, kernel);
+        }
+    }
+
+    fn forward(
+        &mut self,
+        plan: &Plan,
+        methods: &[Method],
+        input: &Input<'_>,
+        rng: &mut Rng,
+        index: usize,
+        last: usize,
+    ) {
+        let (earlier, rest) = self.states.split_at_mut(index);
+        let state = &mut rest[0];
+        let (x, x_gram) = match earlier.last() {
+            Some(before) => (before.after.as_slice(), before.after_gram.as_slice()),
+            None => (input.columns, input.gram),
+        };
+        match &plan.steps[index] {
+            Step::Pool { positions, channels } => {
+                // Behind the last weights only the mean matters, which `seed_cotangents` accounts for.
+                if index < last {
+                    pool(x, *positions, *channels, &mut state.after);
+                    resized(&mut state.after_gram, plan.inputs * plan.inputs);
+                    gram(&state.after, *channels, &mut state.after_gram);
+                }
+            }
+            Step::Linear(step) => {
+                let columns = step.positions * plan.inputs;
+                if index == 0 {
+                    state.patch_gram.clear();
+                    state.patch_gram.extend_from_slice(input.first_patch_gram);
+                } else {
+                    patch_gram(step, plan.inputs, x_gram, &mut state.patch_gram);
+                }
+                resized(&mut state.before, columns * step.outputs);
+                if index == last && step.activation == Activation::None {
+                    // The output itself is not part of the kernel: its weights stay free for the way back.
+                    state.factor.rank = 0;
+                    state.normals.clear();
+                    return;
+                }
+                match methods[index] {
+                    Method::Law if index == 0 => state.forward_law(step, input.first_factor, rng),
+                    Method::Law => {
+                        let mut factor = std::mem::take(&mut state.factor);
+                        factor.compute(&state.patch_gram, columns);
+                        state.forward_law(step, &factor, rng);
+                        state.factor = factor;
+                    }
+                    Method::Explicit => state.forward_explicit(step, x, rng),
+                }
+                activation::apply(step.activation, &state.before, &mut state.after);
+                if index < last {
+                    resized(&mut state.after_gram, columns * columns);
+                    gram(&state.after, step.outputs, &mut state.after_gram);
+                }
+            }
+        }
+    }
+
+    /// The output is a weighted sum over the final positions of the last layer with weights.
+    fn seed_cotangents(&mut self, plan: &Plan) {
+        for (index, step) in plan.steps.iter().enumerate().rev() {
+            let Step::Linear(step) = step else { continue };
+            let state = &mut self.states[index];
+            let weight = plan.output_weight / final_pool(plan, index);
+            resized(&mut state.cotangent, step.positions * plan.inputs * step.outputs);
+            state.cotangent.fill(weight as f32);
+            activation::pull_back(step.activation, &state.before, &mut state.cotangent);
+            return;
+        }
+    }
+
+    fn backward(
+        &mut self,
+        plan: &Plan,
+        methods: &[Method],
+        rng: &mut Rng,
+        index: usize,
+        kernel: &mut [f64],
+    ) {
+        match &plan.steps[index] {
+            Step::Pool { positions, channels } => {
+                if !self.states[index].cotangent.is_empty() && index > 0 {
+                    let (earlier, rest) = self.states.split_at_mut(index);
+                    let before = &mut earlier[index - 1];
+                    spread(&rest[0].cotangent, *positions, *channels, &mut before.cotangent);
+                    if let Step::Linear(step) = &plan.steps[index - 1] {
+                        activation::pull_back(step.activation, &before.before, &mut before.cotangent);
+                    }
+                }
+            }
+            Step::Linear(step) => {
+                self.add_contribution(plan, step, index, kernel);
+                if index > 0 {
+                    self.pull_back(plan, methods[index], step, index, rng);
+                    let before = &mut self.states[index - 1];
+                    if let Step::Linear(step) = &plan.steps[index - 1] {
+                        activation::pull_back(step.activation, &before.before, &mut before.cotangent);
+                    }
+                }
+            }
+        }
+    }
+
+    /// scale^2 times the sum over pairs of columns of <C_p, C_q> <D_p, D_q>.
+    fn add_contribution(&mut self, plan: &Plan, step: &LinearStep, index: usize, kernel: &mut [f64]) {
+        let state = &mut self.states[index];
+        let columns = step.positions * plan.inputs;
+        resized(&mut state.cotangent_gram, columns * columns);
+        gram(&state.cotangent, step.outputs, &mut state.cotangent_gram);
+        let square = step.scale * step.scale;
+        for p in 0..columns {
+            for q in 0..columns {
+                let at = p * columns + q;
+                let entry = p / step.positions * plan.inputs + q / step.positions;
+                kernel[entry] += square * state.patch_gram[at] * state.cotangent_gram[at];
+            }
+        }
+    }
+
+    /// Carries D back through the weights, into the cotangent of the step before.
+    fn pull_back(&mut self, plan: &Plan, method: Method, step: &LinearStep, index: usize, rng: &mut Rng) {
+        let (earlier, rest) = self.states.split_at_mut(index);
+        let (before, state) = (&mut earlier[index - 1], &mut rest[0]);
+        resized(&mut before.cotangent, step.positions_in * plan.inputs * step.inputs);
+        before.cotangent.fill(0.0);
+        if method == Method::Explicit && !state.normals.is_empty() {
+            pull_back_explicit(step, state, &mut before.cotangent);
+            return;
+        }
+        let columns = step.positions * plan.inputs;
+        self.cotangent_factor.compute(&state.cotangent_gram, columns);
+        let rank = self.cotangent_factor.rank;
+        resized(&mut self.fresh, step.fan_in() * rank);
+        rng.fill_normal(&mut self.fresh);
+        let tap_length = columns * step.inputs;
+        resized(&mut self.combined, step.taps * tap_length);
+        for tap in 0..step.taps {
+            let z = &self.fresh[tap * rank * step.inputs..][..rank * step.inputs];
+            let out = &mut self.combined[tap * tap_length..][..tap_length];
+            combine(step.scale, &self.cotangent_factor.lower, columns, rank, z, out, step.inputs);
+        }
+        condition(
+            step,
+            plan.inputs,
+            state,
+            &before.after,
+            &self.combined,
+            &mut self.products,
+            &mut self.seen,
+            &mut self.coefficients,
+        );
+        scatter(step, plan.inputs, state, &before.after, &self.combined, &self.coefficients, &mut before.cotangent);
+    }
+}
+
+impl State {
+    fn forward_law(&mut self, step: &LinearStep, factor: &Factor, rng: &mut Rng) {
+        resized(&mut self.normals, factor.rank * step.outputs);
+        rng.fill_normal(&mut self.normals);
+        combine(step.scale, &factor.lower, factor.size, factor.rank, &self.normals, &mut self.before, step.outputs);
+    }
+
+    fn forward_explicit(&mut self, step: &LinearStep, x: &[f32], rng: &mut Rng) {
+        resized(&mut self.normals, step.fan_in() * step.outputs);
+        rng.fill_normal(&mut self.normals);
+        self.factor.rank = 0;
+        self.before.fill(0.0);
+        for (column, out) in self.before.chunks_exact_mut(step.outputs).enumerate() {
+            for tap in 0..step.taps {
+                if let Some(source) = source_column(step, column, tap) {
+                    let weights = &self.normals[tap * step.inputs * step.outputs..][..step.inputs * step.outputs];
+                    apply_weights(weights, &x[source * step.inputs..][..step.inputs], out);
+                }
+            }
+            let scale = step.scale as f32;
+            out.iter_mut().for_each(|value| *value *= scale);
+        }
+    }
+}
+
+/// The coefficients M of the columns C_S in W^T D: L_S^-T (Z^T D - L_S^-1 C_S^T F).
+#[expect(clippy::too_many_arguments, reason = "the buffers are separate fields of one workspace")]
+fn condition(
+    step: &LinearStep,
+    inputs: usize,
+    state: &State,
+    x: &[f32],
+    fresh: &[f32],
+    products: &mut Vec<f64>,
+    seen: &mut Vec<f64>,
+    coefficients: &mut Vec<f64>,
+) {
+    let columns = step.positions * inputs;
+    let (rank, n) = (state.factor.rank, step.inputs);
+    resized(coefficients, rank * columns);
+    if rank == 0 {
+        return;
+    }
+    resized(products, rank * columns);
+    cross(&state.normals, &state.cotangent, step.outputs, columns, products);
+    resized(seen, rank);
+    for q in 0..columns {
+        for (k, &pivot) in state.factor.pivots.iter().enumerate() {
+            let taps = (0..step.taps).filter_map(|tap| Some((tap, source_column(step, pivot, tap)?)));
+            seen[k] = taps.map(|(tap, source)| dot(&x[source * n..][..n], &fresh[(tap * columns + q) * n..][..n])).sum();
+        }
+        state.factor.solve(seen);
+        for k in 0..rank {
+            // `fresh` carries the layer's scale already; Z^T D does not.
+            seen[k] = step.scale * products[k * columns + q] - seen[k];
+        }
+        state.factor.solve_transposed(seen);
+        for k in 0..rank {
+            coefficients[k * columns + q] = seen[k];
+        }
+    }
+}
+
+/// Adds W^T D, tap by tap, to the cotangents of the columns the taps read.
+fn scatter(
+    step: &LinearStep,
+    inputs: usize,
+    state: &State,
+    x: &[f32],
+    fresh: &[f32],
+    coefficients: &[f64],
+    out: &mut [f32],
+) {
+    let columns = step.positions * inputs;
+    let n = step.inputs;
+    for q in 0..columns {
+        for tap in 0..step.taps {
+            let Some(target) = source_column(step, q, tap) else { continue };
+            let out = &mut out[target * n..][..n];
+            add_scaled(1.0, &fresh[(tap * columns + q) * n..][..n], out);
+            for (k, &pivot) in state.factor.pivots.iter().enumerate().take(state.factor.rank) {
+                if let Some(source) = source_column(step, pivot, tap) {
+                    add_scaled(coefficients[k * columns + q] as f32, &x[source * n..][..n], out);
+                }
+            }
+        }
+    }
+}
+
+fn pull_back_explicit(step: &LinearStep, state: &State, out: &mut [f32]) {
+    let n = step.outputs;
+    for (q, cotangent) in state.cotangent.chunks_exact(n).enumerate() {
+        for tap in 0..step.taps {
+            let Some(target) = source_column(step, q, tap) else { continue };
+            let weights = &state.normals[tap * step.inputs * n..][..step.inputs * n];
+            let out = &mut out[target * step.inputs..][..step.inputs];
+            for (out, row) in out.iter_mut().zip(weights.chunks_exact(n)) {
+                *out += (step.scale * dot(row, cotangent)) as f32;
+            }
+        }
+    }
+}
+
+/// The column before the layer that a tap of a column behind it reads.
+fn source_column(step: &LinearStep, column: usize, tap: usize) -> Option<usize> {
+    let (input, position) = (column / step.positions, column % step.positions);
+    step.source[position * step.taps + tap].map(|source| input * step.positions_in + source)
+}
+
+/// Inner products of patches from inner products of columns.
+pub(crate) fn patch_gram(step: &LinearStep, inputs: usize, gram: &[f64], out: &mut Vec<f64>) {
+    let columns = step.positions * inputs;
+    let columns_in = step.positions_in * inputs;
+    resized(out, columns * columns);
+    for p in 0..columns {
+        for q in 0..=p {
+            let taps = (0..step.taps).filter_map(|tap| {
+                let a = source_column(step, p, tap)?;
+                Some(gram[a * columns_in + source_column(step, q, tap)?])
+            });
+            let sum: f64 = taps.sum();
+            out[p * columns + q] = sum;
+            out[q * columns + p] = sum;
+        }
+    }
+}
+
+fn pool(x: &[f32], positions: usize, channels: usize, out: &mut Vec<f32>) {
+    resized(out, x.len() / positions);
+    out.fill(0.0);
+    let share = 1.0 / positions as f32;
+    for (input, out) in x.chunks_exact(positions * channels).zip(out.chunks_exact_mut(channels)) {
+        for column in input.chunks_exact(channels) {
+            add_scaled(share, column, out);
+        }
+    }
+}
+
+fn spread(cotangent: &[f32], positions: usize, channels: usize, out: &mut Vec<f32>) {
+    resized(out, cotangent.len() * positions);
+    let share = 1.0 / positions as f32;
+    for (source, out) in cotangent.chunks_exact(channels).zip(out.chunks_exact_mut(positions * channels)) {
+        for column in out.chunks_exact_mut(channels) {
+            column.fill(0.0);
+            add_scaled(share, source, column);
+        }
+    }
+}
+
+/// The positions that a pool behind the last weights averages over, 1 if there is none.
+fn final_pool(plan: &Plan, last: usize) -> f64 {
+    let pools = plan.steps[last + 1..].iter();
+    pools.map(|step| if let Step::Pool { positions, .. } = step { *positions as f64 } else { 1.0 }).product()
+}
+
+/// Sets a buffer's length; its content is whatever it was.
+fn resized<T: Clone + Default>(buffer: &mut Vec<T>, length: usize) {
+    buffer.resize(length, T::default());
+}

@@ -1,0 +1,15 @@
+//! How a network's tangent kernel behaves at initialisation.
+//!
+//! The variance of the empirical NTK is what the paper's method rests on. Three ways lead to it, each the oracle of the
+//! next: [`exact`] moments (fully connected ReLU networks), the [`LawSampler`] (any chain of layers, without drawing a weight
+//! matrix), and explicit weights (in the tests).
+//!
+//! The main type is [`LawSampler`]; [`Fit`] is the paper's Algorithm 1 on top of it.
+
+mod error;
+pub mod exact;
+mod law;
+
+pub use error::Error;
+pub use exact::ExactMoments;
+pub use law::{BLOCK, LawSampler, Output, Workspace};
