@@ -13,7 +13,7 @@ const ROUNDS: usize = 10;
 const LOW: u64 = 0xFFFF_FFFF;
 
 /// Blocks computed side by side.
-pub const LANES: usize = 8;
+pub const LANES: usize = 16;
 /// Words of a tile: [`LANES`] consecutive blocks, all first words, then all second words, and so on.
 pub const TILE: usize = 4 * LANES;
 
@@ -81,34 +81,48 @@ impl Schedule {
         }
     }
 
-    /// The four words of a block, each in the low half of its result.
+    /// The four words of N blocks, each in the low half of its result.
     #[inline(always)]
-    pub(crate) fn block(&self, block: u32) -> [u64; 4] {
-        let p0 = M0 * u64::from(block);
-        let (c2, c3) = ((p0 >> 32) ^ self.second, p0);
-        let p1 = M1 * (c2 & LOW);
-        let (c0, c1, c2) = ((p1 >> 32) ^ self.third[0], p1, c3 ^ self.third[1]);
-        let (p0, p1) = (M0 * (c0 & LOW), M1 * (c2 & LOW));
-        let (mut c0, mut c1, mut c2, mut c3) =
-            ((p1 >> 32) ^ c1 ^ self.fourth[0], p1, (p0 >> 32) ^ self.fourth[1], p0);
-        for [k0, k1] in self.keys {
-            let (p0, p1) = (M0 * (c0 & LOW), M1 * (c2 & LOW));
-            (c0, c1, c2, c3) = ((p1 >> 32) ^ c1 ^ k0, p1, (p0 >> 32) ^ c3 ^ k1, p0);
+    fn blocks<const N: usize>(&self, numbers: [u32; N]) -> [[u64; N]; 4] {
+        let mut c = [[0; N]; 4];
+        for i in 0..N {
+            let p0 = M0 * u64::from(numbers[i]);
+            let p1 = M1 * (((p0 >> 32) ^ self.second) & LOW);
+            c[0][i] = (p1 >> 32) ^ self.third[0];
+            c[1][i] = p1;
+            c[2][i] = p0 ^ self.third[1];
         }
-        [c0, c1, c2, c3]
+        for i in 0..N {
+            let (p0, p1) = (M0 * (c[0][i] & LOW), M1 * (c[2][i] & LOW));
+            c[0][i] = (p1 >> 32) ^ (c[1][i] ^ self.fourth[0]);
+            c[1][i] = p1;
+            c[2][i] = (p0 >> 32) ^ self.fourth[1];
+            c[3][i] = p0;
+        }
+        for [k0, k1] in self.keys {
+            for i in 0..N {
+                let (p0, p1) = (M0 * (c[0][i] & LOW), M1 * (c[2][i] & LOW));
+                c[0][i] = (p1 >> 32) ^ (c[1][i] ^ k0);
+                c[1][i] = p1;
+                c[2][i] = (p0 >> 32) ^ (c[3][i] ^ k1);
+                c[3][i] = p0;
+            }
+        }
+        c
     }
 
     /// The words of [`LANES`] consecutive blocks.
     #[inline(always)]
-    pub(crate) fn tile(&self, first: u32) -> [[u32; LANES]; 4] {
-        let mut words = [[0; LANES]; 4];
-        for lane in 0..LANES {
-            let block = self.block(first.wrapping_add(lane as u32));
-            for (word, value) in words.iter_mut().zip(block) {
-                word[lane] = value as u32;
+    pub(crate) fn tile(&self, first: u32, out: &mut [u32; TILE]) {
+        const HALF: usize = LANES / 2;
+        for lane in 0..HALF {
+            let number = first.wrapping_add(lane as u32);
+            let words = self.blocks([number, number.wrapping_add(HALF as u32)]);
+            for (i, [low, high]) in words.into_iter().enumerate() {
+                out[i * LANES + lane] = low as u32;
+                out[i * LANES + HALF + lane] = high as u32;
             }
         }
-        words
     }
 }
 
@@ -116,8 +130,7 @@ impl Schedule {
 fn words_body(key: &Key, first_block: u32, out: &mut [[u32; TILE]]) {
     let schedule = Schedule::new(key);
     for (tile, out) in out.iter_mut().enumerate() {
-        let words = schedule.tile(first_block.wrapping_add((tile * LANES) as u32));
-        out.copy_from_slice(words.as_flattened());
+        schedule.tile(first_block.wrapping_add((tile * LANES) as u32), out);
     }
 }
 
