@@ -8,13 +8,13 @@ use crate::multiversion;
 use crate::philox::{Key, LANES, Schedule, TILE};
 
 /// -2 ln(1 + f) / f on [sqrt(1/2) - 1, sqrt(2) - 1]; relative error below 2.7e-8.
-const LOG_EVEN: [f32; 5] = [-1.999999948, -0.6666837125, -0.3991366722, -0.2990453184, -0.1744471784];
-const LOG_ODD: [f32; 4] = [0.9999997593, 0.5000414817, 0.3312478568, 0.2873368852];
+const LOG_EVEN: [f32; 5] = [-2.0, -0.66668371, -0.39913667, -0.29904532, -0.17444718];
+const LOG_ODD: [f32; 4] = [0.99999976, 0.5000415, 0.33124786, 0.2873369];
 /// sin(pi a) / a in powers of a^2 on |a| <= 1/2; relative error below 6e-9.
-const SIN: [f32; 5] = [3.141592637, -5.167709685, 2.550069726, -0.5982421264, 0.07756038692];
+const SIN: [f32; 5] = [3.14159264, -5.16771, 2.5500697, -0.5982421, 0.07756039];
 /// cos(pi a) / (1/4 - a^2) in powers of a^2 on |a| <= 1/2; relative error below 1e-9. The factor split off keeps the
 /// zero at a = 1/2 where it belongs.
-const COS: [f32; 5] = [3.999999996, -3.739208048, 1.277989765, -0.2287385415, 0.02415409605];
+const COS: [f32; 5] = [4.0, -3.739208, 1.2779898, -0.22873854, 0.024154096];
 
 #[inline(always)]
 fn horner<const N: usize>(coefficients: &[f32; N], x: f32) -> f32 {
