@@ -13,7 +13,7 @@ const ROUNDS: usize = 10;
 const LOW: u64 = 0xFFFF_FFFF;
 
 /// Blocks computed side by side.
-pub const LANES: usize = 8;
+pub const LANES: usize = 16;
 /// Words of a tile: [`LANES`] consecutive blocks, all first words, then all second words, and so on.
 pub const TILE: usize = 4 * LANES;
 
@@ -59,8 +59,7 @@ impl Key {
 pub(crate) struct Schedule {
     second: u64,
     third: [u64; 2],
-    fourth: [u64; 2],
-    keys: [[u64; 2]; ROUNDS - 3],
+    keys: [[u64; 2]; ROUNDS - 2],
 }
 
 impl Schedule {
@@ -73,42 +72,42 @@ impl Schedule {
         };
         let p1 = M1 * c2;
         let p0 = M0 * ((p1 >> 32) ^ c1 ^ round(0)[0]);
-        Self {
-            second: c3 ^ round(0)[1],
-            third: [(p1 & LOW) ^ round(1)[0], (p0 >> 32) ^ round(1)[1]],
-            fourth: [round(2)[0], (p0 & LOW) ^ round(2)[1]],
-            keys: std::array::from_fn(|i| round(i as u32 + 3)),
-        }
+        let mut keys = std::array::from_fn(|i| round(i as u32 + 2));
+        keys[0][1] ^= p0 & LOW;
+        Self { second: c3 ^ round(0)[1], third: [(p1 & LOW) ^ round(1)[0], (p0 >> 32) ^ round(1)[1]], keys }
     }
 
-    /// The four words of a block, each in the low half of its result.
+    /// N blocks, round by round together: their chains of multiplications overlap. Each word is in the low half of
+    /// its result.
     #[inline(always)]
-    pub(crate) fn block(&self, block: u32) -> [u64; 4] {
-        let p0 = M0 * u64::from(block);
-        let (c2, c3) = ((p0 >> 32) ^ self.second, p0);
-        let p1 = M1 * (c2 & LOW);
-        let (c0, c1, c2) = ((p1 >> 32) ^ self.third[0], p1, c3 ^ self.third[1]);
-        let (p0, p1) = (M0 * (c0 & LOW), M1 * (c2 & LOW));
-        let (mut c0, mut c1, mut c2, mut c3) =
-            ((p1 >> 32) ^ c1 ^ self.fourth[0], p1, (p0 >> 32) ^ self.fourth[1], p0);
+    fn blocks<const N: usize>(&self, numbers: [u32; N]) -> [[u64; 4]; N] {
+        let mut blocks = numbers.map(|number| {
+            let p0 = M0 * u64::from(number);
+            let p1 = M1 * (((p0 >> 32) ^ self.second) & LOW);
+            [(p1 >> 32) ^ self.third[0], p1, p0 ^ self.third[1], 0]
+        });
+        // The fourth word, 0 here, is constant at this point and was taken into the key of the next round.
         for [k0, k1] in self.keys {
-            let (p0, p1) = (M0 * (c0 & LOW), M1 * (c2 & LOW));
-            (c0, c1, c2, c3) = ((p1 >> 32) ^ c1 ^ k0, p1, (p0 >> 32) ^ c3 ^ k1, p0);
+            for [c0, c1, c2, c3] in &mut blocks {
+                let (p0, p1) = (M0 * (*c0 & LOW), M1 * (*c2 & LOW));
+                (*c0, *c1, *c2, *c3) = ((p1 >> 32) ^ (*c1 ^ k0), p1, (p0 >> 32) ^ (*c3 ^ k1), p0);
+            }
         }
-        [c0, c1, c2, c3]
+        blocks
     }
 
     /// The words of [`LANES`] consecutive blocks.
     #[inline(always)]
-    pub(crate) fn tile(&self, first: u32) -> [[u32; LANES]; 4] {
-        let mut words = [[0; LANES]; 4];
-        for lane in 0..LANES {
-            let block = self.block(first.wrapping_add(lane as u32));
-            for (word, value) in words.iter_mut().zip(block) {
-                word[lane] = value as u32;
+    pub(crate) fn tile(&self, first: u32, out: &mut [u32; TILE]) {
+        const HALF: usize = LANES / 2;
+        for lane in 0..HALF {
+            let number = first.wrapping_add(lane as u32);
+            let [left, right] = self.blocks([number, number.wrapping_add(HALF as u32)]);
+            for word in 0..4 {
+                out[word * LANES + lane] = left[word] as u32;
+                out[word * LANES + HALF + lane] = right[word] as u32;
             }
         }
-        words
     }
 }
 
@@ -116,8 +115,7 @@ impl Schedule {
 fn words_body(key: &Key, first_block: u32, out: &mut [[u32; TILE]]) {
     let schedule = Schedule::new(key);
     for (tile, out) in out.iter_mut().enumerate() {
-        let words = schedule.tile(first_block.wrapping_add((tile * LANES) as u32));
-        out.copy_from_slice(words.as_flattened());
+        schedule.tile(first_block.wrapping_add((tile * LANES) as u32), out);
     }
 }
 
