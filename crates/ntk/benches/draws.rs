@@ -10,7 +10,8 @@ use collegial_ntk::{LawSampler, Output};
 use collegial_stats::Rng;
 
 fn main() {
-    let pools = [1, 2].map(|threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool"));
+    let pools =
+        [1, 2].map(|threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool"));
     let mut logs = vec![];
     for width in [1, 4, 16, 64, 256, 1024, 4096] {
         let sampler = sampler(width);
@@ -37,7 +38,8 @@ fn main() {
 }
 
 fn sampler(width: usize) -> LawSampler {
-    let module: Module = format!("bottleneck-{width}").parse::<Spec>().expect("a name").module().expect("a module");
+    let module: Module =
+        format!("bottleneck-{width}").parse::<Spec>().expect("a name").module().expect("a module");
     LawSampler::at_normal_input(&module.member(), Output::Unit, 0).expect("a chain")
 }
 

@@ -44,7 +44,10 @@ impl ExactMoments {
 /// ```
 pub fn moments(hidden: &[usize]) -> Result<ExactMoments, Error> {
     if let Some(layer) = hidden.iter().position(|&width| width == 0) {
-        return Err(Error::Widths(format!("hidden layer {} has width 0; widths must be at least 1", layer + 1)));
+        return Err(Error::Widths(format!(
+            "hidden layer {} has width 0; widths must be at least 1",
+            layer + 1
+        )));
     }
     let widths: Vec<f64> = hidden.iter().map(|&width| width as f64).collect();
     let layers = widths.len() + 1;

@@ -275,7 +275,8 @@ fn the_number_of_threads_does_not_change_a_bit() {
 #[test]
 fn bad_inputs_are_refused_in_a_sentence() {
     let chain = bottleneck(2);
-    let refusal = |inputs: &[Vec<f32>]| LawSampler::at_inputs(&chain, Output::Unit, inputs).unwrap_err().to_string();
+    let refusal =
+        |inputs: &[Vec<f32>]| LawSampler::at_inputs(&chain, Output::Unit, inputs).unwrap_err().to_string();
     assert_eq!(refusal(&[]), "a kernel needs at least one input, but none was given");
     assert_eq!(refusal(&[vec![1.0; 3]]), "input 0 has 3 values, but the module takes 100");
     let mut nan = vec![0.0; 100];

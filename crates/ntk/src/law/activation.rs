@@ -5,25 +5,26 @@ use collegial_stats::special::{erfc, normal_cdf};
 
 use super::columns::{relu, relu_mask};
 
-/// `after = φ(before)`
-pub(crate) fn apply(activation: Activation, before: &[f32], after: &mut Vec<f32>) {
-    after.resize(before.len(), 0.0);
+/// Puts φ on H, in place; `before` keeps H where φ' needs it (for ReLU, φ(H) > 0 says enough).
+pub(crate) fn apply(activation: Activation, values: &mut [f32], before: &mut Vec<f32>) {
     match activation {
-        Activation::None => after.copy_from_slice(before),
-        Activation::Relu => relu(before, after),
+        Activation::None => {}
+        Activation::Relu => relu(values),
         _ => {
-            for (after, &before) in after.iter_mut().zip(before) {
-                *after = value(activation, f64::from(before)) as f32;
+            before.clear();
+            before.extend_from_slice(values);
+            for value in values {
+                *value = phi(activation, f64::from(*value)) as f32;
             }
         }
     }
 }
 
-/// `cotangent *= φ'(before)`; the derivative of ReLU at 0 is 0.
-pub(crate) fn pull_back(activation: Activation, before: &[f32], cotangent: &mut [f32]) {
+/// `cotangent *= φ'(H)`, with the buffers that [`apply`] left; the derivative of ReLU at 0 is 0.
+pub(crate) fn pull_back(activation: Activation, after: &[f32], before: &[f32], cotangent: &mut [f32]) {
     match activation {
         Activation::None => {}
-        Activation::Relu => relu_mask(before, cotangent),
+        Activation::Relu => relu_mask(after, cotangent),
         _ => {
             for (cotangent, &before) in cotangent.iter_mut().zip(before) {
                 *cotangent *= derivative(activation, f64::from(before)) as f32;
@@ -32,7 +33,7 @@ pub(crate) fn pull_back(activation: Activation, before: &[f32], cotangent: &mut 
     }
 }
 
-fn value(activation: Activation, x: f64) -> f64 {
+fn phi(activation: Activation, x: f64) -> f64 {
     match activation {
         Activation::None => x,
         Activation::Relu => x.max(0.0),
@@ -59,9 +60,11 @@ mod tests {
     #[test]
     fn derivatives_match_differences() {
         let step = 1e-5;
-        for activation in [Activation::None, Activation::Relu, Activation::Erf, Activation::Tanh, Activation::Gelu] {
+        for activation in
+            [Activation::None, Activation::Relu, Activation::Erf, Activation::Tanh, Activation::Gelu]
+        {
             for x in [-2.3, -0.4, 0.3, 1.7] {
-                let difference = (value(activation, x + step) - value(activation, x - step)) / (2.0 * step);
+                let difference = (phi(activation, x + step) - phi(activation, x - step)) / (2.0 * step);
                 assert!((difference - derivative(activation, x)).abs() < 1e-8, "{activation} at {x}");
             }
         }

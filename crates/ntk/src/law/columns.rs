@@ -8,7 +8,7 @@ use collegial_stats::multiversion;
 /// Columns are worked on in pieces of this many channels, so that all columns of a piece stay in the first-level cache.
 const PIECE: usize = 256;
 
-/// Lanes of a running sum.
+/// Lanes of a running sum: two AVX2 registers, or one of AVX-512.
 const LANES: usize = 16;
 
 multiversion! {
@@ -54,50 +54,81 @@ multiversion! {
     }
 }
 
+type Lanes = [f32; LANES];
+
+/// By value, so that sums stay in vector registers.
+#[inline(always)]
+fn add_product(sum: Lanes, a: &Lanes, b: &Lanes) -> Lanes {
+    std::array::from_fn(|lane| sum[lane] + a[lane] * b[lane])
+}
+
+/// Not inlined: otherwise the shape of this reduction decides how the loops before it are vectorised, and badly.
+#[inline(never)]
+fn total(sum: &Lanes, a_rest: &[f32], b_rest: &[f32]) -> f64 {
+    let halves: [f32; LANES / 2] = std::array::from_fn(|lane| sum[lane] + sum[lane + LANES / 2]);
+    let quarters: [f32; LANES / 4] = std::array::from_fn(|lane| halves[lane] + halves[lane + LANES / 4]);
+    let mut sum = (quarters[0] + quarters[2]) + (quarters[1] + quarters[3]);
+    for (a, b) in a_rest.iter().zip(b_rest) {
+        sum += a * b;
+    }
+    f64::from(sum)
+}
+
 #[inline(always)]
 fn dot_piece(a: &[f32], b: &[f32]) -> f64 {
-    let mut lanes = [0.0f32; LANES];
-    let (a_chunks, a_rest) = a.as_chunks::<LANES>();
-    let (b_chunks, b_rest) = b.as_chunks::<LANES>();
-    for (a, b) in a_chunks.iter().zip(b_chunks) {
-        for lane in 0..LANES {
-            lanes[lane] += a[lane] * b[lane];
-        }
+    let (a, a_rest) = a.as_chunks::<LANES>();
+    let (b, b_rest) = b.as_chunks::<LANES>();
+    let mut sum = [0.0; LANES];
+    for (a, b) in a.iter().zip(b) {
+        sum = add_product(sum, a, b);
     }
-    for (lane, (a, b)) in a_rest.iter().zip(b_rest).enumerate() {
-        lanes[lane] += a * b;
+    total(&sum, a_rest, b_rest)
+}
+
+/// Inner products of one column with three: independent sums hide the latency of the additions.
+#[inline(always)]
+fn dot_three(a: &[f32], b: [&[f32]; 3]) -> [f64; 3] {
+    let (a, a_rest) = a.as_chunks::<LANES>();
+    let [(b, b_rest), (c, c_rest), (d, d_rest)] = b.map(|b| b.as_chunks::<LANES>());
+    let (mut first, mut second, mut third) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
+    for (((a, b), c), d) in a.iter().zip(b).zip(c).zip(d) {
+        first = add_product(first, a, b);
+        second = add_product(second, a, c);
+        third = add_product(third, a, d);
     }
-    let mut width = LANES / 2;
-    while width > 0 {
-        for lane in 0..width {
-            lanes[lane] += lanes[lane + width];
-        }
-        width /= 2;
-    }
-    f64::from(lanes[0])
+    [total(&first, a_rest, b_rest), total(&second, a_rest, c_rest), total(&third, a_rest, d_rest)]
 }
 
 multiversion! {
     /// The inner product of two columns; f32 within a piece, f64 over pieces.
     pub(crate) fn dot(a: &[f32], b: &[f32]) -> f64 {
-        let pieces = a.chunks(PIECE).zip(b.chunks(PIECE));
-        pieces.map(|(a, b)| dot_piece(a, b)).sum()
+        let mut sum = 0.0;
+        let length = a.len().min(b.len());
+        for begin in (0..length).step_by(PIECE) {
+            let end = (begin + PIECE).min(length);
+            sum += dot_piece(&a[begin..end], &b[begin..end]);
+        }
+        sum
     }
 }
 
 multiversion! {
-    /// `gram[p * count + q] = <x[p], x[q]>` for the columns of length `n` of `x`.
-    pub(crate) fn gram(x: &[f32], n: usize, gram: &mut [f64]) {
+    /// `gram[p * count + q] = <x[p], x[q]>` for columns of length `n`, where `wanted[p]` lists the q <= p to compute.
+    pub(crate) fn gram(x: &[f32], n: usize, wanted: &[Vec<usize>], gram: &mut [f64]) {
         gram.fill(0.0);
-        if n == 0 {
-            return;
-        }
-        let count = x.len() / n;
+        let count = wanted.len();
         for begin in (0..n).step_by(PIECE) {
             let length = PIECE.min(n - begin);
-            for p in 0..count {
+            for (p, wanted) in wanted.iter().enumerate() {
                 let a = &x[p * n + begin..][..length];
-                for q in 0..=p {
+                let (threes, rest) = wanted.as_chunks::<3>();
+                for three in threes {
+                    let sums = dot_three(a, three.map(|q| &x[q * n + begin..][..length]));
+                    for (q, sum) in three.iter().zip(sums) {
+                        gram[p * count + q] += sum;
+                    }
+                }
+                for &q in rest {
                     gram[p * count + q] += dot_piece(a, &x[q * n + begin..][..length]);
                 }
             }
@@ -108,6 +139,11 @@ multiversion! {
             }
         }
     }
+}
+
+/// All pairs of `count` columns, as [`gram`] wants them.
+pub(crate) fn all_pairs(count: usize) -> Vec<Vec<usize>> {
+    (0..count).map(|p| (0..=p).collect()).collect()
 }
 
 multiversion! {
@@ -125,10 +161,10 @@ multiversion! {
 }
 
 multiversion! {
-    /// The positive part.
-    pub(crate) fn relu(x: &[f32], out: &mut [f32]) {
-        for (out, x) in out.iter_mut().zip(x) {
-            *out = x.max(0.0);
+    /// The positive part, in place.
+    pub(crate) fn relu(x: &mut [f32]) {
+        for x in x {
+            *x = x.max(0.0);
         }
     }
 }
@@ -137,7 +173,8 @@ multiversion! {
     /// Keeps a cotangent where the activation is positive.
     pub(crate) fn relu_mask(active: &[f32], cotangent: &mut [f32]) {
         for (cotangent, active) in cotangent.iter_mut().zip(active) {
-            *cotangent = if *active > 0.0 { *cotangent } else { 0.0 };
+            // A product, because the compiler turns the plain choice into masked stores, which are slow.
+            *cotangent *= if *active > 0.0 { 1.0 } else { 0.0 };
         }
     }
 }

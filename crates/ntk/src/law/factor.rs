@@ -89,7 +89,8 @@ mod tests {
 
     /// C^T C for `size` columns of `rows` entries.
     fn gram(columns: &[f64], rows: usize, size: usize) -> Vec<f64> {
-        let entry = |i: usize, j: usize| (0..rows).map(|k| columns[i * rows + k] * columns[j * rows + k]).sum();
+        let entry =
+            |i: usize, j: usize| (0..rows).map(|k| columns[i * rows + k] * columns[j * rows + k]).sum();
         (0..size * size).map(|index| entry(index / size, index % size)).collect()
     }
 

@@ -75,7 +75,7 @@ impl LawSampler {
         }
         let count = plan.pixels.len() * plan.inputs;
         let mut gram = vec![0.0; count * count];
-        columns::gram(&columns, plan.channels, &mut gram);
+        columns::gram(&columns, plan.channels, &columns::all_pairs(count), &mut gram);
         let methods = plan.steps.iter().enumerate().map(|(index, step)| match step {
             Step::Linear(step) => Method::cheapest(step, plan.inputs, index > 0),
             Step::Pool { .. } => Method::Law,

@@ -6,6 +6,7 @@
 
 use collegial_arch::{Activation, Layer, Linear, Sequence};
 
+use super::columns::all_pairs;
 use crate::Error;
 
 /// Whose kernel is sampled.
@@ -32,6 +33,10 @@ pub(crate) struct LinearStep {
     pub positions: usize,
     /// For output position q and tap t, `source[q * taps + t]`: the position it reads, `None` in the padding.
     pub source: Vec<Option<usize>>,
+    /// Pairs of the columns before the layer whose inner products its patches' inner products are made of.
+    pub pairs_in: Vec<Vec<usize>>,
+    /// All pairs of the columns behind the layer.
+    pub pairs: Vec<Vec<usize>>,
     /// The NTK parametrisation's scale: sqrt(2 / fan-in) before a ReLU, sqrt(1 / fan-in) otherwise.
     pub scale: f64,
     pub activation: Activation,
@@ -41,6 +46,34 @@ impl LinearStep {
     pub fn fan_in(&self) -> usize {
         self.inputs * self.taps
     }
+
+    /// The column before the layer that a tap of a column behind it reads; columns are inputs x positions.
+    pub fn source_column(&self, column: usize, tap: usize) -> Option<usize> {
+        let (input, position) = (column / self.positions, column % self.positions);
+        self.source[position * self.taps + tap].map(|source| input * self.positions_in + source)
+    }
+
+    /// Fills in the pairs, once the number of inputs is known.
+    fn with_pairs(mut self, inputs: usize) -> Self {
+        let columns = self.positions * inputs;
+        let mut pairs = vec![vec![]; self.positions_in * inputs];
+        for (p, q) in (0..columns).flat_map(|p| (0..columns).map(move |q| (p, q))) {
+            for tap in 0..self.taps {
+                if let (Some(a), Some(b)) = (self.source_column(p, tap), self.source_column(q, tap))
+                    && b <= a
+                {
+                    pairs[a].push(b);
+                }
+            }
+        }
+        for partners in &mut pairs {
+            partners.sort_unstable();
+            partners.dedup();
+        }
+        self.pairs_in = pairs;
+        self.pairs = all_pairs(columns);
+        self
+    }
 }
 
 /// One step of the computation.
@@ -48,7 +81,10 @@ impl LinearStep {
 pub(crate) enum Step {
     Linear(LinearStep),
     /// Mean over the given number of positions.
-    Pool { positions: usize, channels: usize },
+    Pool {
+        positions: usize,
+        channels: usize,
+    },
 }
 
 /// The whole computation for `inputs` inputs.
@@ -89,7 +125,7 @@ impl Plan {
                     let is_last = steps.iter().all(|step| matches!(step, Step::Pool { .. }));
                     let outputs = if is_last { 1 } else { channels[index + 1] };
                     let (step, inner) = linear_step(linear, channels[index], outputs, before, &needed);
-                    steps.push(Step::Linear(step));
+                    steps.push(Step::Linear(step.with_pairs(inputs)));
                     needed = inner;
                 }
                 None => {
@@ -114,7 +150,8 @@ fn maps(chain: &Sequence) -> Result<Vec<(usize, usize)>, Error> {
         let map = match layer.linear() {
             None => (1, 1),
             Some(Linear { kernel, stride, padding, .. }) => {
-                let side = |side: usize| (side + 2 * padding).checked_sub(kernel).map(|free| free / stride + 1);
+                let side =
+                    |side: usize| (side + 2 * padding).checked_sub(kernel).map(|free| free / stride + 1);
                 match (side(height), side(width)) {
                     (Some(height), Some(width)) => (height, width),
                     _ => return Err(Error::KernelTooLarge { kernel, height, width, padding }),
@@ -165,6 +202,8 @@ fn linear_step(
         positions_in: pixels.len(),
         positions: needed.pixels.len(),
         source,
+        pairs_in: vec![],
+        pairs: vec![],
         scale: (gain / (inputs * taps) as f64).sqrt(),
         activation,
     };

@@ -14,7 +14,7 @@ use collegial_arch::Activation;
 use collegial_stats::Rng;
 
 use super::activation;
-use super::columns::{add_scaled, apply_weights, combine, cross, dot, gram};
+use super::columns::{add_scaled, all_pairs, apply_weights, combine, cross, dot, gram};
 use super::factor::Factor;
 use super::plan::{LinearStep, Plan, Step};
 
@@ -52,10 +52,10 @@ struct State {
     factor: Factor,
     /// Z (law), or all weights as taps x inputs x outputs (explicit).
     normals: Vec<f32>,
-    /// H, behind the weights.
-    before: Vec<f32>,
-    /// φ(H).
+    /// φ(H), behind the weights and the activation.
     after: Vec<f32>,
+    /// H, kept where φ' cannot be read off φ(H).
+    before: Vec<f32>,
     /// Inner products of the columns of φ(H).
     after_gram: Vec<f64>,
     /// D, the output's derivative by H.
@@ -69,9 +69,9 @@ pub struct Workspace {
     states: Vec<State>,
     cotangent_factor: Factor,
     fresh: Vec<f32>,
-    combined: Vec<f32>,
     products: Vec<f64>,
     seen: Vec<f64>,
+    solution: Vec<f64>,
     coefficients: Vec<f64>,
 }
 
@@ -90,9 +90,9 @@ impl Workspace {
             states: vec![State::default(); plan.steps.len()],
             cotangent_factor: Factor::default(),
             fresh: vec![],
-            combined: vec![],
             products: vec![],
             seen: vec![],
+            solution: vec![],
             coefficients: vec![],
         }
     }
@@ -138,7 +138,7 @@ impl Workspace {
                 if index < last {
                     pool(x, *positions, *channels, &mut state.after);
                     resized(&mut state.after_gram, plan.inputs * plan.inputs);
-                    gram(&state.after, *channels, &mut state.after_gram);
+                    gram(&state.after, *channels, &all_pairs(plan.inputs), &mut state.after_gram);
                 }
             }
             Step::Linear(step) => {
@@ -149,7 +149,7 @@ impl Workspace {
                 } else {
                     patch_gram(step, plan.inputs, x_gram, &mut state.patch_gram);
                 }
-                resized(&mut state.before, columns * step.outputs);
+                resized(&mut state.after, columns * step.outputs);
                 if index == last && step.activation == Activation::None {
                     // The output itself is not part of the kernel: its weights stay free for the way back.
                     state.factor.rank = 0;
@@ -166,10 +166,10 @@ impl Workspace {
                     }
                     Method::Explicit => state.forward_explicit(step, x, rng),
                 }
-                activation::apply(step.activation, &state.before, &mut state.after);
-                if index < last {
+                activation::apply(step.activation, &mut state.after, &mut state.before);
+                if let Some(Step::Linear(next)) = plan.steps.get(index + 1) {
                     resized(&mut state.after_gram, columns * columns);
-                    gram(&state.after, step.outputs, &mut state.after_gram);
+                    gram(&state.after, step.outputs, &next.pairs_in, &mut state.after_gram);
                 }
             }
         }
@@ -183,19 +183,12 @@ impl Workspace {
             let weight = plan.output_weight / final_pool(plan, index);
             resized(&mut state.cotangent, step.positions * plan.inputs * step.outputs);
             state.cotangent.fill(weight as f32);
-            activation::pull_back(step.activation, &state.before, &mut state.cotangent);
+            activation::pull_back(step.activation, &state.after, &state.before, &mut state.cotangent);
             return;
         }
     }
 
-    fn backward(
-        &mut self,
-        plan: &Plan,
-        methods: &[Method],
-        rng: &mut Rng,
-        index: usize,
-        kernel: &mut [f64],
-    ) {
+    fn backward(&mut self, plan: &Plan, methods: &[Method], rng: &mut Rng, index: usize, kernel: &mut [f64]) {
         match &plan.steps[index] {
             Step::Pool { positions, channels } => {
                 if !self.states[index].cotangent.is_empty() && index > 0 {
@@ -203,7 +196,7 @@ impl Workspace {
                     let before = &mut earlier[index - 1];
                     spread(&rest[0].cotangent, *positions, *channels, &mut before.cotangent);
                     if let Step::Linear(step) = &plan.steps[index - 1] {
-                        activation::pull_back(step.activation, &before.before, &mut before.cotangent);
+                        before.pull_back_activation(step);
                     }
                 }
             }
@@ -213,7 +206,7 @@ impl Workspace {
                     self.pull_back(plan, methods[index], step, index, rng);
                     let before = &mut self.states[index - 1];
                     if let Step::Linear(step) = &plan.steps[index - 1] {
-                        activation::pull_back(step.activation, &before.before, &mut before.cotangent);
+                        before.pull_back_activation(step);
                     }
                 }
             }
@@ -225,7 +218,7 @@ impl Workspace {
         let state = &mut self.states[index];
         let columns = step.positions * plan.inputs;
         resized(&mut state.cotangent_gram, columns * columns);
-        gram(&state.cotangent, step.outputs, &mut state.cotangent_gram);
+        gram(&state.cotangent, step.outputs, &step.pairs, &mut state.cotangent_gram);
         let square = step.scale * step.scale;
         for p in 0..columns {
             for q in 0..columns {
@@ -251,43 +244,106 @@ impl Workspace {
         let rank = self.cotangent_factor.rank;
         resized(&mut self.fresh, step.fan_in() * rank);
         rng.fill_normal(&mut self.fresh);
-        let tap_length = columns * step.inputs;
-        resized(&mut self.combined, step.taps * tap_length);
-        for tap in 0..step.taps {
-            let z = &self.fresh[tap * rank * step.inputs..][..rank * step.inputs];
-            let out = &mut self.combined[tap * tap_length..][..tap_length];
-            combine(step.scale, &self.cotangent_factor.lower, columns, rank, z, out, step.inputs);
+        self.condition(plan, step, index);
+        let before = &mut self.states[index - 1];
+        let mut cotangent = std::mem::take(&mut before.cotangent);
+        self.scatter(plan, step, index, &mut cotangent);
+        self.states[index - 1].cotangent = cotangent;
+    }
+
+    /// The coefficients M of the columns C_S in W^T D: L_S^-T (Z^T D - L_S^-1 C_S^T F), F = F' L_D^T with F' fresh.
+    fn condition(&mut self, plan: &Plan, step: &LinearStep, index: usize) {
+        let (x, state) = (&self.states[index - 1].after, &self.states[index]);
+        let columns = step.positions * plan.inputs;
+        let (rank, fresh_rank, n) = (state.factor.rank, self.cotangent_factor.rank, step.inputs);
+        resized(&mut self.coefficients, rank * columns);
+        if rank == 0 {
+            return;
         }
-        condition(
-            step,
-            plan.inputs,
-            state,
-            &before.after,
-            &self.combined,
-            &mut self.products,
-            &mut self.seen,
-            &mut self.coefficients,
-        );
-        scatter(step, plan.inputs, state, &before.after, &self.combined, &self.coefficients, &mut before.cotangent);
+        resized(&mut self.products, rank * columns);
+        cross(&state.normals, &state.cotangent, step.outputs, columns, &mut self.products);
+        resized(&mut self.seen, rank * fresh_rank);
+        for (k, &pivot) in state.factor.pivots.iter().enumerate() {
+            let seen = &mut self.seen[k * fresh_rank..][..fresh_rank];
+            seen.fill(0.0);
+            for tap in 0..step.taps {
+                let Some(source) = step.source_column(pivot, tap) else { continue };
+                for (j, seen) in seen.iter_mut().enumerate() {
+                    *seen += dot(&x[source * n..][..n], &self.fresh[(tap * fresh_rank + j) * n..][..n]);
+                }
+            }
+        }
+        resized(&mut self.solution, rank);
+        for q in 0..columns {
+            let weights = &self.cotangent_factor.lower[q * columns..][..fresh_rank];
+            for (k, value) in self.solution.iter_mut().enumerate() {
+                let seen = &self.seen[k * fresh_rank..][..fresh_rank];
+                *value = weights.iter().zip(seen).map(|(weight, seen)| weight * seen).sum();
+            }
+            state.factor.solve(&mut self.solution);
+            for (k, value) in self.solution.iter_mut().enumerate() {
+                *value = self.products[k * columns + q] - *value;
+            }
+            state.factor.solve_transposed(&mut self.solution);
+            for (k, value) in self.solution.iter().enumerate() {
+                self.coefficients[k * columns + q] = step.scale * value;
+            }
+        }
+    }
+
+    /// Adds scale W^T D = scale (F + C_S M), tap by tap, to the cotangents of the columns the taps read.
+    fn scatter(&self, plan: &Plan, step: &LinearStep, index: usize, out: &mut [f32]) {
+        let (x, state) = (&self.states[index - 1].after, &self.states[index]);
+        let columns = step.positions * plan.inputs;
+        let (fresh_rank, n) = (self.cotangent_factor.rank, step.inputs);
+        for q in 0..columns {
+            let weights = &self.cotangent_factor.lower[q * columns..][..fresh_rank];
+            for tap in 0..step.taps {
+                let Some(target) = step.source_column(q, tap) else { continue };
+                let out = &mut out[target * n..][..n];
+                for (j, &weight) in weights.iter().enumerate().filter(|(_, weight)| **weight != 0.0) {
+                    let fresh = &self.fresh[(tap * fresh_rank + j) * n..][..n];
+                    add_scaled((step.scale * weight) as f32, fresh, out);
+                }
+                for (k, &pivot) in state.factor.pivots.iter().enumerate().take(state.factor.rank) {
+                    if let Some(source) = step.source_column(pivot, tap) {
+                        add_scaled(self.coefficients[k * columns + q] as f32, &x[source * n..][..n], out);
+                    }
+                }
+            }
+        }
     }
 }
 
 impl State {
+    fn pull_back_activation(&mut self, step: &LinearStep) {
+        activation::pull_back(step.activation, &self.after, &self.before, &mut self.cotangent);
+    }
+
     fn forward_law(&mut self, step: &LinearStep, factor: &Factor, rng: &mut Rng) {
         resized(&mut self.normals, factor.rank * step.outputs);
         rng.fill_normal(&mut self.normals);
-        combine(step.scale, &factor.lower, factor.size, factor.rank, &self.normals, &mut self.before, step.outputs);
+        combine(
+            step.scale,
+            &factor.lower,
+            factor.size,
+            factor.rank,
+            &self.normals,
+            &mut self.after,
+            step.outputs,
+        );
     }
 
     fn forward_explicit(&mut self, step: &LinearStep, x: &[f32], rng: &mut Rng) {
         resized(&mut self.normals, step.fan_in() * step.outputs);
         rng.fill_normal(&mut self.normals);
         self.factor.rank = 0;
-        self.before.fill(0.0);
-        for (column, out) in self.before.chunks_exact_mut(step.outputs).enumerate() {
+        self.after.fill(0.0);
+        for (column, out) in self.after.chunks_exact_mut(step.outputs).enumerate() {
             for tap in 0..step.taps {
-                if let Some(source) = source_column(step, column, tap) {
-                    let weights = &self.normals[tap * step.inputs * step.outputs..][..step.inputs * step.outputs];
+                if let Some(source) = step.source_column(column, tap) {
+                    let weights =
+                        &self.normals[tap * step.inputs * step.outputs..][..step.inputs * step.outputs];
                     apply_weights(weights, &x[source * step.inputs..][..step.inputs], out);
                 }
             }
@@ -297,75 +353,11 @@ impl State {
     }
 }
 
-/// The coefficients M of the columns C_S in W^T D: L_S^-T (Z^T D - L_S^-1 C_S^T F).
-#[expect(clippy::too_many_arguments, reason = "the buffers are separate fields of one workspace")]
-fn condition(
-    step: &LinearStep,
-    inputs: usize,
-    state: &State,
-    x: &[f32],
-    fresh: &[f32],
-    products: &mut Vec<f64>,
-    seen: &mut Vec<f64>,
-    coefficients: &mut Vec<f64>,
-) {
-    let columns = step.positions * inputs;
-    let (rank, n) = (state.factor.rank, step.inputs);
-    resized(coefficients, rank * columns);
-    if rank == 0 {
-        return;
-    }
-    resized(products, rank * columns);
-    cross(&state.normals, &state.cotangent, step.outputs, columns, products);
-    resized(seen, rank);
-    for q in 0..columns {
-        for (k, &pivot) in state.factor.pivots.iter().enumerate() {
-            let taps = (0..step.taps).filter_map(|tap| Some((tap, source_column(step, pivot, tap)?)));
-            seen[k] = taps.map(|(tap, source)| dot(&x[source * n..][..n], &fresh[(tap * columns + q) * n..][..n])).sum();
-        }
-        state.factor.solve(seen);
-        for k in 0..rank {
-            // `fresh` carries the layer's scale already; Z^T D does not.
-            seen[k] = step.scale * products[k * columns + q] - seen[k];
-        }
-        state.factor.solve_transposed(seen);
-        for k in 0..rank {
-            coefficients[k * columns + q] = seen[k];
-        }
-    }
-}
-
-/// Adds W^T D, tap by tap, to the cotangents of the columns the taps read.
-fn scatter(
-    step: &LinearStep,
-    inputs: usize,
-    state: &State,
-    x: &[f32],
-    fresh: &[f32],
-    coefficients: &[f64],
-    out: &mut [f32],
-) {
-    let columns = step.positions * inputs;
-    let n = step.inputs;
-    for q in 0..columns {
-        for tap in 0..step.taps {
-            let Some(target) = source_column(step, q, tap) else { continue };
-            let out = &mut out[target * n..][..n];
-            add_scaled(1.0, &fresh[(tap * columns + q) * n..][..n], out);
-            for (k, &pivot) in state.factor.pivots.iter().enumerate().take(state.factor.rank) {
-                if let Some(source) = source_column(step, pivot, tap) {
-                    add_scaled(coefficients[k * columns + q] as f32, &x[source * n..][..n], out);
-                }
-            }
-        }
-    }
-}
-
 fn pull_back_explicit(step: &LinearStep, state: &State, out: &mut [f32]) {
     let n = step.outputs;
     for (q, cotangent) in state.cotangent.chunks_exact(n).enumerate() {
         for tap in 0..step.taps {
-            let Some(target) = source_column(step, q, tap) else { continue };
+            let Some(target) = step.source_column(q, tap) else { continue };
             let weights = &state.normals[tap * step.inputs * n..][..step.inputs * n];
             let out = &mut out[target * step.inputs..][..step.inputs];
             for (out, row) in out.iter_mut().zip(weights.chunks_exact(n)) {
@@ -373,12 +365,6 @@ fn pull_back_explicit(step: &LinearStep, state: &State, out: &mut [f32]) {
             }
         }
     }
-}
-
-/// The column before the layer that a tap of a column behind it reads.
-fn source_column(step: &LinearStep, column: usize, tap: usize) -> Option<usize> {
-    let (input, position) = (column / step.positions, column % step.positions);
-    step.source[position * step.taps + tap].map(|source| input * step.positions_in + source)
 }
 
 /// Inner products of patches from inner products of columns.
@@ -389,8 +375,8 @@ pub(crate) fn patch_gram(step: &LinearStep, inputs: usize, gram: &[f64], out: &m
     for p in 0..columns {
         for q in 0..=p {
             let taps = (0..step.taps).filter_map(|tap| {
-                let a = source_column(step, p, tap)?;
-                Some(gram[a * columns_in + source_column(step, q, tap)?])
+                let a = step.source_column(p, tap)?;
+                Some(gram[a * columns_in + step.source_column(q, tap)?])
             });
             let sum: f64 = taps.sum();
             out[p * columns + q] = sum;
