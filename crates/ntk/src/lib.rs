@@ -8,8 +8,11 @@
 
 mod error;
 pub mod exact;
+pub mod fit;
 mod law;
+pub mod nmk;
 
 pub use error::Error;
 pub use exact::ExactMoments;
+pub use fit::Fit;
 pub use law::{BLOCK, LawSampler, Output, Workspace};
