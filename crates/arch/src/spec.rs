@@ -93,6 +93,20 @@ impl Spec {
         }
     }
 
+    /// The module whose width and multiplicity are searched: the spec itself if it is a module, the block of the first
+    /// stage for a ResNeXt (the block the paper analyses).
+    pub fn analysed_module(&self) -> Result<Module, Error> {
+        match self {
+            Self::Resnext(network) => Ok(Module::Bottleneck(network.block(0)?)),
+            _ => self.module().ok_or_else(|| {
+                Error::Inconsistent(format!(
+                    "{} has no inner width that could be split into members; take a resnext, fc or bottleneck model, or a TOML module",
+                    self.name()
+                ))
+            }),
+        }
+    }
+
     /// The short name; class counts and image sizes are not in it.
     pub fn name(&self) -> String {
         match self {

@@ -25,6 +25,9 @@ pub struct Arguments {
 #[derive(Subcommand)]
 pub enum Verb {
     Info(verbs::info::Info),
+    Moments(verbs::moments::Moments),
+    Fit(verbs::fit::Fit),
+    Merge(verbs::merge::Merge),
     Completions(verbs::completions::Completions),
     Man(verbs::man::Man),
 }
@@ -56,6 +59,20 @@ impl Common {
     /// The format after `--json` is taken into account.
     pub fn format(&self) -> Format {
         if self.json { Format::Json } else { self.format }
+    }
+
+    /// Starts the threads that all work runs on.
+    pub fn prepare(&self) -> Result<(), Failure> {
+        let threads = self.threads.map_or(0, NonZeroUsize::get);
+        let started = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
+        started.map_err(|error| Failure::User(format!("cannot start {threads} threads: {error}")))
+    }
+
+    /// Says something on stderr, unless asked to be quiet.
+    pub fn say(&self, sentence: &str) {
+        if !self.quiet {
+            eprintln!("{sentence}");
+        }
     }
 }
 

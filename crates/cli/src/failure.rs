@@ -7,6 +7,8 @@ use std::process::ExitCode;
 pub enum Failure {
     /// Something the user can fix: one sentence, exit 2.
     User(String),
+    /// Ctrl-C, after what was computed has been printed or saved: exit 130.
+    Interrupted,
     /// Whoever read our output went away (`| head`): nothing is wrong, nobody is left to tell.
     ReaderLeft,
 }
@@ -19,6 +21,7 @@ impl Failure {
                 eprintln!("error: {sentence}");
                 ExitCode::from(2)
             }
+            Self::Interrupted => ExitCode::from(130),
             Self::ReaderLeft => ExitCode::SUCCESS,
         }
     }
@@ -34,6 +37,12 @@ impl Failure {
 
 impl From<collegial_arch::Error> for Failure {
     fn from(error: collegial_arch::Error) -> Self {
+        Self::User(error.to_string())
+    }
+}
+
+impl From<collegial_ntk::Error> for Failure {
+    fn from(error: collegial_ntk::Error) -> Self {
         Self::User(error.to_string())
     }
 }

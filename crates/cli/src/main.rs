@@ -6,7 +6,9 @@
 mod arguments;
 mod failure;
 mod output;
+mod progress;
 mod verbs;
+mod widths;
 
 use std::process::ExitCode;
 
@@ -19,8 +21,14 @@ fn main() -> ExitCode {
         Err(error) => return failure::of_arguments(&error),
     };
     let common = &arguments.common;
+    if let Err(failure) = common.prepare() {
+        return failure.report();
+    }
     let result = match &arguments.verb {
         Verb::Info(verb) => verbs::info::run(verb, common),
+        Verb::Moments(verb) => verbs::moments::run(verb, common),
+        Verb::Fit(verb) => verbs::fit::run(verb, common),
+        Verb::Merge(verb) => verbs::merge::run(verb, common),
         Verb::Completions(verb) => verbs::completions::run(verb),
         Verb::Man(verb) => verbs::man::run(verb),
     };

@@ -1,6 +1,7 @@
-//! Results on stdout.
+//! Results on stdout and in files.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use serde::Serialize;
 
@@ -20,4 +21,20 @@ pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value)
         .map_err(|error| Failure::User(format!("the result has no JSON form: {error}")))?;
     print(&format!("{text}\n"))
+}
+
+/// Writes a file whole or not at all: into a temporary file beside it first, which then takes its name.
+pub fn write_file(path: &Path, content: &str) -> Result<(), Failure> {
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let write = || -> io::Result<()> {
+        let mut file = tempfile::Builder::new().prefix(".collegial-").tempfile_in(directory)?;
+        file.write_all(content.as_bytes())?;
+        file.as_file().sync_all()?;
+        file.persist(path).map_err(|error| error.error)?;
+        Ok(())
+    };
+    write().map_err(|error| Failure::User(format!("cannot write {}: {error}", path.display())))
 }

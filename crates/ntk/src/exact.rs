@@ -50,8 +50,15 @@ pub fn moments(hidden: &[usize]) -> Result<ExactMoments, Error> {
         )));
     }
     let widths: Vec<f64> = hidden.iter().map(|&width| width as f64).collect();
+    // Every layer contributes 1 to the mean: gains of 2 undo the masks, and the last layer's is 1.
+    let mean = (widths.len() + 1) as f64;
+    Ok(ExactMoments { mean, second_moment_ratio: second_moment_ratio(&widths) })
+}
+
+/// E[K^2] / E[K]^2 for positive hidden widths, real-valued ones included: it is a sum of products of inverse widths.
+pub fn second_moment_ratio(widths: &[f64]) -> f64 {
     let layers = widths.len() + 1;
-    let (forward, backward) = fourth_moments(&widths);
+    let (forward, backward) = fourth_moments(widths);
     let mut sum = 0.0;
     for first in 0..layers {
         sum += forward[first] * backward[first];
@@ -63,9 +70,7 @@ pub fn moments(hidden: &[usize]) -> Result<ExactMoments, Error> {
             sum += 2.0 * forward[first] * p * backward[later + 1];
         }
     }
-    // Every layer contributes 1 to the mean: gains of 2 undo the masks, and the last layer's is 1.
-    let mean = layers as f64;
-    Ok(ExactMoments { mean, second_moment_ratio: sum / (mean * mean) })
+    sum / (layers * layers) as f64
 }
 
 /// F_0..F_H and B_1..B_{H+1}, both indexed from 0.

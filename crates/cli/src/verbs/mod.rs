@@ -1,5 +1,8 @@
 //! One file per verb.
 
 pub mod completions;
+pub mod fit;
 pub mod info;
 pub mod man;
+pub mod merge;
+pub mod moments;

@@ -7,6 +7,7 @@
 mod grid;
 mod line;
 mod measure;
+mod variance;
 
 use collegial_stats::Interval;
 use collegial_stats::special::{normal_cdf, normal_quantile};
@@ -16,6 +17,7 @@ use crate::Error;
 pub use grid::default_widths;
 use line::Line;
 pub use measure::{Measurements, Monitor, Sampling, Shard, Silent};
+pub use variance::{VarianceSample, measure_variance};
 
 /// How the line is fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -1,0 +1,92 @@
+//! Long work: a bar with the remaining time on a terminal, a line now and then elsewhere, and Ctrl-C.
+
+use std::io::IsTerminal;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use collegial_ntk::fit::Monitor;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::arguments::Common;
+
+/// Set by the first Ctrl-C; a second one ends the process at once.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Steps of the bar.
+const STEPS: u64 = 1000;
+
+/// Between lines where there is no terminal.
+const LINE_EVERY: Duration = Duration::from_secs(10);
+
+/// Shows progress and listens for Ctrl-C.
+pub struct Progress {
+    display: Display,
+    start: Instant,
+}
+
+enum Display {
+    Bar(ProgressBar),
+    Lines(Mutex<Instant>),
+    Nothing,
+}
+
+impl Progress {
+    /// Starts watching; `what` is shown beside the bar.
+    pub fn new(what: &str, common: &Common) -> Self {
+        // Failing to install the handler leaves the default one: Ctrl-C then just ends the process.
+        let _ = ctrlc::set_handler(|| {
+            if INTERRUPTED.swap(true, Ordering::SeqCst) {
+                std::process::exit(130);
+            }
+        });
+        let display = if common.quiet {
+            Display::Nothing
+        } else if std::io::stderr().is_terminal() {
+            let bar = ProgressBar::new(STEPS);
+            let style = ProgressStyle::with_template("{msg} [{bar:40}] {percent} %, {eta} left")
+                .unwrap_or_else(|_| ProgressStyle::default_bar());
+            bar.set_style(style.progress_chars("=> "));
+            bar.set_message(what.to_owned());
+            Display::Bar(bar)
+        } else {
+            Display::Lines(Mutex::new(Instant::now()))
+        };
+        Self { display, start: Instant::now() }
+    }
+
+    /// Seconds since the start.
+    pub fn seconds(&self) -> f64 {
+        self.start.elapsed().as_secs_f64()
+    }
+}
+
+impl Monitor for Progress {
+    fn progress(&self, done: f64, total: f64) {
+        let share = if total > 0.0 { (done / total).clamp(0.0, 1.0) } else { 1.0 };
+        match &self.display {
+            Display::Bar(bar) => bar.set_position((share * STEPS as f64) as u64),
+            Display::Lines(last) => {
+                let Ok(mut last) = last.lock() else { return };
+                if last.elapsed() >= LINE_EVERY {
+                    *last = Instant::now();
+                    let left = self.seconds() * (1.0 - share) / share.max(1e-9);
+                    eprintln!("{:.0} % done, about {left:.0} s left", 100.0 * share);
+                }
+            }
+            Display::Nothing => {}
+        }
+    }
+
+    fn stopped(&self) -> bool {
+        INTERRUPTED.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Display::Bar(bar) = &self.display {
+            bar.finish_and_clear();
+        }
+    }
+}

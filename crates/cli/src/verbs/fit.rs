@@ -1,0 +1,194 @@
+//! `collegial fit`: Algorithm 1.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use collegial_arch::Module;
+use collegial_ntk::fit::{Measurements, Method, Monitor, Sampling, Shard, default_widths};
+use collegial_ntk::{Error, Fit as Fitted, Output};
+use collegial_report::{Align, Table, significant};
+use serde::Serialize;
+
+use crate::arguments::{Common, Format, Model};
+use crate::failure::Failure;
+use crate::output::{print, print_json, write_file};
+use crate::progress::Progress;
+use crate::widths::Widths;
+
+/// Fit alpha of a module's variance law by sampling its kernel at several widths (Algorithm 1)
+///
+/// The kernel's entry K(x, x) of one output unit is drawn T times at every width without drawing a weight matrix; a straight
+/// line through ln(E[K^2]/E[K]^2) against the sum of inverse fan-ins has the slope alpha. The law is an approximation: alpha
+/// depends on the widths it is fitted to, so it comes with its points, residuals and a verdict. For a network the block of its
+/// first stage is taken.
+#[derive(Args)]
+pub struct Fit {
+    #[command(flatten)]
+    model: Model,
+    #[command(flatten)]
+    pub options: FitOptions,
+    /// Take only this share of the draws, such as 2/8; write it with --out and join the shares with `collegial merge`
+    #[arg(long, value_name = "I/N", value_parser = shard, requires = "out")]
+    shard: Option<Shard>,
+    /// Save what was drawn, for `collegial merge`
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    line: LineOptions,
+}
+
+/// How much is drawn.
+#[derive(Args)]
+pub struct FitOptions {
+    /// Draws per width (T)
+    #[arg(long, value_name = "T", default_value_t = 2000)]
+    pub trials: u64,
+    /// Widths to measure: 4,10,16 or 1..256 or 16..256:16 [default: 1,16..256:16 for a bottleneck, else sixteenths of the width]
+    #[arg(long, value_name = "LIST")]
+    pub widths: Option<Widths>,
+    /// Draw until alpha's 95 % interval is within this share of alpha, such as 0.02
+    #[arg(long, value_name = "SHARE")]
+    pub precision: Option<f64>,
+    /// The kernel of the output averaged over all positions instead of one position's
+    #[arg(long)]
+    pub pooled: bool,
+}
+
+/// How the line is fitted.
+#[derive(Args)]
+pub struct LineOptions {
+    /// Weigh points by their standard errors (the paper weighs all alike)
+    #[arg(long)]
+    weighted: bool,
+    /// Force the line through the origin (the paper's has an intercept)
+    #[arg(long)]
+    no_intercept: bool,
+    /// Write the figure to this SVG file, and its data beside it as CSV
+    #[arg(long, value_name = "FILE")]
+    figure: Option<PathBuf>,
+}
+
+impl LineOptions {
+    pub fn method(&self) -> Method {
+        Method { weighted: self.weighted, intercept: !self.no_intercept }
+    }
+}
+
+fn shard(text: &str) -> Result<Shard, String> {
+    let (index, count) = text.split_once('/').ok_or("write it as 2/8: the second of eight")?;
+    let number =
+        |text: &str| text.parse::<u64>().map_err(|_| format!("{text:?} is not a number; write it as 2/8"));
+    Shard::new(number(index)?, number(count)?).map_err(|error: Error| error.to_string())
+}
+
+/// The JSON form; scripts rely on its keys.
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    fit: &'a Fitted,
+    seed: Option<u64>,
+    complete: bool,
+    seconds: f64,
+}
+
+/// Runs the verb.
+pub fn run(verb: &Fit, common: &Common) -> Result<(), Failure> {
+    let module = verb.model.spec()?.analysed_module()?;
+    let widths = match &verb.options.widths {
+        Some(Widths(widths)) => widths.clone(),
+        None => default_widths(&module)?,
+    };
+    let sampling = Sampling {
+        seed: common.seed,
+        trials: verb.options.trials,
+        precision: verb.options.precision,
+        shard: verb.shard.unwrap_or(Shard::ALL),
+        output: if verb.options.pooled { Output::PooledUnit } else { Output::Unit },
+    };
+    let (measurements, seconds, interrupted) = sample(&module, &widths, &sampling, common)?;
+    if let Some(path) = &verb.out {
+        let text = serde_json::to_string(&measurements)
+            .map_err(|error| Failure::User(format!("the draws have no JSON form: {error}")))?;
+        write_file(path, &text)?;
+        common.say(&format!("wrote the draws to {}", path.display()));
+    }
+    if verb.shard.is_none() {
+        show(&measurements, &verb.line, Some(common.seed), seconds, common)?;
+    }
+    if interrupted { Err(Failure::Interrupted) } else { Ok(()) }
+}
+
+/// Draws under a progress bar; Ctrl-C keeps what was drawn.
+fn sample(
+    module: &Module,
+    widths: &[usize],
+    sampling: &Sampling,
+    common: &Common,
+) -> Result<(Measurements, f64, bool), Failure> {
+    let progress = Progress::new("drawing kernels", common);
+    let measurements = Measurements::take(module, widths, sampling, &progress)?;
+    let interrupted = progress.stopped();
+    let seconds = progress.seconds();
+    drop(progress);
+    if interrupted {
+        common.say("interrupted: going on with the draws made so far");
+    }
+    Ok((measurements, seconds, interrupted))
+}
+
+/// Fits and prints.
+pub fn show(
+    measurements: &Measurements,
+    line: &LineOptions,
+    seed: Option<u64>,
+    seconds: f64,
+    common: &Common,
+) -> Result<(), Failure> {
+    let fit = Fitted::new(measurements, line.method())?;
+    match common.format() {
+        Format::Json => {
+            print_json(&Document { fit: &fit, seed, complete: measurements.is_complete(), seconds })
+        }
+        Format::Csv => print(&table(&fit).to_csv()),
+        Format::Table => print(&format!("{}\n{}", table(&fit).to_text(), summary(&fit, seconds))),
+    }
+}
+
+fn table(fit: &Fitted) -> Table {
+    let mut table = Table::new(&[
+        ("width", Align::Right),
+        ("S(n)", Align::Right),
+        ("E[K^2]/E[K]^2", Align::Right),
+        ("standard error", Align::Right),
+        ("residual", Align::Right),
+        ("trials", Align::Right),
+    ]);
+    for point in &fit.points {
+        table.push([
+            point.width.to_string(),
+            significant(point.inverse_fan_in_sum, 5),
+            significant(point.second_moment_ratio, 6),
+            significant(point.standard_error, 2),
+            format!("{:+.4}", point.residual),
+            point.trials.to_string(),
+        ]);
+    }
+    table
+}
+
+fn summary(fit: &Fitted, seconds: f64) -> String {
+    let law = &fit.law;
+    let verdict = if law.holds {
+        format!("the law holds for these widths: noise explains the residuals (p = {:.2})", law.p_value)
+    } else {
+        format!(
+            "warning: the law holds only approximately for these widths: ratios are up to {:.1} % off the line, more than noise explains (p = {:.1e})",
+            100.0 * law.largest_misfit,
+            law.p_value
+        )
+    };
+    format!(
+        "{}: alpha = {:.3}, 95 % interval {:.3} to {:.3}, intercept {:+.4}, r^2 = {:.4}\n{verdict}\n{:.2} s\n",
+        fit.module, fit.alpha, fit.alpha_ci.low, fit.alpha_ci.high, fit.intercept, fit.r_squared, seconds
+    )
+}

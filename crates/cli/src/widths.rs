@@ -1,0 +1,52 @@
+//! Lists of widths on the command line: `4,10,16`, `1..256`, `16..256:16`.
+
+/// A list of widths, as given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Widths(pub Vec<usize>);
+
+/// More widths than anybody means.
+const MOST: usize = 100_000;
+
+impl std::str::FromStr for Widths {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut widths = vec![];
+        for item in text.split(',') {
+            let (first, last, step) = range(item.trim())
+                .ok_or_else(|| format!("{item:?} is not a width; write 4,10,16 or 1..256 or 16..256:16"))?;
+            if step == 0 || last < first {
+                return Err(format!("the range {item:?} is empty; write it as 16..256:16"));
+            }
+            if (last - first) / step + widths.len() >= MOST {
+                return Err(format!("{item:?} holds too many widths; at most {MOST} are taken"));
+            }
+            widths.extend((first..=last).step_by(step));
+        }
+        Ok(Self(widths))
+    }
+}
+
+/// `n`, `first..last` or `first..last:step`, both ends included.
+fn range(item: &str) -> Option<(usize, usize, usize)> {
+    let Some((first, rest)) = item.split_once("..") else {
+        let width = item.parse().ok()?;
+        return Some((width, width, 1));
+    };
+    let (last, step) = rest.split_once(':').unwrap_or((rest, "1"));
+    Some((first.parse().ok()?, last.trim_start_matches('=').parse().ok()?, step.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_and_ranges() {
+        assert_eq!("4,10,16".parse(), Ok(Widths(vec![4, 10, 16])));
+        assert_eq!("1,16..48:16".parse(), Ok(Widths(vec![1, 16, 32, 48])));
+        assert_eq!("1..3".parse(), Ok(Widths(vec![1, 2, 3])));
+        for wrong in ["", "a", "4,", "5..2", "1..9:0", "1..99999999999", "-3"] {
+            assert!(wrong.parse::<Widths>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Algorithm 2.
+
+use collegial_arch::{Cost, Design, Module, Spec, Totals};
+
+use crate::Error;
+use crate::answer::{Answer, Flat, Nearby, Optimum, Problem};
+use crate::curve::{Curve, CurvePoint};
+use crate::network::{self, Rule, fit_multiplicity, totals};
+use crate::variance::Variance;
+
+/// Widths within this share of the optimum's objective count as nearly as good.
+const FLATNESS: f64 = 0.01;
+
+/// A question: which design should replace this baseline?
+#[derive(Clone, Debug)]
+pub struct Search {
+    baseline: Spec,
+    cost: Cost,
+    rule: Rule,
+    budget: Option<u64>,
+    widths: Option<Vec<usize>>,
+    multiple_of: usize,
+    max_multiplicity: Option<usize>,
+}
+
+impl Search {
+    /// By parameters, over every width up to the baseline's, nearest to the baseline's cost.
+    pub fn new(baseline: Spec) -> Self {
+        Self {
+            baseline,
+            cost: Cost::Params,
+            rule: Rule::Nearest,
+            budget: None,
+            widths: None,
+            multiple_of: 1,
+            max_multiplicity: None,
+        }
+    }
+
+    /// What a member is charged for.
+    #[must_use]
+    pub fn cost(self, cost: Cost) -> Self {
+        Self { cost, ..self }
+    }
+
+    /// How the primal's multiplicity is rounded.
+    #[must_use]
+    pub fn rule(self, rule: Rule) -> Self {
+        Self { rule, ..self }
+    }
+
+    /// What the whole network may cost, in place of the baseline's cost.
+    #[must_use]
+    pub fn budget(self, budget: Option<u64>) -> Self {
+        Self { budget, ..self }
+    }
+
+    /// Which widths to look at.
+    #[must_use]
+    pub fn widths(self, widths: Option<Vec<usize>>) -> Self {
+        Self { widths, ..self }
+    }
+
+    /// Only widths that are a multiple of this (8 is kind to hardware).
+    #[must_use]
+    pub fn multiple_of(self, multiple_of: usize) -> Self {
+        Self { multiple_of, ..self }
+    }
+
+    /// Not more members than this.
+    #[must_use]
+    pub fn max_multiplicity(self, most: Option<usize>) -> Self {
+        Self { max_multiplicity: most, ..self }
+    }
+
+    /// The block that is analysed, checked to be wide enough.
+    pub fn module(&self) -> Result<Module, Error> {
+        let module = self.baseline.analysed_module()?;
+        let width = module.width()?;
+        if width < 2 {
+            return Err(Error::NarrowBaseline { name: self.baseline.name(), width });
+        }
+        Ok(module)
+    }
+
+    /// The widths to look at, ascending.
+    pub fn candidate_widths(&self) -> Result<Vec<usize>, Error> {
+        let width = self.module()?.width()?;
+        if self.multiple_of == 0 {
+            return Err(Error::NoWidths("widths cannot be a multiple of 0; give 1 or more".into()));
+        }
+        let mut widths = self.widths.clone().unwrap_or_else(|| (1..=width).collect());
+        widths.retain(|&candidate| {
+            candidate > 0 && candidate <= width && candidate.is_multiple_of(self.multiple_of)
+        });
+        widths.sort_unstable();
+        widths.dedup();
+        if widths.is_empty() {
+            let nearest = self.multiple_of.min(width);
+            return Err(Error::NoWidths(format!(
+                "no width between 1 and the baseline's {width} is a multiple of {} and in the given list; the nearest feasible width is {nearest}",
+                self.multiple_of
+            )));
+        }
+        Ok(widths)
+    }
+
+    /// Finds both optima.
+    pub fn run(&self, variance: &dyn Variance) -> Result<Answer, Error> {
+        let module = self.module()?;
+        let whole = Curve::new(&module, &self.candidate_widths()?, self.cost, variance)?;
+        let curve = self.affordable(whole)?;
+        let (Some(&best), Some(&dual)) = (curve.optimum(), curve.dual_optimum()) else {
+            return Err(Error::NoWidths("there is no width to choose from".into()));
+        };
+        let baseline = self.baseline.graph()?.counts()?.total;
+        let budget = self.budget.unwrap_or(baseline.of(self.cost));
+        let context = Context { search: self, baseline, budget };
+        let primal = context.optimum(&best, Problem::Primal)?;
+        let flat =
+            curve.flat(FLATNESS).unwrap_or(Flat { tolerance: FLATNESS, low: best.width, high: best.width });
+        Ok(Answer {
+            baseline: self.baseline.name(),
+            baseline_parameters: baseline.parameters,
+            baseline_flops: baseline.flops,
+            baseline_variance: variance.of(&module)?.value / module.members() as f64,
+            analysed: analysed(&self.baseline, &module),
+            cost: self.cost,
+            budget,
+            rule: self.rule,
+            variance_source: variance.source(),
+            alpha: variance.alpha(),
+            alpha_ci: variance.alpha_interval(),
+            dual: context.optimum(&best, Problem::Dual)?,
+            primal,
+            strong_duality: best.width == dual.width || ties(&best, &dual),
+            flat,
+            nearby: context.nearby(&curve, &best, flat)?,
+            per_stage: None,
+            free_widths: None,
+            curve: curve.points,
+        })
+    }
+
+    /// The widths that need no more members than allowed.
+    fn affordable(&self, curve: Curve) -> Result<Curve, Error> {
+        let Some(most) = self.max_multiplicity else { return Ok(curve) };
+        let fewest = curve.points.iter().map(|point| point.primal_multiplicity).fold(f64::INFINITY, f64::min);
+        let points: Vec<CurvePoint> = curve
+            .points
+            .into_iter()
+            .filter(|point| point.primal_multiplicity.round() <= most as f64)
+            .collect();
+        if points.is_empty() {
+            return Err(Error::NoWidths(format!(
+                "every width needs more than {most} members to spend the budget; the fewest possible is {:.0}",
+                fewest.round()
+            )));
+        }
+        Ok(Curve { points })
+    }
+}
+
+/// Equal but for rounding: the dual's objective is the primal's turned over.
+fn ties(a: &CurvePoint, b: &CurvePoint) -> bool {
+    (a.primal_objective - b.primal_objective).abs() <= 1e-12 * a.primal_objective
+}
+
+/// Which block stands for the network, in words.
+fn analysed(spec: &Spec, module: &Module) -> String {
+    match (spec, module) {
+        (Spec::Resnext(network), Module::Bottleneck(block)) => {
+            let alike = network.blocks[0] - 1;
+            let all: usize = network.blocks.iter().sum();
+            format!(
+                "the block of stage 1 ({} -> {} -> {} -> {} channels): {alike} of the network's {all} blocks are exactly this one, the others differ in width or shortcut",
+                block.inputs, block.width, block.width, block.outputs
+            )
+        }
+        _ => format!("the whole module {}", module.name()),
+    }
+}
+
+/// What every design is compared with.
+struct Context<'a> {
+    search: &'a Search,
+    baseline: Totals,
+    budget: u64,
+}
+
+impl Context<'_> {
+    /// The design after the integer correction, with its whole network's counts.
+    fn design(&self, point: &CurvePoint, problem: Problem) -> Result<(Design, Totals), Error> {
+        let Search { baseline, cost, rule, max_multiplicity, .. } = self.search;
+        let most = max_multiplicity.unwrap_or(usize::MAX);
+        let design = match problem {
+            Problem::Primal => fit_multiplicity(baseline, point.width, *cost, self.budget, *rule, most)?,
+            Problem::Dual => {
+                Design::new((point.dual_multiplicity.round() as usize).clamp(1, most), point.width)?
+            }
+        };
+        Ok((design, totals(baseline, design)?))
+    }
+
+    fn optimum(&self, point: &CurvePoint, problem: Problem) -> Result<Optimum, Error> {
+        let (design, totals) = self.design(point, problem)?;
+        let cost = self.search.cost;
+        let variance = point.variance / design.multiplicity as f64;
+        let target = point.variance / point.dual_multiplicity;
+        Ok(Optimum {
+            width: point.width,
+            multiplicity: match problem {
+                Problem::Primal => point.primal_multiplicity,
+                Problem::Dual => point.dual_multiplicity,
+            },
+            design: design.to_string(),
+            parameters: totals.parameters,
+            flops: totals.flops,
+            variance,
+            variance_reduction: target / variance,
+            efficiency: self.baseline.of(cost) as f64 / totals.of(cost) as f64,
+            block_efficiency: match problem {
+                Problem::Primal => 1.0,
+                Problem::Dual => point.efficiency,
+            },
+        })
+    }
+
+    /// The optimum's neighbours, the ends of the flat region, and the multiples of 4 and 8 in and around it.
+    fn nearby(&self, curve: &Curve, best: &CurvePoint, flat: Flat) -> Result<Vec<Nearby>, Error> {
+        let around = best.width.saturating_sub(2)..=best.width + 2;
+        let kind = |width: usize| width.is_multiple_of(4) && width * 2 >= flat.low && width <= flat.high * 2;
+        let chosen = curve.points.iter().filter(|point| {
+            let width = point.width;
+            around.contains(&width) || width == flat.low || width == flat.high || kind(width)
+        });
+        let nearest: Vec<&CurvePoint> = {
+            let mut points: Vec<&CurvePoint> = chosen.filter(|point| point.width != best.width).collect();
+            points.sort_by(|a, b| a.primal_objective.total_cmp(&b.primal_objective));
+            points.truncate(6);
+            points.sort_by_key(|point| point.width);
+            points
+        };
+        let mut rows = vec![];
+        for problem in [Problem::Primal, Problem::Dual] {
+            for point in &nearest {
+                // A budget too small for one member of this width leaves the row out; the optimum has its own refusal.
+                let Ok((design, totals)) = self.design(point, problem) else { continue };
+                let cost = self.search.cost;
+                rows.push(Nearby {
+                    problem,
+                    design: design.to_string(),
+                    width: point.width,
+                    parameters: totals.parameters,
+                    flops: totals.flops,
+                    variance: point.variance / design.multiplicity as f64,
+                    efficiency: self.baseline.of(cost) as f64 / totals.of(cost) as f64,
+                    distance: point.primal_objective / best.primal_objective - 1.0,
+                });
+            }
+        }
+        Ok(rows)
+    }
+}
+
+impl Answer {
+    /// The network that a design of this answer stands for.
+    pub fn network(baseline: &Spec, design: &str) -> Result<Spec, Error> {
+        network::with_design(baseline, design.parse::<Design>()?)
+    }
+}

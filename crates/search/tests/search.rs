@@ -1,0 +1,121 @@
+//! Options, refusals, and the free-width search against brute force.
+
+use collegial_arch::{Cost, Module, Spec};
+use collegial_search::{Error, Exact, Law, Rule, Search, Variance, free_widths};
+use proptest::prelude::*;
+
+fn spec(name: &str) -> Spec {
+    name.parse().unwrap()
+}
+
+fn module(name: &str) -> Module {
+    spec(name).module().unwrap()
+}
+
+fn law() -> Law {
+    Law::new(1.6).unwrap()
+}
+
+#[test]
+fn widths_can_be_kept_to_multiples_and_lists() {
+    let search = Search::new(spec("resnext29-1x128d"));
+    assert_eq!(search.clone().multiple_of(8).run(&law()).unwrap().primal.width, 8);
+    assert_eq!(search.clone().widths(Some(vec![20, 30, 500])).run(&law()).unwrap().primal.width, 20);
+    let answer = search.max_multiplicity(Some(16)).run(&law()).unwrap();
+    let multiplicity: usize = answer.primal.design.split('x').next().unwrap().parse().unwrap();
+    assert!(multiplicity <= 16 && answer.primal.width > 10, "{}", answer.primal.design);
+}
+
+#[test]
+fn the_budget_can_be_another_than_the_baselines() {
+    let search = Search::new(spec("resnext29-1x128d"));
+    let half = search.clone().budget(Some(7_000_000)).rule(Rule::Under).run(&law()).unwrap();
+    assert!(
+        half.primal.parameters <= 7_000_000 && half.primal.parameters > 6_500_000,
+        "{}",
+        half.primal.parameters
+    );
+    let refusal = search.budget(Some(1000)).rule(Rule::Under).run(&law()).unwrap_err();
+    assert!(matches!(refusal, Error::Budget { budget: 1000, .. }));
+    assert!(refusal.to_string().contains("the smallest, 1x10d, has"), "{refusal}");
+}
+
+#[test]
+fn a_baseline_may_itself_have_members() {
+    let answer = Search::new(spec("resnext29-3x64d")).run(&law()).unwrap();
+    assert_eq!(answer.primal.width, 10);
+    let (single, triple) = (law().of(&module("bottleneck-64")).unwrap().value, answer.baseline_variance);
+    assert!((single / 3.0 - triple).abs() < 1e-15);
+}
+
+#[test]
+fn refusals_say_what_would_do() {
+    assert_eq!(
+        Law::new(f64::NAN).unwrap_err().to_string(),
+        "alpha is NaN; it must be a positive finite number, such as 1.6"
+    );
+    assert!(Law::new(0.0).is_err() && Law::new(-1.0).is_err() && Law::new(f64::INFINITY).is_err());
+    let narrow = Search::new(spec("bottleneck-1")).run(&law()).unwrap_err().to_string();
+    assert!(narrow.contains("width 1") && narrow.contains("at least 2"), "{narrow}");
+    let none = Search::new(spec("bottleneck-8")).multiple_of(16).run(&law()).unwrap_err().to_string();
+    assert!(none.contains("the nearest feasible width is 8"), "{none}");
+    let few =
+        Search::new(spec("bottleneck-8")).max_multiplicity(Some(0)).run(&law()).unwrap_err().to_string();
+    assert!(few.contains("the fewest possible is 1"), "{few}");
+    assert!(Search::new(spec("wrn28-10")).run(&law()).unwrap_err().to_string().contains("no inner width"));
+    assert!(
+        Search::new(spec("bottleneck-8")).run(&Exact).unwrap_err().to_string().contains("not known exactly")
+    );
+}
+
+/// Every width vector, one after the other.
+fn brute_force(module: &Module, cost: Cost, variance: &dyn Variance) -> (Vec<usize>, f64) {
+    let upper = module.widths();
+    let mut widths = vec![1; upper.len()];
+    let mut best = (vec![], f64::INFINITY);
+    loop {
+        let member = module.with_widths(&widths).unwrap();
+        let value = variance.of(&member).unwrap().value * member.member_cost(cost).unwrap() as f64;
+        if value < best.1 {
+            best = (widths.clone(), value);
+        }
+        let Some(layer) = (0..widths.len()).find(|&layer| widths[layer] < upper[layer]) else { return best };
+        widths[..layer].fill(1);
+        widths[layer] += 1;
+    }
+}
+
+fn assert_best(module: &Module, cost: Cost, variance: &dyn Variance) {
+    let found = free_widths(module, cost, variance).unwrap();
+    assert!(found.proved);
+    let member = module.with_widths(&found.widths).unwrap();
+    let value = variance.of(&member).unwrap().value * member.member_cost(cost).unwrap() as f64;
+    let (widths, best) = brute_force(module, cost, variance);
+    assert!(value <= best * (1.0 + 1e-9), "{:?} ({value}) instead of {widths:?} ({best})", found.widths);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn free_widths_are_the_best_of_all(upper in prop::collection::vec(1usize..14, 1..4), alpha in 0.3f64..4.0) {
+        let text: Vec<String> = upper.iter().map(ToString::to_string).collect();
+        let network = module(&format!("fc{}-{}", upper.len() + 1, text.join(",")));
+        assert_best(&network, Cost::Params, &Law::new(alpha).unwrap());
+        assert_best(&network, Cost::Params, &Exact);
+    }
+}
+
+#[test]
+fn free_widths_of_the_block_are_the_best_of_all() {
+    for cost in [Cost::Params, Cost::Flops] {
+        assert_best(&module("bottleneck-40"), cost, &law());
+    }
+}
+
+#[test]
+fn free_widths_never_lose_to_one_ratio() {
+    let network = module("fc6-200");
+    let free = free_widths(&network, Cost::Params, &Exact).unwrap();
+    let tied = Search::new(spec("fc6-200")).run(&Exact).unwrap();
+    assert!(free.proved && free.efficiency >= tied.dual.block_efficiency, "{free:?}");
+}
