@@ -1,9 +1,12 @@
-//! How results are shown: the same [`Table`] as aligned text, CSV or Markdown.
+//! How results are shown: a [`Table`] as aligned text, CSV or Markdown; a [`Figure`] as SVG or CSV.
 //!
 //! This crate computes nothing; it takes numbers that others made and gives text back.
 
+mod figure;
+mod markup;
 mod number;
 mod table;
 
+pub use figure::{Axis, Band, Figure, Layer, Line, Mark, Marker, Point, Points, Stroke, VerticalRange};
 pub use number::{grouped, significant};
 pub use table::{Align, Table};

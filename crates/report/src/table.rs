@@ -93,7 +93,7 @@ impl Table {
     }
 }
 
-fn csv_line<'a>(cells: impl Iterator<Item = &'a str>) -> String {
+pub(crate) fn csv_line<'a>(cells: impl Iterator<Item = &'a str>) -> String {
     let quoted: Vec<String> = cells
         .map(|cell| {
             if cell.contains([',', '"', '\n', '\r']) {

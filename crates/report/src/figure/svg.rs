@@ -1,0 +1,371 @@
+//! The whole drawing: layout, frame, layers, text.
+
+use super::draw::{Ink, stroke_class};
+use super::layer::{Band, Layer, Line, Mark, Points};
+use super::legend::Legend;
+use super::placement::{Placer, Rect};
+use super::ticks::{Ticks, ticks};
+use super::{Figure, Marker, STYLE, Scale, Styled, text};
+use crate::markup::{coordinate, escape};
+
+/// The size of a drawing; its height follows from what is written above and below the data.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Format {
+    width: f64,
+    plot_height: f64,
+}
+
+impl Format {
+    pub(crate) const WIDE: Self = Self { width: 720.0, plot_height: 320.0 };
+    pub(crate) const NARROW: Self = Self { width: 360.0, plot_height: 240.0 };
+}
+
+const MARGIN: f64 = 14.0;
+const TITLE: f64 = 16.0;
+const TITLE_LINE: f64 = 22.0;
+const NAME: f64 = 13.0;
+const NAME_LINE: f64 = 19.0;
+const TICK: f64 = 12.5;
+const RADIUS: f64 = 4.5;
+
+/// Draws the figure, with its style sheet unless the page has it already.
+pub(crate) fn render(figure: &Figure, format: Format, with_style: bool) -> String {
+    let layers = figure.styled();
+    let sheet = Sheet::new(figure, format, &layers);
+    let [width, height] = [format.width, sheet.height].map(coordinate);
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"cg\" role=\"img\" width=\"{width}\" height=\"{height}\" \
+         viewBox=\"0 0 {width} {height}\">\n<title>{}</title>\n<desc>{}</desc>\n",
+        escape(&figure.title),
+        escape(&figure.description()),
+    );
+    if with_style {
+        out.push_str(&format!("<style>\n{STYLE}</style>\n"));
+    }
+    out.push_str(&format!("<rect class=\"paper\" width=\"{width}\" height=\"{height}\"/>\n"));
+    sheet.heading(&mut out);
+    sheet.grid(&mut out);
+    sheet.data(&mut out, &layers);
+    sheet.axes(&mut out);
+    sheet.texts(&mut out, &layers);
+    out.push_str("</svg>\n");
+    out
+}
+
+/// One line of text.
+pub(crate) fn tag_text(class: &str, x: f64, y: f64, anchor: &str, content: &str) -> String {
+    let ([x, y], content) = ([x, y].map(coordinate), escape(content));
+    let anchor = if anchor == "start" { String::new() } else { format!(" text-anchor=\"{anchor}\"") };
+    format!("<text class=\"{class}\" x=\"{x}\" y=\"{y}\"{anchor}>{content}</text>\n")
+}
+
+/// Where everything goes.
+struct Sheet<'a> {
+    title: Vec<String>,
+    legend: Legend<'a>,
+    x_name: Vec<String>,
+    y_name: Vec<String>,
+    x: Scale,
+    y: Scale,
+    x_ticks: Ticks,
+    y_ticks: Ticks,
+    plot: Rect,
+    height: f64,
+}
+
+impl<'a> Sheet<'a> {
+    fn new(figure: &Figure, format: Format, layers: &[Styled<'a>]) -> Self {
+        let room = format.width - 2.0 * MARGIN;
+        let (x, y) = figure.scales();
+        let title = text::wrap(&figure.title, TITLE * 1.06, room);
+        let legend = Legend::new(layers, room);
+        let x_name = text::wrap(&figure.x.label, NAME, room);
+        let y_name = text::wrap(&figure.y.label, NAME, room);
+
+        let y_ticks = ticks(&y, 7);
+        let labels = y_ticks.major.iter().map(|tick| text::width(&tick.label, TICK));
+        let left = (MARGIN + labels.fold(0.0, f64::max) + 9.0).min(format.width / 2.0);
+        let right = format.width - MARGIN - 8.0;
+        let x_ticks = fitting_ticks(&x, right - left);
+
+        let above = [title.len() as f64 * TITLE_LINE, legend.height(), y_name.len() as f64 * NAME_LINE];
+        let top = MARGIN - 4.0 + above.iter().sum::<f64>() + 10.0;
+        let bottom = top + format.plot_height;
+        let height = bottom + 24.0 + x_name.len() as f64 * NAME_LINE + MARGIN - 4.0;
+        let plot = Rect { left, top, right, bottom };
+        Self { title, legend, x_name, y_name, x, y, x_ticks, y_ticks, plot, height }
+    }
+
+    fn across(&self, fraction: f64) -> f64 {
+        self.plot.left + fraction * self.plot.width()
+    }
+
+    fn down(&self, fraction: f64) -> f64 {
+        self.plot.bottom - fraction * self.plot.height()
+    }
+
+    fn spot(&self, x: f64, y: f64) -> Option<(f64, f64)> {
+        Some((self.across(self.x.fraction(x)?), self.down(self.y.fraction(y)?)))
+    }
+
+    /// As [`Self::spot`], for points that are drawn with text: only those inside the frame.
+    fn visible(&self, x: f64, y: f64) -> Option<(f64, f64)> {
+        let inside = self.x.contains(x) && self.y.contains(y);
+        self.spot(x, y).filter(|_| inside)
+    }
+
+    /// Title, legend and the name of the vertical axis, all horizontal and above the data.
+    fn heading(&self, out: &mut String) {
+        let mut y = MARGIN - 4.0;
+        for line in &self.title {
+            out.push_str(&tag_text("title", MARGIN, y + TITLE_LINE - 6.0, "start", line));
+            y += TITLE_LINE;
+        }
+        self.legend.draw(out, MARGIN, y);
+        y += self.legend.height();
+        for line in &self.y_name {
+            out.push_str(&tag_text("name", MARGIN, y + NAME_LINE - 3.0, "start", line));
+            y += NAME_LINE;
+        }
+    }
+
+    fn grid(&self, out: &mut String) {
+        let vertical = self.x_ticks.major.iter().filter_map(|tick| self.x.fraction(tick.value));
+        let horizontal = self.y_ticks.major.iter().filter_map(|tick| self.y.fraction(tick.value));
+        let data: String = vertical
+            .map(|fraction| (self.across(fraction), self.plot.top, 'V', self.plot.bottom))
+            .chain(horizontal.map(|fraction| (self.plot.left, self.down(fraction), 'H', self.plot.right)))
+            .map(|(x, y, towards, end)| {
+                format!("M{} {}{towards}{}", coordinate(x), coordinate(y), coordinate(end))
+            })
+            .collect();
+        out.push_str(&format!("<path class=\"grid\" d=\"{data}\"/>\n"));
+    }
+
+    /// The two axes with their ticks, over the data so that nothing hides them.
+    fn axes(&self, out: &mut String) {
+        let Rect { left, top, right, bottom } = self.plot;
+        let [l, t, r, b] = [left, top, right, bottom].map(coordinate);
+        let mut data = format!("M{l} {t}V{b}H{r}");
+        let mut tick_text = String::new();
+        for tick in &self.x_ticks.major {
+            let Some(x) = self.x.fraction(tick.value).map(|fraction| self.across(fraction)) else { continue };
+            data.push_str(&format!("M{} {b}v5", coordinate(x)));
+            tick_text.push_str(&tag_text("tick", x, bottom + 19.0, "middle", &tick.label));
+        }
+        for tick in &self.y_ticks.major {
+            let Some(y) = self.y.fraction(tick.value).map(|fraction| self.down(fraction)) else { continue };
+            data.push_str(&format!("M{l} {}h-5", coordinate(y)));
+            tick_text.push_str(&tag_text("tick", left - 8.0, y + 4.5, "end", &tick.label));
+        }
+        for fraction in self.x_ticks.minor.iter().filter_map(|&value| self.x.fraction(value)) {
+            data.push_str(&format!("M{} {b}v3", coordinate(self.across(fraction))));
+        }
+        for fraction in self.y_ticks.minor.iter().filter_map(|&value| self.y.fraction(value)) {
+            data.push_str(&format!("M{l} {}h-3", coordinate(self.down(fraction))));
+        }
+        out.push_str(&format!("<path class=\"axis\" d=\"{data}\"/>\n{tick_text}"));
+        let middle = (left + right) / 2.0;
+        for (index, line) in self.x_name.iter().enumerate() {
+            let y = bottom + 24.0 + (index as f64 + 1.0) * NAME_LINE - 3.0;
+            out.push_str(&tag_text("name", middle, y, "middle", line));
+        }
+    }
+
+    /// Everything that is cut off at the frame. A nested `svg` clips without an id, which could clash in a page.
+    fn data(&self, out: &mut String, layers: &[Styled]) {
+        let frame = Rect { left: self.plot.left, right: self.plot.right, ..self.plot };
+        let [x, y, width, height] = [frame.left, frame.top, frame.width(), frame.height()].map(coordinate);
+        out.push_str(&format!(
+            "<svg x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" viewBox=\"{x} {y} {width} {height}\">\n"
+        ));
+        for styled in layers {
+            if let Layer::VerticalRange(range) = styled.layer {
+                self.range(&mut Ink::new(out, styled.colour), range.from, range.to);
+            }
+        }
+        for styled in layers {
+            if let Layer::Band(band) = styled.layer {
+                self.band(&mut Ink::new(out, styled.colour), band);
+            }
+        }
+        for styled in layers {
+            if let Layer::Line(line) = styled.layer {
+                Ink::new(out, styled.colour).path(stroke_class(styled.stroke), &self.runs(line));
+            }
+        }
+        for styled in layers {
+            if let Layer::Points(points) = styled.layer {
+                self.error_bars(&mut Ink::new(out, styled.colour), points);
+            }
+            if let Layer::Mark(mark) = styled.layer {
+                self.drop_lines(&mut Ink::new(out, styled.colour), mark);
+            }
+        }
+        out.push_str("</svg>\n");
+        for styled in layers {
+            let mut ink = Ink::new(out, styled.colour);
+            if let Layer::Points(points) = styled.layer {
+                for (x, y) in points.points.iter().filter_map(|point| self.visible(point.x, point.y)) {
+                    ink.marker(styled.marker, x, y, RADIUS);
+                }
+            }
+        }
+        for styled in layers {
+            let mut ink = Ink::new(out, styled.colour);
+            if let Layer::Mark(mark) = styled.layer
+                && let Some((x, y)) = self.visible(mark.x, mark.y)
+            {
+                ink.marker(Marker::Circle, x, y, RADIUS + 0.5);
+                ink.circle("ring", x, y, RADIUS + 4.5);
+            }
+        }
+    }
+
+    fn range(&self, ink: &mut Ink, from: f64, to: f64) {
+        let (Some((from, _)), Some((to, _))) = (self.x.edge_fraction(from), self.x.edge_fraction(to)) else {
+            return;
+        };
+        let (left, right) = (self.across(from), self.across(to));
+        let Rect { top, bottom, .. } = self.plot;
+        ink.rect("range", Rect { left, right, ..self.plot });
+        ink.path("edge", &[vec![(left, top), (left, bottom)], vec![(right, top), (right, bottom)]]);
+    }
+
+    fn band(&self, ink: &mut Ink, band: &Band) {
+        let edges = band.edges.iter().map(|&(x, low, high)| {
+            let x = self.across(self.x.fraction(x)?);
+            let (low, _) = self.y.edge_fraction(low)?;
+            let (high, _) = self.y.edge_fraction(high)?;
+            Some((x, self.down(low), self.down(high)))
+        });
+        let polygon = |run: Vec<(f64, f64, f64)>| -> Vec<(f64, f64)> {
+            let forth = run.iter().map(|&(x, low, _)| (x, low));
+            forth.chain(run.iter().rev().map(|&(x, _, high)| (x, high))).collect()
+        };
+        let polygons: Vec<_> = unbroken(edges).into_iter().map(polygon).collect();
+        ink.polygons("band", &polygons);
+    }
+
+    /// The line's pieces between gaps; a piece of one point is doubled, so that round ends make it a dot.
+    fn runs(&self, line: &Line) -> Vec<Vec<(f64, f64)>> {
+        let mut runs = unbroken(line.points.iter().map(|&(x, y)| self.spot(x, y)));
+        for run in &mut runs {
+            if let &mut [(x, y)] = run.as_mut_slice() {
+                *run = vec![(x - 1.5, y), (x + 1.5, y)];
+            }
+        }
+        runs
+    }
+
+    fn error_bars(&self, ink: &mut Ink, points: &Points) {
+        const CAP: f64 = 4.0;
+        let mut strokes = vec![];
+        for point in &points.points {
+            let Some(x) = self.x.fraction(point.x).map(|fraction| self.across(fraction)) else { continue };
+            let Some((low, high)) = point.interval else { continue };
+            let ends = (self.y.edge_fraction(low), self.y.edge_fraction(high));
+            let (Some((low, low_cut)), Some((high, high_cut))) = ends else { continue };
+            let (low, high) = (self.down(low), self.down(high));
+            strokes.push(vec![(x, low), (x, high)]);
+            // An end that was cut off at the frame has no cap: the bar goes on.
+            let caps = [(low, low_cut), (high, high_cut)].into_iter().filter(|(_, cut)| !cut);
+            strokes.extend(caps.map(|(y, _)| vec![(x - CAP, y), (x + CAP, y)]));
+        }
+        ink.path("bar", &strokes);
+    }
+
+    fn drop_lines(&self, ink: &mut Ink, mark: &Mark) {
+        if let Some((x, y)) = self.visible(mark.x, mark.y).filter(|_| mark.drop_lines) {
+            ink.path("drop", &[vec![(x, y), (x, self.plot.bottom)], vec![(x, y), (self.plot.left, y)]]);
+        }
+    }
+
+    /// The text beside marks and points, placed when all else is known; marks choose first.
+    fn texts(&self, out: &mut String, layers: &[Styled]) {
+        let mut placer = Placer::new(self.plot);
+        for styled in layers {
+            match styled.layer {
+                Layer::Line(line) => {
+                    let runs = self.runs(line);
+                    let pieces = runs.iter().flat_map(|run| run.windows(2));
+                    pieces.for_each(|piece| placer.avoid_curve(piece[0], piece[1]));
+                }
+                Layer::Points(points) => {
+                    let spots = points.points.iter().filter_map(|point| self.visible(point.x, point.y));
+                    spots
+                        .for_each(|(x, y)| placer.keep_clear(Rect::around(x, y, RADIUS + 2.0, RADIUS + 2.0)));
+                }
+                Layer::Mark(mark) => {
+                    if let Some((x, y)) = self.visible(mark.x, mark.y) {
+                        placer.keep_clear(Rect::around(x, y, RADIUS + 6.0, RADIUS + 6.0));
+                    }
+                }
+                Layer::Band(_) | Layer::VerticalRange(_) => {}
+            }
+        }
+        let marks = layers.iter().filter_map(|styled| match styled.layer {
+            Layer::Mark(mark) => Some((mark.x, mark.y, mark.label.as_str())),
+            _ => None,
+        });
+        for (x, y, label) in marks {
+            self.label(out, &mut placer, "label optimum", 14.8, RADIUS + 8.0, (x, y, label));
+        }
+        let sets = layers.iter().filter_map(|styled| match styled.layer {
+            Layer::Points(points) => Some(&points.points),
+            _ => None,
+        });
+        for point in sets.flatten() {
+            if let Some(label) = &point.label {
+                self.label(out, &mut placer, "label", 12.5, RADIUS + 4.0, (point.x, point.y, label));
+            }
+        }
+    }
+
+    fn label(
+        &self,
+        out: &mut String,
+        placer: &mut Placer,
+        class: &str,
+        size: f64,
+        distance: f64,
+        (x, y, label): (f64, f64, &str),
+    ) {
+        let Some((x, y)) = self.visible(x, y).filter(|_| !label.trim().is_empty()) else { return };
+        let label = text::shorten(label, size, self.plot.width() / 2.0);
+        let place = placer.place((x, y), distance, text::width(&label, size), size * 1.1);
+        if place.leader {
+            let [x, y, to_x, to_y] = [x, y, place.x, place.y].map(coordinate);
+            out.push_str(&format!("<path class=\"leader\" d=\"M{x} {y}L{to_x} {to_y}\"/>\n"));
+        }
+        out.push_str(&tag_text(class, place.x, place.y + 0.35 * size, place.anchor.css(), &label));
+    }
+}
+
+/// The densest ticks whose labels do not touch.
+fn fitting_ticks(scale: &Scale, room: f64) -> Ticks {
+    const APART: f64 = 12.0;
+    let most = ((room / 60.0) as usize).clamp(2, 11);
+    let fits = |ticks: &Ticks| {
+        ticks.major.windows(2).all(|pair| {
+            let ends = [&pair[0], &pair[1]].map(|tick| scale.fraction(tick.value).unwrap_or(0.0) * room);
+            let halves = [&pair[0], &pair[1]].map(|tick| text::width(&tick.label, TICK) / 2.0);
+            ends[1] - ends[0] >= halves[0] + halves[1] + APART
+        })
+    };
+    let candidates = (2..=most).rev().map(|most| ticks(scale, most));
+    candidates.into_iter().find(fits).unwrap_or_else(|| ticks(scale, 2))
+}
+
+/// The runs of drawable points between those that are not.
+fn unbroken<T>(points: impl Iterator<Item = Option<T>>) -> Vec<Vec<T>> {
+    let mut runs = vec![vec![]];
+    for point in points {
+        match (point, runs.last_mut()) {
+            (Some(point), Some(run)) => run.push(point),
+            _ => runs.push(vec![]),
+        }
+    }
+    runs.retain(|run| !run.is_empty());
+    runs
+}
