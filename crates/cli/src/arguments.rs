@@ -28,6 +28,7 @@ pub enum Verb {
     Moments(verbs::moments::Moments),
     Fit(verbs::fit::Fit),
     Merge(verbs::merge::Merge),
+    Search(verbs::search::Search),
     Completions(verbs::completions::Completions),
     Man(verbs::man::Man),
 }

@@ -41,6 +41,12 @@ impl From<collegial_arch::Error> for Failure {
     }
 }
 
+impl From<collegial_search::Error> for Failure {
+    fn from(error: collegial_search::Error) -> Self {
+        Self::User(error.to_string())
+    }
+}
+
 impl From<collegial_ntk::Error> for Failure {
     fn from(error: collegial_ntk::Error) -> Self {
         Self::User(error.to_string())

@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         Verb::Info(verb) => verbs::info::run(verb, common),
         Verb::Moments(verb) => verbs::moments::run(verb, common),
         Verb::Fit(verb) => verbs::fit::run(verb, common),
+        Verb::Search(verb) => verbs::search::run(verb, common),
         Verb::Merge(verb) => verbs::merge::run(verb, common),
         Verb::Completions(verb) => verbs::completions::run(verb),
         Verb::Man(verb) => verbs::man::run(verb),

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use collegial_report::Figure;
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -37,4 +38,10 @@ pub fn write_file(path: &Path, content: &str) -> Result<(), Failure> {
         Ok(())
     };
     write().map_err(|error| Failure::User(format!("cannot write {}: {error}", path.display())))
+}
+
+/// Writes a figure as SVG, and its data beside it as CSV.
+pub fn write_figure(path: &Path, figure: &Figure) -> Result<(), Failure> {
+    write_file(path, &figure.to_svg())?;
+    write_file(&path.with_extension("csv"), &figure.to_csv())
 }

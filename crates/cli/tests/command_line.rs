@@ -11,9 +11,22 @@ fn run(line: &str) -> String {
         .output()
         .expect("the binary runs");
     let code = output.status.code().map_or("killed".to_owned(), |code| code.to_string());
-    let stdout = String::from_utf8_lossy(&output.stdout);
+    let stdout = without_times(&String::from_utf8_lossy(&output.stdout));
     let stderr = String::from_utf8_lossy(&output.stderr);
     format!("$ collegial {line}\nexit {code}\n--- stdout\n{stdout}--- stderr\n{stderr}")
+}
+
+/// Seconds differ from run to run: lines such as `0.24 s` and `"seconds": 0.24` lose their number.
+fn without_times(text: &str) -> String {
+    let line = |line: &str| {
+        let is_time = line.strip_suffix(" s").is_some_and(|number| number.parse::<f64>().is_ok());
+        match line.split_once("\"seconds\": ") {
+            Some((before, _)) => format!("{before}\"seconds\": [time]\n"),
+            None if is_time => "[time] s\n".to_owned(),
+            None => format!("{line}\n"),
+        }
+    };
+    text.lines().map(line).collect()
 }
 
 /// One snapshot per command, named after it.
@@ -45,6 +58,33 @@ snapshots! {
     info_no_file: "info nowhere.toml";
     info_zero_batch: "info fc3-100 --batch 0";
     zero_threads: "info fc3-100 --threads 0";
+    help_moments: "moments --help";
+    moments_table: "moments --widths 784,8,8,8";
+    moments_json: "moments fc6-30x48 --json";
+    moments_not_fully_connected: "moments bottleneck-8";
+    moments_width_zero: "moments --widths 784,0";
+    moments_nothing: "moments";
+    help_fit: "fit --help";
+    fit_table: "fit bottleneck-16 --widths 2,4,8,16 --trials 500 --seed 3 -q";
+    fit_one_width: "fit bottleneck-16 --widths 4";
+    fit_width_zero: "fit bottleneck-16 --widths 0,4";
+    fit_one_trial: "fit bottleneck-16 --trials 1";
+    fit_bad_widths: "fit bottleneck-16 --widths 4,x";
+    fit_bad_shard: "fit bottleneck-16 --shard 5/4 --out x.json";
+    fit_not_a_module: "fit wrn28-10";
+    merge_no_file: "merge nowhere.json";
+    help_search: "search --help";
+    search_table: "search resnext29-1x128d --alpha 1.6";
+    search_flops: "search resnext29-1x128d --alpha 1.6 --cost flops --per-stage";
+    search_figure_3: "search fc6-500 --inputs 748 --outputs 1 --alpha 3.03";
+    search_exact_free: "search fc4-40 --variance exact --free-widths --json --widths 1..40:13";
+    search_under: "search resnext38-1x96d --alpha 1.6 --rule under";
+    search_bad_alpha: "search resnext29-1x128d --alpha NaN";
+    search_negative_alpha: "search resnext29-1x128d --alpha -1";
+    search_narrow: "search resnext29-1x1d --alpha 1.6";
+    search_small_budget: "search resnext29-1x128d --alpha 1.6 --budget 1000 --rule under";
+    search_no_width: "search resnext29-1x128d --alpha 1.6 --widths 200";
+    search_no_inner_width: "search wrn28-10 --alpha 1.6";
 }
 
 #[test]
@@ -74,6 +114,75 @@ fn completions_and_manual_pages_are_generated() {
     let pages = directory.path().join("pages");
     assert!(run(&format!("man {}", pages.display())).contains("exit 0"));
     assert!(pages.join("collegial-info.1").is_file());
+}
+
+#[test]
+fn shards_merge_to_the_result_of_one_process() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str| directory.path().join(name).display().to_string();
+    let fit = "fit bottleneck-16 --widths 2,4,8 --trials 330 --seed 5";
+    for index in 1..=3 {
+        let text = run(&format!(
+            "{fit} --shard {index}/3 --out {} --threads {index}",
+            file(&format!("{index}.json"))
+        ));
+        assert!(text.contains("exit 0"), "{text}");
+    }
+    let merged = run(&format!("merge {} {} {} --json", file("2.json"), file("3.json"), file("1.json")));
+    let whole = run(&format!("{fit} --json --out {}", file("whole.json")));
+    let points = |text: &str| text.split_once("\"points\"").unwrap().1.split_once(']').unwrap().0.to_owned();
+    let alpha = |text: &str| text.split_once("\"alpha\"").unwrap().1.split_once(',').unwrap().0.to_owned();
+    assert_eq!((alpha(&merged), points(&merged)), (alpha(&whole), points(&whole)));
+    let again = run(&format!("merge {} --json", file("whole.json")));
+    assert_eq!(alpha(&again), alpha(&whole));
+    let twice = run(&format!("merge {} {}", file("1.json"), file("1.json")));
+    assert!(twice.contains("exit 2") && twice.contains("cannot join"), "{twice}");
+    std::fs::write(file("cut.json"), &std::fs::read_to_string(file("1.json")).unwrap()[..100]).unwrap();
+    assert!(
+        run(&format!("merge {}", file("cut.json")))
+            .contains("is not a file that `collegial fit --out` wrote")
+    );
+}
+
+#[test]
+fn the_number_of_threads_does_not_change_a_digit() {
+    let fit = "fit bottleneck-32 --trials 700 --seed 9 --json";
+    let one = run(&format!("{fit} --threads 1"));
+    let three = run(&format!("{fit} --threads 3"));
+    assert_eq!(one.split_once('{').unwrap().1, three.split_once('{').unwrap().1);
+}
+
+#[test]
+fn figures_are_written_whole_or_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let figure = directory.path().join("fit.svg");
+    run(&format!("fit bottleneck-16 --widths 2,4,8 --trials 100 --figure {}", figure.display()));
+    assert!(std::fs::read_to_string(&figure).unwrap().contains("</svg>"));
+    assert!(std::fs::read_to_string(figure.with_extension("csv")).unwrap().lines().count() > 3);
+    let nowhere = directory.path().join("no/such/fit.svg");
+    let text = run(&format!("fit bottleneck-16 --widths 2,4 --trials 100 --figure {}", nowhere.display()));
+    assert!(text.contains("exit 2") && text.contains("cannot write"), "{text}");
+}
+
+/// Ctrl-C in the middle of a long fit: the draws so far are fitted, printed and saved, and the exit code is 130.
+#[cfg(unix)]
+#[test]
+fn an_interrupt_keeps_what_was_drawn() {
+    let directory = tempfile::tempdir().unwrap();
+    let saved = directory.path().join("draws.json");
+    let child = Command::new(env!("CARGO_BIN_EXE_collegial"))
+        .args(["fit", "bottleneck-256", "--widths", "64,128,256", "--trials", "100000000", "--json", "--out"])
+        .arg(&saved)
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("\"complete\": false"));
+    assert!(run(&format!("merge {}", saved.display())).contains("alpha ="));
 }
 
 #[test]

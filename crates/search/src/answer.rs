@@ -35,10 +35,10 @@ pub struct Optimum {
     pub variance: f64,
     /// How many times less variance than the baseline.
     pub variance_reduction: f64,
-    /// ρ on the whole network: the baseline's cost divided by the design's.
+    /// ρ of the single block with the real-valued m, as on the curve and in the paper.
     pub efficiency: f64,
-    /// ρ of the single block with a real-valued m, as on the curve.
-    pub block_efficiency: f64,
+    /// ρ of the design on the whole network: the baseline's cost divided by the design's.
+    pub real_efficiency: f64,
 }
 
 /// A design worth trying too.
@@ -57,7 +57,7 @@ pub struct Nearby {
     /// Variance of the block's kernel.
     pub variance: f64,
     /// ρ on the whole network.
-    pub efficiency: f64,
+    pub real_efficiency: f64,
     /// How much worse the width's objective is than the optimum's: 0.01 is one per cent.
     pub distance: f64,
 }

@@ -96,13 +96,24 @@ impl Search {
         widths.sort_unstable();
         widths.dedup();
         if widths.is_empty() {
-            let nearest = self.multiple_of.min(width);
-            return Err(Error::NoWidths(format!(
-                "no width between 1 and the baseline's {width} is a multiple of {} and in the given list; the nearest feasible width is {nearest}",
-                self.multiple_of
-            )));
+            return Err(self.no_widths(width));
         }
         Ok(widths)
+    }
+
+    /// The refusal of a list without a feasible width, with the nearest one.
+    fn no_widths(&self, width: usize) -> Error {
+        let step = self.multiple_of;
+        if step > width {
+            return Error::NoWidths(format!(
+                "no width up to the baseline's {width} is a multiple of {step}; the nearest feasible multiple is {width}"
+            ));
+        }
+        let wanted = self.widths.iter().flatten().copied().min().unwrap_or(1);
+        let nearest = (wanted.div_ceil(step) * step).clamp(step, width / step * step);
+        Error::NoWidths(format!(
+            "no width in the list is a multiple of {step} between 1 and the baseline's {width}; the nearest feasible width is {nearest}"
+        ))
     }
 
     /// Finds both optima.
@@ -218,11 +229,11 @@ impl Context<'_> {
             flops: totals.flops,
             variance,
             variance_reduction: target / variance,
-            efficiency: self.baseline.of(cost) as f64 / totals.of(cost) as f64,
-            block_efficiency: match problem {
+            efficiency: match problem {
                 Problem::Primal => 1.0,
                 Problem::Dual => point.efficiency,
             },
+            real_efficiency: self.baseline.of(cost) as f64 / totals.of(cost) as f64,
         })
     }
 
@@ -254,7 +265,7 @@ impl Context<'_> {
                     parameters: totals.parameters,
                     flops: totals.flops,
                     variance: point.variance / design.multiplicity as f64,
-                    efficiency: self.baseline.of(cost) as f64 / totals.of(cost) as f64,
+                    real_efficiency: self.baseline.of(cost) as f64 / totals.of(cost) as f64,
                     distance: point.primal_objective / best.primal_objective - 1.0,
                 });
             }

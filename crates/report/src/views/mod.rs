@@ -1,0 +1,4 @@
+//! Results of the other crates as tables, sentences, figures and pages.
+
+pub mod fit;
+pub mod search;
