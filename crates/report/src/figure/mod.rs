@@ -28,6 +28,7 @@ mod text;
 pub(crate) mod ticks;
 
 use crate::table::csv_line;
+use crate::terminal::{self, TextFormat};
 pub use axis::Axis;
 pub(crate) use axis::Scale;
 pub use layer::{Band, Layer, Line, Mark, Marker, Point, Points, Stroke, VerticalRange};
@@ -110,6 +111,11 @@ impl Figure {
     /// A form 360 units wide with text of the same size, for narrow columns of such a page.
     pub(crate) fn to_narrow_svg(&self) -> String {
         svg::render(self, svg::Format::NARROW, false)
+    }
+
+    /// A sketch in characters, without title and without colour, exactly as large as the format says.
+    pub fn to_text(&self, format: &TextFormat) -> String {
+        terminal::render(self, format)
     }
 
     /// All data in long form: `series,x,y,low,high,label`, one line per point, empty where there is no such value.

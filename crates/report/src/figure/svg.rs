@@ -174,8 +174,8 @@ impl<'a> Sheet<'a> {
 
     /// Everything that is cut off at the frame. A nested `svg` clips without an id, which could clash in a page.
     fn data(&self, out: &mut String, layers: &[Styled]) {
-        let frame = Rect { left: self.plot.left, right: self.plot.right, ..self.plot };
-        let [x, y, width, height] = [frame.left, frame.top, frame.width(), frame.height()].map(coordinate);
+        let Rect { left, top, .. } = self.plot;
+        let [x, y, width, height] = [left, top, self.plot.width(), self.plot.height()].map(coordinate);
         out.push_str(&format!(
             "<svg x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" viewBox=\"{x} {y} {width} {height}\">\n"
         ));
@@ -247,7 +247,7 @@ impl<'a> Sheet<'a> {
         ink.polygons("band", &polygons);
     }
 
-    /// The line's pieces between gaps; a piece of one point is doubled, so that round ends make it a dot.
+    /// The line's pieces between gaps; a piece of one point becomes a short dash, which can be seen.
     fn runs(&self, line: &Line) -> Vec<Vec<(f64, f64)>> {
         let mut runs = unbroken(line.points.iter().map(|&(x, y)| self.spot(x, y)));
         for run in &mut runs {
