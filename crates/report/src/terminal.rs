@@ -213,7 +213,7 @@ impl Grid {
             let [from, to] = [pair[0], pair[1]];
             match (from, to) {
                 (Some(from), Some(to)) => {
-                    let steps = (to.0 - from.0).abs().max((to.1 - from.1).abs()).round() as usize;
+                    let steps = (to.0 - from.0).abs().max((to.1 - from.1).abs()).ceil() as usize;
                     dots.extend((1..=steps).map(|step| {
                         let t = step as f64 / steps as f64;
                         (from.0 + t * (to.0 - from.0), from.1 + t * (to.1 - from.1))
@@ -223,11 +223,13 @@ impl Grid {
                 _ => {}
             }
         }
+        let mut dots: Vec<(f64, f64)> = dots.into_iter().map(|(x, y)| (x.round(), y.round())).collect();
+        dots.dedup();
         let drawn = dots.into_iter().enumerate();
         // In ASCII the characters tell lines apart; gaps would only make a coarse curve coarser.
         let drawn = drawn.filter(|&(step, _)| self.glyphs == Glyphs::Ascii || inked(stroke, step));
         drawn
-            .map(|(_, (x, y))| (x.round(), y.round()))
+            .map(|(_, dot)| dot)
             .filter(|&(x, y)| (0.0..width as f64).contains(&x) && (0.0..height as f64).contains(&y))
             .map(|(x, y)| (x as usize, y as usize))
             .collect()

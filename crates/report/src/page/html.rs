@@ -2,6 +2,7 @@
 
 use super::download::slug;
 use super::{Block, Download, Page, Provenance, Section};
+use crate::figure::Format;
 use crate::markup::escape;
 use crate::{Align, Figure, Table, figure};
 use std::collections::HashSet;
@@ -77,6 +78,7 @@ fn block(block: &Block) -> String {
             format!("<details>\n<summary>{summary}</summary>\n{}</details>\n", blocks(section))
         }
         Block::Command(line) => command(line),
+        Block::Preformatted(text) => format!("<pre tabindex=\"0\">{}</pre>\n", escape(text)),
         Block::Download(download) => {
             format!(
                 "<p>{} <small>({})</small></p>\n",
@@ -118,13 +120,15 @@ fn inline(text: &str) -> String {
 }
 
 fn figures(panels: &[(Figure, String)]) -> String {
-    let panels_html: String = panels.iter().map(|(figure, caption)| figure_block(figure, caption)).collect();
-    if panels.len() > 1 { format!("<div class=\"panels\">\n{panels_html}</div>\n") } else { panels_html }
+    let format = if panels.len() > 1 { Format::PANEL } else { Format::WIDE };
+    let figures: String =
+        panels.iter().map(|(figure, caption)| figure_block(figure, caption, format)).collect();
+    if panels.len() > 1 { format!("<div class=\"panels\">\n{figures}</div>\n") } else { figures }
 }
 
 /// Both forms of the drawing; the style sheet shows the one that suits the width of its box.
-fn figure_block(figure: &Figure, caption: &str) -> String {
-    let (wide, narrow) = (figure.to_inline_svg(), figure.to_narrow_svg());
+fn figure_block(figure: &Figure, caption: &str, format: Format) -> String {
+    let (wide, narrow) = (figure.to_inline_svg(format), figure.to_inline_svg(Format::NARROW));
     let data = Download::csv(format!("{}.csv", slug(figure.title())), figure.to_csv());
     format!(
         "<figure>\n<div class=\"plot\">\n<div class=\"wide\">\n{wide}</div>\n<div class=\"narrow\">\n{narrow}</div>\n\
@@ -143,12 +147,12 @@ fn table_block(table: &Table, caption: &str) -> String {
     let class = |align: Align| if align == Align::Left { " class=\"left\"" } else { "" };
     let headings = table.columns().iter();
     let headings: String = headings
-        .map(|(name, align)| format!("<th scope=\"col\"{}>{}</th>", class(*align), inline(name)))
+        .map(|(name, align)| format!("<th scope=\"col\"{}>{}</th>", class(*align), escape(name)))
         .collect();
     let row = |cells: &Vec<String>| {
         let cells = cells.iter().zip(table.columns());
         let cells: String =
-            cells.map(|(cell, (_, align))| format!("<td{}>{}</td>", class(*align), inline(cell))).collect();
+            cells.map(|(cell, (_, align))| format!("<td{}>{}</td>", class(*align), escape(cell))).collect();
         format!("<tr>{cells}</tr>\n")
     };
     let rows: String = table.rows().iter().map(row).collect();
@@ -163,7 +167,7 @@ fn table_block(table: &Table, caption: &str) -> String {
 }
 
 fn command(line: &str) -> String {
-    format!("<pre tabindex=\"0\"><code>{}</code></pre>\n", escape(line))
+    format!("<pre class=\"command\"><code>{}</code></pre>\n", escape(line))
 }
 
 fn anchor(download: &Download, text: &str) -> String {

@@ -87,6 +87,7 @@ enum Block {
     Table(Table, String),
     Details(Section),
     Command(String),
+    Preformatted(String),
     Download(Download),
 }
 
@@ -135,6 +136,12 @@ impl Section {
     #[must_use]
     pub fn command(self, line: impl Into<String>) -> Self {
         self.block(Block::Command(line.into()))
+    }
+
+    /// Text whose lines stay as they are, such as a program's output.
+    #[must_use]
+    pub fn preformatted(self, text: impl Into<String>) -> Self {
+        self.block(Block::Preformatted(text.into()))
     }
 
     /// A link to data inside the page.
