@@ -28,9 +28,11 @@ mod text;
 pub(crate) mod ticks;
 
 use crate::table::csv_line;
+use crate::terminal::{self, TextFormat};
 pub use axis::Axis;
 pub(crate) use axis::Scale;
 pub use layer::{Band, Layer, Line, Mark, Marker, Point, Points, Stroke, VerticalRange};
+pub(crate) use svg::Format;
 
 /// The rules for colours and strokes, in a `<style>` of every figure that stands alone.
 pub(crate) const STYLE: &str = include_str!("figure.css");
@@ -99,17 +101,17 @@ impl Figure {
 
     /// A self-contained SVG, 720 units wide, that scales to its container.
     pub fn to_svg(&self) -> String {
-        svg::render(self, svg::Format::WIDE, true)
+        svg::render(self, Format::WIDE, true)
     }
 
-    /// The wide form for a page that has [`STYLE`] already.
-    pub(crate) fn to_inline_svg(&self) -> String {
-        svg::render(self, svg::Format::WIDE, false)
+    /// The drawing in another size, with text as large, for a page that has [`STYLE`] already.
+    pub(crate) fn to_inline_svg(&self, format: Format) -> String {
+        svg::render(self, format, false)
     }
 
-    /// A form 360 units wide with text of the same size, for narrow columns of such a page.
-    pub(crate) fn to_narrow_svg(&self) -> String {
-        svg::render(self, svg::Format::NARROW, false)
+    /// A sketch in characters, without title and without colour, exactly as large as the format says.
+    pub fn to_text(&self, format: &TextFormat) -> String {
+        terminal::render(self, format)
     }
 
     /// All data in long form: `series,x,y,low,high,label`, one line per point, empty where there is no such value.

@@ -17,11 +17,14 @@ pub(crate) struct Format {
 
 impl Format {
     pub(crate) const WIDE: Self = Self { width: 720.0, plot_height: 320.0 };
+    pub(crate) const PANEL: Self = Self { width: 540.0, plot_height: 280.0 };
     pub(crate) const NARROW: Self = Self { width: 360.0, plot_height: 240.0 };
 }
 
 const MARGIN: f64 = 14.0;
 const TITLE: f64 = 16.0;
+/// How much wider bold text is.
+const BOLD: f64 = 1.15;
 const TITLE_LINE: f64 = 22.0;
 const NAME: f64 = 13.0;
 const NAME_LINE: f64 = 19.0;
@@ -77,7 +80,7 @@ impl<'a> Sheet<'a> {
     fn new(figure: &Figure, format: Format, layers: &[Styled<'a>]) -> Self {
         let room = format.width - 2.0 * MARGIN;
         let (x, y) = figure.scales();
-        let title = text::wrap(&figure.title, TITLE * 1.06, room);
+        let title = text::wrap(&figure.title, TITLE * BOLD, room);
         let legend = Legend::new(layers, room);
         let x_name = text::wrap(&figure.x.label, NAME, room);
         let y_name = text::wrap(&figure.y.label, NAME, room);
@@ -86,6 +89,10 @@ impl<'a> Sheet<'a> {
         let labels = y_ticks.major.iter().map(|tick| text::width(&tick.label, TICK));
         let left = (MARGIN + labels.fold(0.0, f64::max) + 9.0).min(format.width / 2.0);
         let right = format.width - MARGIN - 8.0;
+        let labels = fitting_ticks(&x, right - left).major;
+        let labels = labels.iter().map(|tick| text::width(&tick.label, TICK));
+        // Half of the last label may stand beyond the end of the axis.
+        let right = right.min(format.width - 4.0 - labels.fold(0.0, f64::max) / 2.0).max(left + 60.0);
         let x_ticks = fitting_ticks(&x, right - left);
 
         let above = [title.len() as f64 * TITLE_LINE, legend.height(), y_name.len() as f64 * NAME_LINE];
@@ -174,8 +181,8 @@ impl<'a> Sheet<'a> {
 
     /// Everything that is cut off at the frame. A nested `svg` clips without an id, which could clash in a page.
     fn data(&self, out: &mut String, layers: &[Styled]) {
-        let frame = Rect { left: self.plot.left, right: self.plot.right, ..self.plot };
-        let [x, y, width, height] = [frame.left, frame.top, frame.width(), frame.height()].map(coordinate);
+        let Rect { left, top, .. } = self.plot;
+        let [x, y, width, height] = [left, top, self.plot.width(), self.plot.height()].map(coordinate);
         out.push_str(&format!(
             "<svg x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" viewBox=\"{x} {y} {width} {height}\">\n"
         ));
@@ -196,7 +203,7 @@ impl<'a> Sheet<'a> {
         }
         for styled in layers {
             if let Layer::Points(points) = styled.layer {
-                self.error_bars(&mut Ink::new(out, styled.colour), points);
+                Ink::new(out, styled.colour).path("bar", &self.error_bars(points));
             }
             if let Layer::Mark(mark) = styled.layer {
                 self.drop_lines(&mut Ink::new(out, styled.colour), mark);
@@ -247,18 +254,18 @@ impl<'a> Sheet<'a> {
         ink.polygons("band", &polygons);
     }
 
-    /// The line's pieces between gaps; a piece of one point is doubled, so that round ends make it a dot.
+    /// The line's pieces between gaps; a piece of one point becomes a short dash, which can be seen.
     fn runs(&self, line: &Line) -> Vec<Vec<(f64, f64)>> {
         let mut runs = unbroken(line.points.iter().map(|&(x, y)| self.spot(x, y)));
         for run in &mut runs {
             if let &mut [(x, y)] = run.as_mut_slice() {
-                *run = vec![(x - 1.5, y), (x + 1.5, y)];
+                *run = vec![(x - 2.5, y), (x + 2.5, y)];
             }
         }
         runs
     }
 
-    fn error_bars(&self, ink: &mut Ink, points: &Points) {
+    fn error_bars(&self, points: &Points) -> Vec<Vec<(f64, f64)>> {
         const CAP: f64 = 4.0;
         let mut strokes = vec![];
         for point in &points.points {
@@ -272,7 +279,7 @@ impl<'a> Sheet<'a> {
             let caps = [(low, low_cut), (high, high_cut)].into_iter().filter(|(_, cut)| !cut);
             strokes.extend(caps.map(|(y, _)| vec![(x - CAP, y), (x + CAP, y)]));
         }
-        ink.path("bar", &strokes);
+        strokes
     }
 
     fn drop_lines(&self, ink: &mut Ink, mark: &Mark) {
@@ -293,8 +300,12 @@ impl<'a> Sheet<'a> {
                 }
                 Layer::Points(points) => {
                     let spots = points.points.iter().filter_map(|point| self.visible(point.x, point.y));
-                    spots
-                        .for_each(|(x, y)| placer.keep_clear(Rect::around(x, y, RADIUS + 2.0, RADIUS + 2.0)));
+                    let around = |(x, y)| Rect::around(x, y, RADIUS + 2.0, RADIUS + 2.0);
+                    spots.for_each(|spot| placer.keep_clear(around(spot)));
+                    let bars = self.error_bars(points);
+                    bars.iter()
+                        .flat_map(|bar| bar.windows(2))
+                        .for_each(|bar| placer.avoid_curve(bar[0], bar[1]));
                 }
                 Layer::Mark(mark) => {
                     if let Some((x, y)) = self.visible(mark.x, mark.y) {
@@ -309,7 +320,7 @@ impl<'a> Sheet<'a> {
             _ => None,
         });
         for (x, y, label) in marks {
-            self.label(out, &mut placer, "label optimum", 14.8, RADIUS + 8.0, (x, y, label));
+            self.label(out, &mut placer, "label optimum", 14.0 * BOLD, RADIUS + 8.0, (x, y, label));
         }
         let sets = layers.iter().filter_map(|styled| match styled.layer {
             Layer::Points(points) => Some(&points.points),
@@ -338,14 +349,15 @@ impl<'a> Sheet<'a> {
             let [x, y, to_x, to_y] = [x, y, place.x, place.y].map(coordinate);
             out.push_str(&format!("<path class=\"leader\" d=\"M{x} {y}L{to_x} {to_y}\"/>\n"));
         }
-        out.push_str(&tag_text(class, place.x, place.y + 0.35 * size, place.anchor.css(), &label));
+        out.push_str(&tag_text(class, place.x, place.y + 0.33 * size, place.anchor.css(), &label));
     }
 }
 
 /// The densest ticks whose labels do not touch.
 fn fitting_ticks(scale: &Scale, room: f64) -> Ticks {
     const APART: f64 = 12.0;
-    let most = ((room / 60.0) as usize).clamp(2, 11);
+    let usual = if scale.logarithmic { 45.0 } else { 65.0 };
+    let most = ((room / usual) as usize).clamp(2, 11);
     let fits = |ticks: &Ticks| {
         ticks.major.windows(2).all(|pair| {
             let ends = [&pair[0], &pair[1]].map(|tick| scale.fraction(tick.value).unwrap_or(0.0) * room);
