@@ -9,8 +9,8 @@ mod markup;
 mod number;
 mod page;
 mod table;
-pub mod views;
 mod terminal;
+pub mod views;
 
 pub use figure::{Axis, Band, Figure, Layer, Line, Mark, Marker, Point, Points, Stroke, VerticalRange};
 pub use number::{grouped, significant};
