@@ -177,7 +177,7 @@ fn a_report_holds_the_verdict_the_figures_and_the_data() {
     );
     assert!(run(&line).contains("exit 0"));
     let html = std::fs::read_to_string(&page).unwrap();
-    for part in ["x10d", "</svg>", "curve.csv", "search.json", "--per-stage", "seed"] {
+    for part in ["x10d", "</svg>", "curve.csv", "search.json", "--per-stage", "Seed 0"] {
         assert!(html.contains(part), "{part}");
     }
     for foreign in ["http://", "https://"] {

@@ -73,8 +73,8 @@ pub fn table(answer: &Answer) -> Table {
         ("parameters", Align::Right),
         ("FLOPs", Align::Right),
         ("variance", Align::Right),
-        ("times smaller", Align::Right),
-        ("off the optimum", Align::Right),
+        ("rho", Align::Right),
+        ("off by", Align::Right),
     ]);
     table.push([
         "baseline".into(),

@@ -49,7 +49,7 @@ fn optimum(answer: &Answer) -> Section {
 fn designs(answer: &Answer) -> Section {
     Section::new("Designs worth trying")
         .prose(
-            "Whole networks after the integer correction. The last column says how far a width's objective is from the \
+            "Whole networks after the integer correction. Rho is the baseline's cost divided by the design's. The last column says how far a width's objective is from the \
              optimum's on the single block; below one per cent the difference is hardly measurable, so pick what the hardware likes.",
         )
         .table(view::table(answer), "Counts are of the whole network; the variance is the analysed block's.")
