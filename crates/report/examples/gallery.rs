@@ -8,6 +8,7 @@ use collegial_report::{
     Align, Axis, Band, Download, Figure, Glyphs, Line, Mark, Marker, Page, Point, Points, Provenance,
     Section, Stroke, Table, TextFormat, VerticalRange, significant,
 };
+use std::f64::consts::PI;
 
 fn main() {
     print!("{}", page().to_html());
@@ -155,19 +156,18 @@ fn errors() -> Figure {
 fn angles() -> Figure {
     let kernel = |theta: f64| {
         let (sin, cos) = theta.sin_cos();
-        (sin + (std::f64::consts::PI - theta) * cos) / std::f64::consts::PI
-            + cos * (std::f64::consts::PI - theta) / std::f64::consts::PI
+        (sin + (PI - theta) * cos) / PI + cos * (PI - theta) / PI
     };
     let curve = |members: f64| {
         (0..=60).map(move |step| {
-            let theta = f64::from(step) / 60.0 * std::f64::consts::PI;
+            let theta = f64::from(step) / 60.0 * PI;
             (theta, kernel(theta) + 0.25 / members.sqrt() * scatter((theta * 2.0) as usize) * theta.sin())
         })
     };
     Figure::new("Kernel against angle")
         .x(Axis::linear("angle between the inputs, radians"))
         .y(Axis::linear("K(x, x')"))
-        .with(Line::new("limit", (0..=60).map(|s| f64::from(s) / 60.0 * 3.14159).map(|t| (t, kernel(t)))))
+        .with(Line::new("limit", (0..=60).map(|s| f64::from(s) / 60.0 * PI).map(|t| (t, kernel(t)))))
         .with(Line::new("m = 1", curve(1.0)))
         .with(Line::new("m = 4", curve(4.0)))
         .with(Line::new("m = 16", curve(16.0)))
