@@ -16,11 +16,8 @@ fn main() {
 
 /// The gallery.
 pub fn page() -> Page {
-    Page::new("Which design instead of resnext29-1x128d?")
-        .verdict(
-            "`37x10d`: the same 13.8 M parameters, 3.2 times less kernel variance; `10x10d`: 3.3 times fewer parameters \
-             at the same variance.",
-        )
+    Page::new("Gallery: what a report can show")
+        .verdict("The numbers on this page are made up. A verdict stands here: use `37x10d` in place of `1x128d`.")
         .section(
             Section::new("Where the optimum lies")
                 .prose(
@@ -59,9 +56,9 @@ pub fn page() -> Page {
                 .details(Section::new("Edge cases").figures(edge_cases())),
         )
         .provenance(Provenance {
-            command: "collegial search resnext29-1x128d --seed 7 --html report.html".into(),
-            seed: Some(7),
-            version: "collegial 0.1.0".into(),
+            command: "cargo run -p collegial-report --example gallery > gallery.html".into(),
+            seed: None,
+            version: env!("CARGO_PKG_VERSION").into(),
         })
 }
 
