@@ -8,6 +8,7 @@ use collegial_report::{
     Align, Axis, Band, Download, Figure, Glyphs, Line, Mark, Marker, Page, Point, Points, Provenance,
     Section, Stroke, Table, TextFormat, VerticalRange, significant,
 };
+use std::f64::consts::PI;
 
 fn main() {
     print!("{}", page().to_html());
@@ -15,11 +16,8 @@ fn main() {
 
 /// The gallery.
 pub fn page() -> Page {
-    Page::new("Which design instead of resnext29-1x128d?")
-        .verdict(
-            "`37x10d`: the same 13.8 M parameters, 3.2 times less kernel variance; `10x10d`: 3.3 times fewer parameters \
-             at the same variance.",
-        )
+    Page::new("Gallery: what a report can show")
+        .verdict("The numbers on this page are made up. A verdict stands here: use `37x10d` in place of `1x128d`.")
         .section(
             Section::new("Where the optimum lies")
                 .prose(
@@ -58,9 +56,9 @@ pub fn page() -> Page {
                 .details(Section::new("Edge cases").figures(edge_cases())),
         )
         .provenance(Provenance {
-            command: "collegial search resnext29-1x128d --seed 7 --html report.html".into(),
-            seed: Some(7),
-            version: "collegial 0.1.0".into(),
+            command: "cargo run -p collegial-report --example gallery > gallery.html".into(),
+            seed: None,
+            version: env!("CARGO_PKG_VERSION").into(),
         })
 }
 
@@ -155,19 +153,18 @@ fn errors() -> Figure {
 fn angles() -> Figure {
     let kernel = |theta: f64| {
         let (sin, cos) = theta.sin_cos();
-        (sin + (std::f64::consts::PI - theta) * cos) / std::f64::consts::PI
-            + cos * (std::f64::consts::PI - theta) / std::f64::consts::PI
+        (sin + (PI - theta) * cos) / PI + cos * (PI - theta) / PI
     };
     let curve = |members: f64| {
         (0..=60).map(move |step| {
-            let theta = f64::from(step) / 60.0 * std::f64::consts::PI;
+            let theta = f64::from(step) / 60.0 * PI;
             (theta, kernel(theta) + 0.25 / members.sqrt() * scatter((theta * 2.0) as usize) * theta.sin())
         })
     };
     Figure::new("Kernel against angle")
         .x(Axis::linear("angle between the inputs, radians"))
         .y(Axis::linear("K(x, x')"))
-        .with(Line::new("limit", (0..=60).map(|s| f64::from(s) / 60.0 * 3.14159).map(|t| (t, kernel(t)))))
+        .with(Line::new("limit", (0..=60).map(|s| f64::from(s) / 60.0 * PI).map(|t| (t, kernel(t)))))
         .with(Line::new("m = 1", curve(1.0)))
         .with(Line::new("m = 4", curve(4.0)))
         .with(Line::new("m = 16", curve(16.0)))

@@ -20,6 +20,7 @@
 
 pub(crate) mod axis;
 mod draw;
+mod labels;
 mod layer;
 mod legend;
 mod placement;
@@ -146,16 +147,17 @@ impl Figure {
                 let series = matches!(other.layer, Layer::Line(_) | Layer::Points(_));
                 series && !layer.label().is_empty() && other.layer.label() == layer.label()
             });
-            let chosen = match layer {
+            let colour = match layer {
                 Layer::Line(Line { colour, .. }) | Layer::Points(Points { colour, .. }) => {
-                    Some(colour.or(namesake.map(|other| other.colour)))
+                    current = colour.or(namesake.map(|other| other.colour)).unwrap_or(next_colour);
+                    next_colour = next_colour.max(current.saturating_add(1));
+                    current
                 }
-                _ => None,
+                Layer::Band(Band { colour, .. }) | Layer::Mark(Mark { colour, .. }) => {
+                    colour.unwrap_or(current)
+                }
+                Layer::VerticalRange(_) => current,
             };
-            if let Some(chosen) = chosen {
-                current = chosen.unwrap_or(next_colour);
-                next_colour = next_colour.max(current.saturating_add(1));
-            }
             let (mut stroke, mut marker) = (Stroke::Solid, Marker::Circle);
             if let Layer::Line(line) = layer {
                 stroke = line.stroke.unwrap_or(Stroke::CYCLE[lines % Stroke::CYCLE.len()]);
@@ -165,7 +167,7 @@ impl Figure {
                 marker = set.marker.unwrap_or(Marker::CYCLE[points % Marker::CYCLE.len()]);
                 points += 1;
             }
-            styled.push(Styled { layer, colour: current, stroke, marker });
+            styled.push(Styled { layer, colour, stroke, marker });
         }
         styled.iter().map(|one| Styled { colour: one.colour % COLOURS, ..*one }).collect()
     }
@@ -175,7 +177,9 @@ impl Figure {
         if let Some(description) = &self.description {
             return description.clone();
         }
-        let mut parts = vec![format!("Horizontal axis: {}. Vertical axis: {}.", self.x.label, self.y.label)];
+        let axes = [("Horizontal", &self.x.label), ("Vertical", &self.y.label)];
+        let axes = axes.into_iter().filter(|(_, label)| !label.trim().is_empty());
+        let mut parts: Vec<String> = axes.map(|(which, label)| format!("{which} axis: {label}.")).collect();
         let named = self.layers.iter().filter(|layer| !layer.label().is_empty());
         for layer in named {
             let (label, xs) = (layer.label(), layer.extent().0.len());

@@ -166,8 +166,10 @@ fn table_block(table: &Table, caption: &str) -> String {
     )
 }
 
+/// Words are kept whole where they fit, so that a line does not break inside a flag.
 fn command(line: &str) -> String {
-    format!("<pre class=\"command\"><code>{}</code></pre>\n", escape(line))
+    let words = line.trim_end().split(' ').map(|word| format!("<span>{}</span>", escape(word)));
+    format!("<pre class=\"command\"><code>{}</code></pre>\n", words.collect::<Vec<_>>().join(" "))
 }
 
 fn anchor(download: &Download, text: &str) -> String {
