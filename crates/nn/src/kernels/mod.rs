@@ -1,0 +1,14 @@
+//! The multiplications of a training step, f32.
+
+mod conv;
+mod direct;
+mod direct_weights;
+mod planes;
+mod shape;
+mod simd;
+mod tile;
+mod workers;
+
+pub use conv::Conv;
+pub use shape::{ConvShape, ShapeError};
+pub use simd::Isa;
