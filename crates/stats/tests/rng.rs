@@ -1,0 +1,129 @@
+//! The generator: laws of the scalar draws, and the promise that nothing but the position matters.
+
+use collegial_stats::{Moments, Rng, RngState};
+use proptest::prelude::*;
+
+fn check(name: &str, got: f64, expected: f64, standard_error: f64) {
+    let deviation = (got - expected) / standard_error;
+    assert!(deviation.abs() < 4.0, "{name}: {got} instead of {expected}, {deviation:.1} standard errors off");
+}
+
+/// E[chi^2] = k, Var[chi^2] = 2k, fourth central moment 12 k (k + 4), so the variance's estimate has variance
+/// (12 k (k + 4) - 4 k^2) / n.
+#[test]
+fn chi_squared_moments() {
+    let n = 400_000;
+    for k in [1, 2, 3, 4, 10, 100, 1000] {
+        let mut rng = Rng::new(9, k, 0);
+        let m: Moments = (0..n).map(|_| rng.chi(k).powi(2)).collect();
+        let (k, n) = (f64::from(k), f64::from(n));
+        check(&format!("mean of chi^2({k})"), m.mean(), k, (2.0 * k / n).sqrt());
+        check(
+            &format!("variance of chi^2({k})"),
+            m.variance(),
+            2.0 * k,
+            ((12.0 * k * (k + 4.0) - 4.0 * k * k) / n).sqrt(),
+        );
+    }
+    assert_eq!(Rng::new(1, 2, 3).chi(0), 0.0);
+}
+
+/// For k = 2, P(chi > x) = exp(-x^2 / 2): the law itself, not only its moments.
+#[test]
+fn chi_with_two_degrees_is_rayleigh() {
+    let n = 400_000;
+    let mut rng = Rng::new(10, 0, 0);
+    let draws: Vec<f64> = (0..n).map(|_| rng.chi(2)).collect();
+    for x in [0.1, 0.5, 1.0, 2.0, 3.0, 4.0f64] {
+        let p = (-x * x / 2.0).exp();
+        let count = draws.iter().filter(|&&d| d > x).count() as f64;
+        check(&format!("chi(2) above {x}"), count / f64::from(n), p, (p * (1.0 - p) / f64::from(n)).sqrt());
+    }
+}
+
+#[test]
+fn uniforms() {
+    let n = 1_000_000;
+    let mut rng = Rng::new(3, 1, 4);
+    let m: Moments = (0..n).map(|_| rng.uniform()).inspect(|u| assert!(0.0 < *u && *u < 1.0)).collect();
+    check("mean", m.mean(), 0.5, (1.0 / 12.0 / f64::from(n)).sqrt());
+    // Fourth central moment 1/80.
+    check("variance", m.variance(), 1.0 / 12.0, ((1.0 / 80.0 - 1.0 / 144.0) / f64::from(n)).sqrt());
+    let mut out = vec![0.0; 1_000_001];
+    rng.fill_uniform(&mut out);
+    assert!(out.iter().all(|u| (0.0..1.0).contains(u)));
+    let m: Moments = out.iter().map(|&u| f64::from(u)).collect();
+    check("mean of f32", m.mean(), 0.5, (1.0 / 12.0 / f64::from(n)).sqrt());
+}
+
+#[test]
+fn integers_below_are_even_handed() {
+    let n = 600_000;
+    let mut rng = Rng::new(1, 1, 1);
+    let mut counts = [0u32; 6];
+    (0..n).for_each(|_| counts[rng.below(6) as usize] += 1);
+    for count in counts {
+        check("face", f64::from(count), f64::from(n) / 6.0, (f64::from(n) * 5.0 / 36.0).sqrt());
+    }
+    // Two thirds of 2^64: without rejection, half of the values would be twice as likely and the mean 4/9 of the range.
+    let big = u64::MAX / 3 * 2;
+    let m: Moments = (0..n).map(|_| rng.below(big) as f64 / big as f64).collect();
+    check("mean below a big bound", m.mean(), 0.5, (1.0 / 12.0 / f64::from(n)).sqrt());
+    assert_eq!(rng.below(1), 0);
+}
+
+#[test]
+fn shuffles_are_uniform() {
+    let n = 240_000;
+    let mut rng = Rng::new(5, 5, 5);
+    let mut counts = std::collections::HashMap::new();
+    for _ in 0..n {
+        let mut items = [0, 1, 2, 3];
+        rng.shuffle(&mut items);
+        *counts.entry(items).or_insert(0u32) += 1;
+    }
+    assert_eq!(counts.len(), 24);
+    let p = 1.0 / 24.0;
+    for &count in counts.values() {
+        check("order", f64::from(count), f64::from(n) * p, (f64::from(n) * p * (1.0 - p)).sqrt());
+    }
+}
+
+#[test]
+fn the_tape_ends_with_a_panic_and_not_a_repetition() {
+    let end = RngState { seed: 1, stream: 1, trial: 1, words: 1 << 33, normals: (1 << 33) - 64 };
+    assert!(std::panic::catch_unwind(|| Rng::from_state(end).next_u32()).is_err());
+    assert!(std::panic::catch_unwind(|| Rng::from_state(end).fill_normal(&mut [0.0; 64])).is_ok());
+    assert!(std::panic::catch_unwind(|| Rng::from_state(end).fill_normal(&mut [0.0; 65])).is_err());
+    assert!(std::panic::catch_unwind(|| Rng::from_state(end).fill_normal(&mut [0.0; 128])).is_err());
+}
+
+proptest! {
+    #[test]
+    fn normals_do_not_depend_on_the_split(seed: u64, stream: u32, trial: u64, lengths in prop::collection::vec(0usize..200, 1..8)) {
+        let mut whole = vec![0.0; lengths.iter().sum()];
+        Rng::new(seed, stream, trial).fill_normal(&mut whole);
+        let mut rng = Rng::new(seed, stream, trial);
+        let mut rest = whole.as_slice();
+        for length in lengths {
+            let mut part = vec![0.0; length];
+            rng.next_u32();
+            rng.fill_normal(&mut part);
+            prop_assert_eq!(&part, &rest[..length]);
+            rest = &rest[length..];
+        }
+    }
+
+    #[test]
+    fn a_stored_state_goes_on_exactly(seed: u64, words in 0usize..200, normals in 0usize..200) {
+        let mut rng = Rng::new(seed, 3, 4);
+        (0..words).for_each(|_| { rng.next_u32(); });
+        rng.fill_normal(&mut vec![0.0; normals]);
+        let json = serde_json::to_string(&rng.state()).unwrap();
+        let mut resumed = Rng::from_state(serde_json::from_str(&json).unwrap());
+        for _ in 0..100 {
+            prop_assert_eq!(rng.next_u32(), resumed.next_u32());
+            prop_assert_eq!(rng.normal(), resumed.normal());
+        }
+    }
+}
