@@ -2,6 +2,7 @@
 
 use super::direct::Pass;
 use super::direct_weights::WeightGradient;
+use super::pointwise::Pointwise;
 use super::shape::{ConvShape, ShapeError};
 use super::simd::Isa;
 
@@ -11,9 +12,13 @@ use super::simd::Isa;
 /// for any number of threads. Arrays are NCHW; weights are `[out channels][in channels of the group][kernel][kernel]`.
 pub struct Conv {
     shape: ConvShape,
-    forward: Pass,
-    data_gradient: Pass,
-    weight_gradient: WeightGradient,
+    algorithm: Algorithm,
+}
+
+/// How the passes of a shape are computed.
+enum Algorithm {
+    Pointwise(Pointwise),
+    Direct { forward: Pass, data_gradient: Pass, weight_gradient: WeightGradient },
 }
 
 impl Conv {
@@ -33,12 +38,16 @@ impl Conv {
     /// If the shape is not valid, see [`ConvShape::validate`].
     pub fn with_isa(shape: ConvShape, isa: Isa) -> Result<Self, ShapeError> {
         shape.validate()?;
-        Ok(Self {
-            shape,
-            forward: Pass::forward(&shape, isa),
-            data_gradient: Pass::data_gradient(&shape, isa),
-            weight_gradient: WeightGradient::new(&shape, isa),
-        })
+        let algorithm = if Pointwise::fits(&shape) {
+            Algorithm::Pointwise(Pointwise::new(&shape))
+        } else {
+            Algorithm::Direct {
+                forward: Pass::forward(&shape, isa),
+                data_gradient: Pass::data_gradient(&shape, isa),
+                weight_gradient: WeightGradient::new(&shape, isa),
+            }
+        };
+        Ok(Self { shape, algorithm })
     }
 
     /// The planned shape.
@@ -50,22 +59,33 @@ impl Conv {
     /// Floats of scratch that any pass needs on a pool of `threads`.
     #[must_use]
     pub fn scratch_len(&self, threads: usize) -> usize {
-        [self.forward.scratch_len(), self.data_gradient.scratch_len(), self.weight_gradient.scratch_len()]
-            .map(|len| len.total(threads))
-            .into_iter()
-            .fold(0, usize::max)
+        let lens = match &self.algorithm {
+            Algorithm::Pointwise(pointwise) => {
+                [pointwise.forward_scratch(), pointwise.data_scratch(), pointwise.weight_scratch()]
+            }
+            Algorithm::Direct { forward, data_gradient, weight_gradient } => {
+                [forward.scratch_len(), data_gradient.scratch_len(), weight_gradient.scratch_len()]
+            }
+        };
+        lens.into_iter().map(|len| len.total(threads)).fold(0, usize::max)
     }
 
     /// `output = input * weights`.
     pub fn forward(&self, input: &[f32], weights: &[f32], output: &mut [f32], scratch: &mut [f32]) {
         self.shape.check(input.len(), weights.len(), output.len());
-        self.forward.run(input, weights, output, scratch);
+        match &self.algorithm {
+            Algorithm::Pointwise(pointwise) => pointwise.forward(input, weights, output, scratch),
+            Algorithm::Direct { forward, .. } => forward.run(input, weights, output, scratch),
+        }
     }
 
     /// The gradient of the input from that of the output.
     pub fn data_gradient(&self, out_grad: &[f32], weights: &[f32], in_grad: &mut [f32], scratch: &mut [f32]) {
         self.shape.check(in_grad.len(), weights.len(), out_grad.len());
-        self.data_gradient.run(out_grad, weights, in_grad, scratch);
+        match &self.algorithm {
+            Algorithm::Pointwise(pointwise) => pointwise.data_gradient(out_grad, weights, in_grad, scratch),
+            Algorithm::Direct { data_gradient, .. } => data_gradient.run(out_grad, weights, in_grad, scratch),
+        }
     }
 
     /// The gradient of the weights from the input and the gradient of the output, summed over the batch.
@@ -77,6 +97,13 @@ impl Conv {
         scratch: &mut [f32],
     ) {
         self.shape.check(input.len(), weight_grad.len(), out_grad.len());
-        self.weight_gradient.run(input, out_grad, weight_grad, scratch);
+        match &self.algorithm {
+            Algorithm::Pointwise(pointwise) => {
+                pointwise.weight_gradient(input, out_grad, weight_grad, scratch)
+            }
+            Algorithm::Direct { weight_gradient, .. } => {
+                weight_gradient.run(input, out_grad, weight_grad, scratch)
+            }
+        }
     }
 }

@@ -3,7 +3,9 @@
 mod conv;
 mod direct;
 mod direct_weights;
+mod matmul;
 mod planes;
+mod pointwise;
 mod shape;
 mod simd;
 mod tile;

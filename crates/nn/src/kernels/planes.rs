@@ -63,7 +63,7 @@ impl Planes {
 }
 
 /// `to[j] = from[stride * j]`; the two common strides are written so that the compiler vectorises them.
-fn copy_every(stride: usize, from: &[f32], to: &mut [f32]) {
+pub(crate) fn copy_every(stride: usize, from: &[f32], to: &mut [f32]) {
     match stride {
         1 => to.copy_from_slice(&from[..to.len()]),
         2 => {

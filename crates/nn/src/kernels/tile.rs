@@ -107,7 +107,7 @@ unsafe fn multiply_rows<V: Vector>(rows: usize, call: &Multiply) {
             1 => multiply_tiles::<V, 1, 8>(call),
             2 => multiply_tiles::<V, 2, 4>(call),
             3 => multiply_tiles::<V, 3, 3>(call),
-            4 => multiply_tiles::<V, 4, 3>(call),
+            4 => multiply_tiles::<V, 4, 2>(call),
             5 => multiply_tiles::<V, 5, 2>(call),
             6 => multiply_tiles::<V, 6, 2>(call),
             _ => unreachable!("a tile has 1 to {MAX_ROWS} rows, not {rows}"),
