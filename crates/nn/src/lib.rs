@@ -17,6 +17,7 @@ mod fold;
 pub mod kernels;
 mod loss;
 mod lower;
+mod memory;
 mod network;
 mod optimiser;
 mod parameters;

@@ -1,5 +1,6 @@
 //! SGD and Adam, as PyTorch computes them, in one pass over the parameters.
 
+use crate::memory::Array;
 use crate::passes::{Shared, for_each_piece};
 use collegial_stats::multiversion;
 
@@ -41,14 +42,13 @@ impl Rule {
 }
 
 /// A rule with its memory of earlier steps.
-#[derive(Clone, Debug)]
 pub struct Optimiser {
     rule: Rule,
     steps: u64,
     /// Velocity, or first moment.
-    first: Vec<f32>,
+    first: Array,
     /// Second moment; empty for SGD.
-    second: Vec<f32>,
+    second: Array,
 }
 
 impl Optimiser {
@@ -59,7 +59,7 @@ impl Optimiser {
             Rule::Sgd { .. } => (parameters, 0),
             Rule::Adam { .. } => (parameters, parameters),
         };
-        Self { rule, steps: 0, first: vec![0.0; first], second: vec![0.0; second] }
+        Self { rule, steps: 0, first: Array::zeros(first), second: Array::zeros(second) }
     }
 
     /// The rule.
@@ -75,15 +75,13 @@ impl Optimiser {
     /// The state by PyTorch's names (`momentum_buffer`; `exp_avg`, `exp_avg_sq`), each laid out as the parameters.
     pub fn state(&self) -> impl Iterator<Item = (&'static str, &[f32])> {
         let (first, second) = self.names();
-        [(first, self.first.as_slice()), (second, self.second.as_slice())]
-            .into_iter()
-            .filter(|(_, values)| !values.is_empty())
+        [(first, &*self.first), (second, &*self.second)].into_iter().filter(|(_, values)| !values.is_empty())
     }
 
     /// The state by name, to be restored together with the number of steps.
     pub fn state_mut(&mut self) -> impl Iterator<Item = (&'static str, &mut [f32])> {
         let (first, second) = self.names();
-        [(first, self.first.as_mut_slice()), (second, self.second.as_mut_slice())]
+        [(first, &mut *self.first), (second, &mut *self.second)]
             .into_iter()
             .filter(|(_, values)| !values.is_empty())
     }

@@ -1,5 +1,6 @@
 //! The arrays of a network, and how each step works on them.
 
+use crate::memory::Array;
 use crate::network::Mode;
 use crate::parameters::Table;
 use crate::passes::merge::{self, Affine, BackwardOperand, Mask, NormState, Operand};
@@ -11,13 +12,13 @@ use std::mem::take;
 
 /// Everything that changes when a network runs.
 pub(crate) struct State {
-    pub parameters: Vec<f32>,
-    pub gradients: Vec<f32>,
+    pub parameters: Array,
+    pub gradients: Array,
     /// Parameters times the factors of the NTK parametrisation; empty in the standard one.
-    scaled: Vec<f32>,
+    scaled: Array,
     pub norms: Vec<NormState>,
-    slots: Vec<Vec<f32>>,
-    scratch: Vec<f32>,
+    slots: Vec<Array>,
+    scratch: Array,
     pub profile: Profile,
 }
 
@@ -30,12 +31,12 @@ impl State {
         });
         let len = program.parameters.len();
         Self {
-            parameters: vec![0.0; len],
-            gradients: vec![0.0; if training { len } else { 0 }],
-            scaled: vec![0.0; if ntk { len } else { 0 }],
+            parameters: Array::zeros(len),
+            gradients: Array::zeros(if training { len } else { 0 }),
+            scaled: Array::zeros(if ntk { len } else { 0 }),
             norms: program.norms.iter().map(|norm| NormState::new(norm.channels)).collect(),
-            scratch: vec![0.0; scratch.max().unwrap_or(0)],
-            slots: schedule.slots.iter().map(|&len| vec![0.0; len]).collect(),
+            scratch: Array::zeros(scratch.max().unwrap_or(0)),
+            slots: schedule.slots.iter().map(|&len| Array::zeros(len)).collect(),
             profile: Profile::default(),
         }
     }
@@ -53,11 +54,11 @@ impl State {
     }
 
     /// Takes a buffer's memory out of the table, so that it can be written while others are read.
-    fn take(&mut self, schedule: &Schedule, buffer: BufferId) -> Vec<f32> {
+    fn take(&mut self, schedule: &Schedule, buffer: BufferId) -> Array {
         take(&mut self.slots[schedule.buffers[buffer].slot])
     }
 
-    fn put(&mut self, schedule: &Schedule, buffer: BufferId, memory: Vec<f32>) {
+    fn put(&mut self, schedule: &Schedule, buffer: BufferId, memory: Array) {
         self.slots[schedule.buffers[buffer].slot] = memory;
     }
 
@@ -69,7 +70,7 @@ impl State {
         for step in steps {
             if let Step::Linear(linear) = step {
                 let range = linear.weight.clone();
-                vector::affine(&mut self.scaled[range.clone()], &self.parameters[range], linear.factor, 0.0);
+                vector::scale(&mut self.scaled[range.clone()], &self.parameters[range], linear.factor);
             }
         }
     }
@@ -186,7 +187,7 @@ impl State {
         let x = self.read(schedule, schedule.values[linear.from]);
         linear.conv.weight_gradient(x, self.read(schedule, incoming), weight_gradient, &mut scratch);
         if !self.scaled.is_empty() {
-            vector::affine_in_place(weight_gradient, linear.factor, 0.0);
+            vector::scale_in_place(weight_gradient, linear.factor);
         }
         self.gradients = gradients;
         let started = self.profile.stop(started, linear.kind, Pass::WeightGradient);

@@ -18,6 +18,9 @@ use std::ops::Range;
 /// Floats of one tensor that a task visits: a quarter of a second-level cache holds four such tensors.
 const TASK_FLOATS: usize = 1 << 14;
 
+/// Channels of a task at most.
+pub(crate) const BLOCK: usize = 64;
+
 /// Floats that stay in the first-level cache between the loops of a pass.
 const CHUNK: usize = 1 << 11;
 
@@ -44,7 +47,7 @@ impl Dims {
 
     /// Calls `run` with blocks of channels, in parallel.
     pub(crate) fn for_each_block(&self, run: impl Fn(Range<usize>) + Sync + Send) {
-        let per_task = (TASK_FLOATS / (self.images * self.pixels)).clamp(1, self.channels);
+        let per_task = (TASK_FLOATS / (self.images * self.pixels)).clamp(1, self.channels.min(BLOCK));
         for_each_task(self.channels.div_ceil(per_task), |task| {
             run(task * per_task..((task + 1) * per_task).min(self.channels));
         });

@@ -37,7 +37,7 @@ pub(crate) fn member_sum_forward(dims: Dims, members: usize, x: &[f32], to: &mut
                     let x = &x[from.plane(image, member * dims.channels + channel)..][..dims.pixels];
                     if member == 0 { to.copy_from_slice(x) } else { vector::add(to, x) }
                 }
-                vector::affine_in_place(to, scale, 0.0);
+                vector::scale_in_place(to, scale);
             }
         }
     });
@@ -54,7 +54,7 @@ pub(crate) fn member_sum_backward(dims: Dims, members: usize, gradient: &[f32], 
                 let (at, source) = (from.plane(image, channel), dims.plane(image, channel % dims.channels));
                 // SAFETY: a task owns its channels.
                 let to = unsafe { to.piece(at..at + dims.pixels) };
-                vector::affine(to, &gradient[source..][..dims.pixels], scale, 0.0);
+                vector::scale(to, &gradient[source..][..dims.pixels], scale);
             }
         }
     });

@@ -12,29 +12,62 @@ fn fold(lanes: &[f32; LANES]) -> f64 {
     lanes.iter().map(|&lane| f64::from(lane)).sum()
 }
 
+/// max(x, floor); a NaN stays, so that divergence shows.
+#[inline(always)]
+fn at_least(floor: f32, x: f32) -> f32 {
+    if x < floor { floor } else { x }
+}
+
 multiversion! {
-    /// to = a x + b
-    pub(crate) fn affine(to: &mut [f32], x: &[f32], a: f32, b: f32) {
+    /// to = a x
+    pub(crate) fn scale(to: &mut [f32], x: &[f32], a: f32) {
         for (to, x) in to.iter_mut().zip(x) {
-            *to = a * x + b;
+            *to = a * x;
         }
     }
 }
 
 multiversion! {
-    /// x = a x + b
-    pub(crate) fn affine_in_place(x: &mut [f32], a: f32, b: f32) {
+    /// x = a x
+    pub(crate) fn scale_in_place(x: &mut [f32], a: f32) {
         for x in x {
-            *x = a * *x + b;
+            *x *= a;
         }
     }
 }
 
 multiversion! {
-    /// to += a x + b
-    pub(crate) fn add_affine(to: &mut [f32], x: &[f32], a: f32, b: f32) {
+    /// to = max(a x + b, floor)
+    fn affine(to: &mut [f32], x: &[f32], by: (f32, f32), floor: f32) {
         for (to, x) in to.iter_mut().zip(x) {
-            *to += a * x + b;
+            *to = at_least(floor, by.0 * x + by.1);
+        }
+    }
+}
+
+multiversion! {
+    /// to = max((a x + b) + (c y + d), floor)
+    fn affine_two(to: &mut [f32], x: &[f32], by: (f32, f32), y: &[f32], and: (f32, f32), floor: f32) {
+        for ((to, x), y) in to.iter_mut().zip(x).zip(y) {
+            *to = at_least(floor, (by.0 * x + by.1) + (and.0 * y + and.1));
+        }
+    }
+}
+
+multiversion! {
+    /// to = max((a to + b) + (c y + d), floor)
+    pub(crate) fn add_affine(to: &mut [f32], by: (f32, f32), y: &[f32], and: (f32, f32), floor: f32) {
+        for (to, y) in to.iter_mut().zip(y) {
+            *to = at_least(floor, (by.0 * *to + by.1) + (and.0 * y + and.1));
+        }
+    }
+}
+
+multiversion! {
+    /// x = max(a x + b, floor)
+    pub(crate) fn affine_in_place(x: &mut [f32], by: (f32, f32), floor: f32) {
+        for x in x {
+            *x = at_least(floor, by.0 * *x + by.1);
         }
     }
 }
@@ -49,15 +82,6 @@ multiversion! {
 }
 
 multiversion! {
-    /// x = max(x, 0); a NaN stays, so that divergence shows.
-    pub(crate) fn relu(x: &mut [f32]) {
-        for x in x {
-            *x = if *x < 0.0 { 0.0 } else { *x };
-        }
-    }
-}
-
-multiversion! {
     /// The gradient below a ReLU from its output.
     pub(crate) fn mask_by_output(gradient: &mut [f32], output: &[f32]) {
         for (gradient, output) in gradient.iter_mut().zip(output) {
@@ -67,10 +91,10 @@ multiversion! {
 }
 
 multiversion! {
-    /// The gradient below a ReLU of a x + b. Computes the same bits as [`affine`], hence the same mask as its ReLU.
-    pub(crate) fn mask_by_affine(gradient: &mut [f32], x: &[f32], a: f32, b: f32) {
+    /// The gradient below a ReLU of a x + b. Computes the same bits as the forward pass, hence the same mask as its ReLU.
+    pub(crate) fn mask_by_affine(gradient: &mut [f32], x: &[f32], by: (f32, f32)) {
         for (gradient, x) in gradient.iter_mut().zip(x) {
-            *gradient = if a * x + b > 0.0 { *gradient } else { 0.0 };
+            *gradient = if by.0 * x + by.1 > 0.0 { *gradient } else { 0.0 };
         }
     }
 }
@@ -132,7 +156,7 @@ multiversion! {
 }
 
 /// Coefficients of a norm's gradient, see [`norm_gradient`].
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct NormGradient {
     pub slope: f32,
     pub centred: f32,
@@ -154,6 +178,128 @@ multiversion! {
     pub(crate) fn norm_gradient_in_place(gradient: &mut [f32], x: &[f32], by: NormGradient) {
         for (gradient, x) in gradient.iter_mut().zip(x) {
             *gradient = by.slope * *gradient + (by.centred * (x - by.mean) + by.constant);
+        }
+    }
+}
+
+/// Asks for a slice that is about to be read.
+pub(crate) fn prefetch(x: &[f32]) {
+    #[cfg(target_arch = "x86_64")]
+    for line in x.chunks(LINE) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a hint on an address that is ours.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = x;
+}
+
+/// Floats of a cache line.
+const LINE: usize = 16;
+
+/// How a pass writes its result: through the cache, or past it where the result is too large to stay there (which spares
+/// reading the lines that are to be overwritten).
+#[derive(Clone, Copy)]
+pub(crate) struct Stream {
+    past: bool,
+}
+
+/// Floats of a tensor that is too large to stay in cache: 8 MB.
+const TOO_LARGE: usize = 1 << 21;
+
+impl Stream {
+    pub(crate) fn for_tensor(len: usize) -> Self {
+        #[cfg(target_arch = "x86_64")]
+        let able = is_x86_feature_detected!("avx2");
+        #[cfg(not(target_arch = "x86_64"))]
+        let able = false;
+        Self { past: able && len >= TOO_LARGE }
+    }
+
+    /// to = max(a x + b, floor)
+    pub(crate) fn affine(self, to: &mut [f32], x: &[f32], by: (f32, f32), floor: f32) {
+        #[cfg(target_arch = "x86_64")]
+        if self.past && streaming::fits(to) {
+            // SAFETY: `for_tensor` has seen AVX2, `fits` that whole aligned vectors are written.
+            return unsafe { streaming::affine(to, x, by, floor) };
+        }
+        affine(to, x, by, floor);
+    }
+
+    /// to = max((a x + b) + (c y + d), floor)
+    pub(crate) fn affine_two(
+        self,
+        to: &mut [f32],
+        x: &[f32],
+        by: (f32, f32),
+        y: &[f32],
+        and: (f32, f32),
+        floor: f32,
+    ) {
+        #[cfg(target_arch = "x86_64")]
+        if self.past && streaming::fits(to) {
+            // SAFETY: as above.
+            return unsafe { streaming::affine_two(to, x, by, y, and, floor) };
+        }
+        affine_two(to, x, by, y, and, floor);
+    }
+
+    /// Makes what was written visible to other threads; ends every task.
+    pub(crate) fn finish(self) {
+        #[cfg(target_arch = "x86_64")]
+        if self.past {
+            // SAFETY: every x86-64 has the instruction.
+            unsafe { std::arch::x86_64::_mm_sfence() };
+        }
+    }
+}
+
+/// Stores past the cache; the arithmetic is that of the plain loops, bit for bit.
+#[cfg(target_arch = "x86_64")]
+mod streaming {
+    use std::arch::x86_64::{
+        __m256, _mm256_add_ps, _mm256_loadu_ps, _mm256_max_ps, _mm256_mul_ps, _mm256_set1_ps,
+        _mm256_stream_ps,
+    };
+
+    const LANES: usize = 8;
+
+    pub(super) fn fits(to: &[f32]) -> bool {
+        to.len().is_multiple_of(LANES) && to.as_ptr().align_offset(size_of::<__m256>()) == 0
+    }
+
+    #[target_feature(enable = "avx2")]
+    fn line(x: &[f32; LANES], (a, b): (f32, f32)) -> __m256 {
+        // SAFETY: eight floats are read.
+        let x = unsafe { _mm256_loadu_ps(x.as_ptr()) };
+        _mm256_add_ps(_mm256_mul_ps(_mm256_set1_ps(a), x), _mm256_set1_ps(b))
+    }
+
+    /// `max` returns its second operand where one is NaN.
+    #[target_feature(enable = "avx2")]
+    fn store(to: &mut [f32; LANES], value: __m256, floor: f32) {
+        // SAFETY: `fits` has seen that vectors are aligned.
+        unsafe { _mm256_stream_ps(to.as_mut_ptr(), _mm256_max_ps(_mm256_set1_ps(floor), value)) };
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub(super) fn affine(to: &mut [f32], x: &[f32], by: (f32, f32), floor: f32) {
+        for (to, x) in to.as_chunks_mut().0.iter_mut().zip(x.as_chunks().0) {
+            store(to, line(x, by), floor);
+        }
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub(super) fn affine_two(
+        to: &mut [f32],
+        x: &[f32],
+        by: (f32, f32),
+        y: &[f32],
+        and: (f32, f32),
+        floor: f32,
+    ) {
+        for ((to, x), y) in to.as_chunks_mut().0.iter_mut().zip(x.as_chunks().0).zip(y.as_chunks().0) {
+            store(to, _mm256_add_ps(line(x, by), line(y, and)), floor);
         }
     }
 }
