@@ -4,7 +4,7 @@
 //! Each measurement is the best of many, taken in turns with all the others, because other load on the machine comes and
 //! goes. `--seconds N` sets the time spent (20 by default); the threads are those of rayon (RAYON_NUM_THREADS).
 
-use collegial_nn::kernels::{Conv, ConvShape};
+use collegial_nn::kernels::{Conv, ConvShape, EnsembleDense, EnsembleShape};
 use std::time::Instant;
 
 /// A thing to time, and its best time so far.
@@ -103,32 +103,44 @@ fn conv_shapes() -> Vec<(String, ConvShape)> {
     shapes
 }
 
-/// The three passes of a convolution; each case owns its arrays, as a layer of a network does.
-fn conv_cases(name: &str, shape: ConvShape, wanted: &dyn Fn(&str) -> bool) -> Vec<Case<'static>> {
-    let scratch = |conv: &Conv| vec![0.0; conv.scratch_len(rayon::current_num_threads())];
-    let plan = || Conv::new(shape).expect("the benchmark's shapes are valid");
-    let mut cases = Vec::new();
-    if wanted("forward") {
-        let (conv, x, w) = (plan(), noise(shape.input_len()), noise(shape.weight_len()));
-        let (mut y, mut scratch) = (vec![0.0; shape.output_len()], scratch(&conv));
-        cases.push(Case::new(name, "forward", shape.flops(), move || {
-            conv.forward(&x, &w, &mut y, &mut scratch)
-        }));
-    }
-    if wanted("data") {
-        let (conv, g, w) = (plan(), noise(shape.output_len()), noise(shape.weight_len()));
-        let (mut x, mut scratch) = (vec![0.0; shape.input_len()], scratch(&conv));
-        cases.push(Case::new(name, "data", shape.flops(), move || {
-            conv.data_gradient(&g, &w, &mut x, &mut scratch)
-        }));
-    }
-    if wanted("weight") {
-        let (conv, x, g) = (plan(), noise(shape.input_len()), noise(shape.output_len()));
-        let (mut w, mut scratch) = (vec![0.0; shape.weight_len()], scratch(&conv));
-        let run = move || conv.weight_gradient(&x, &g, &mut w, &mut scratch);
-        cases.push(Case::new(name, "weight", shape.flops(), run));
-    }
-    cases
+/// The three passes of a layer; each case owns its arrays, as a layer of a network does.
+macro_rules! layer_cases {
+    ($name:expr, $shape:expr, $plan:expr, $wanted:expr) => {{
+        let (shape, plan) = ($shape, || $plan.expect("the benchmark's shapes are valid"));
+        let zeros = |len: usize| vec![0.0_f32; len];
+        let mut cases = Vec::new();
+        if $wanted("forward") {
+            let (layer, x, w) = (plan(), noise(shape.input_len()), noise(shape.weight_len()));
+            let mut scratch = zeros(layer.scratch_len(rayon::current_num_threads()));
+            let mut y = zeros(shape.output_len());
+            let run = move || layer.forward(&x, &w, &mut y, &mut scratch);
+            cases.push(Case::new($name, "forward", shape.flops(), run));
+        }
+        if $wanted("data") {
+            let (layer, g, w) = (plan(), noise(shape.output_len()), noise(shape.weight_len()));
+            let mut scratch = zeros(layer.scratch_len(rayon::current_num_threads()));
+            let mut x = zeros(shape.input_len());
+            let run = move || layer.data_gradient(&g, &w, &mut x, &mut scratch);
+            cases.push(Case::new($name, "data", shape.flops(), run));
+        }
+        if $wanted("weight") {
+            let (layer, x, g) = (plan(), noise(shape.input_len()), noise(shape.output_len()));
+            let mut scratch = zeros(layer.scratch_len(rayon::current_num_threads()));
+            let mut w = zeros(shape.weight_len());
+            let run = move || layer.weight_gradient(&x, &g, &mut w, &mut scratch);
+            cases.push(Case::new($name, "weight", shape.flops(), run));
+        }
+        cases
+    }};
+}
+
+fn ensemble_shapes() -> Vec<(String, EnsembleShape)> {
+    [(30, 48, 48, 128), (1, 784, 1440, 128), (50, 10, 10, 128), (30, 47, 47, 100)]
+        .map(|(members, inputs, outputs, batch)| {
+            let name = format!("ensemble {members} x {inputs} to {outputs}, batch {batch}");
+            (name, EnsembleShape { members, inputs, outputs, batch })
+        })
+        .into()
 }
 
 fn main() {
@@ -144,7 +156,11 @@ fn main() {
     let mut cases = vec![sgemm()];
     for (name, shape) in conv_shapes() {
         let wanted = |pass: &str| words.iter().all(|word| format!("{name} {pass}").contains(word));
-        cases.extend(conv_cases(&name, shape, &wanted));
+        cases.extend(layer_cases!(&name, shape, Conv::new(shape), wanted));
+    }
+    for (name, shape) in ensemble_shapes() {
+        let wanted = |pass: &str| words.iter().all(|word| format!("{name} {pass}").contains(word));
+        cases.extend(layer_cases!(&name, shape, EnsembleDense::new(shape), wanted));
     }
     let start = Instant::now();
     let mut rounds = 0;
@@ -156,9 +172,9 @@ fn main() {
     }
     let reference = cases[0].rate();
     println!("{} threads, {rounds} rounds", rayon::current_num_threads());
-    println!("{:<28} {:<10} {:>8} {:>8}", "shape", "pass", "GF/s", "share");
+    println!("{:<36} {:<10} {:>8} {:>8}", "shape", "pass", "GF/s", "share");
     for case in &cases {
         let share = 100.0 * case.rate() / reference;
-        println!("{:<28} {:<10} {:>8.1} {:>6.0} %", case.shape, case.pass, case.rate(), share);
+        println!("{:<36} {:<10} {:>8.1} {:>6.0} %", case.shape, case.pass, case.rate(), share);
     }
 }

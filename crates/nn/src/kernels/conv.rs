@@ -5,6 +5,7 @@ use super::direct_weights::WeightGradient;
 use super::pointwise::Pointwise;
 use super::shape::{ConvShape, ShapeError};
 use super::simd::Isa;
+use super::workers::ScratchLen;
 
 /// A convolution of one shape, ready to run its three passes.
 ///
@@ -17,7 +18,7 @@ pub struct Conv {
 
 /// How the passes of a shape are computed.
 enum Algorithm {
-    Pointwise(Pointwise),
+    Pointwise(Pointwise, WeightGradient),
     Direct { forward: Pass, data_gradient: Pass, weight_gradient: WeightGradient },
 }
 
@@ -39,7 +40,7 @@ impl Conv {
     pub fn with_isa(shape: ConvShape, isa: Isa) -> Result<Self, ShapeError> {
         shape.validate()?;
         let algorithm = if Pointwise::fits(&shape) {
-            Algorithm::Pointwise(Pointwise::new(&shape))
+            Algorithm::Pointwise(Pointwise::new(&shape), WeightGradient::new(&shape, isa))
         } else {
             Algorithm::Direct {
                 forward: Pass::forward(&shape, isa),
@@ -60,9 +61,17 @@ impl Conv {
     #[must_use]
     pub fn scratch_len(&self, threads: usize) -> usize {
         let lens = match &self.algorithm {
-            Algorithm::Pointwise(pointwise) => {
-                [pointwise.forward_scratch(), pointwise.data_scratch(), pointwise.weight_scratch()]
-            }
+            Algorithm::Pointwise(pointwise, weight_gradient) => [
+                pointwise.forward_scratch(),
+                pointwise.data_scratch(),
+                ScratchLen {
+                    shared: 0,
+                    per_worker: weight_gradient
+                        .scratch_len()
+                        .per_worker
+                        .max(pointwise.weight_scratch().per_worker),
+                },
+            ],
             Algorithm::Direct { forward, data_gradient, weight_gradient } => {
                 [forward.scratch_len(), data_gradient.scratch_len(), weight_gradient.scratch_len()]
             }
@@ -74,7 +83,7 @@ impl Conv {
     pub fn forward(&self, input: &[f32], weights: &[f32], output: &mut [f32], scratch: &mut [f32]) {
         self.shape.check(input.len(), weights.len(), output.len());
         match &self.algorithm {
-            Algorithm::Pointwise(pointwise) => pointwise.forward(input, weights, output, scratch),
+            Algorithm::Pointwise(pointwise, _) => pointwise.forward(input, weights, output, scratch),
             Algorithm::Direct { forward, .. } => forward.run(input, weights, output, scratch),
         }
     }
@@ -83,7 +92,9 @@ impl Conv {
     pub fn data_gradient(&self, out_grad: &[f32], weights: &[f32], in_grad: &mut [f32], scratch: &mut [f32]) {
         self.shape.check(in_grad.len(), weights.len(), out_grad.len());
         match &self.algorithm {
-            Algorithm::Pointwise(pointwise) => pointwise.data_gradient(out_grad, weights, in_grad, scratch),
+            Algorithm::Pointwise(pointwise, _) => {
+                pointwise.data_gradient(out_grad, weights, in_grad, scratch)
+            }
             Algorithm::Direct { data_gradient, .. } => data_gradient.run(out_grad, weights, in_grad, scratch),
         }
     }
@@ -98,8 +109,8 @@ impl Conv {
     ) {
         self.shape.check(input.len(), weight_grad.len(), out_grad.len());
         match &self.algorithm {
-            Algorithm::Pointwise(pointwise) => {
-                pointwise.weight_gradient(input, out_grad, weight_grad, scratch)
+            Algorithm::Pointwise(_, weight_gradient) => {
+                weight_gradient.run(input, out_grad, weight_grad, scratch)
             }
             Algorithm::Direct { weight_gradient, .. } => {
                 weight_gradient.run(input, out_grad, weight_grad, scratch)

@@ -3,6 +3,7 @@
 mod conv;
 mod direct;
 mod direct_weights;
+mod ensemble;
 mod matmul;
 mod planes;
 mod pointwise;
@@ -12,5 +13,6 @@ mod tile;
 mod workers;
 
 pub use conv::Conv;
+pub use ensemble::{EnsembleDense, EnsembleShape};
 pub use shape::{ConvShape, ShapeError};
 pub use simd::Isa;

@@ -40,25 +40,57 @@ impl Planes {
     }
 
     /// Copies a channel into its planes, zeros included.
+    ///
+    /// One fill of the whole and one copy per row: rows are short, and a call per piece of a row costs as much as a row.
     pub(crate) fn fill(&self, channel: &[f32], planes: &mut [f32]) {
-        for (index, plane) in planes[..self.len()].chunks_exact_mut(self.plane_len).enumerate() {
-            let (a, b) = (index / self.stride, index % self.stride);
-            // Column j of the plane is column s j + b - padding of the image.
-            let column = |image: usize| (image + self.padding).saturating_sub(b).div_ceil(self.stride);
-            let (start, end) = (column(0).min(self.row_stride), column(self.width).min(self.row_stride));
-            let skipped = (self.stride * start + b).saturating_sub(self.padding);
-            for (i, row) in plane.chunks_mut(self.row_stride).enumerate() {
-                let y = (self.stride * i + a).wrapping_sub(self.padding);
-                if i >= self.rows || y >= self.height || start == end {
-                    row.fill(0.0);
-                    continue;
-                }
-                let from = &channel[y * self.width + skipped..(y + 1) * self.width];
-                row[..start].fill(0.0);
-                row[end..].fill(0.0);
-                copy_every(self.stride, from, &mut row[start..end]);
+        let planes = &mut planes[..self.len()];
+        planes.fill(0.0);
+        for (y, row) in channel.chunks_exact(self.width).enumerate() {
+            let (i, a) = ((y + self.padding) / self.stride, (y + self.padding) % self.stride);
+            if i >= self.rows {
+                break;
             }
+            let pair = &mut planes[a * self.stride * self.plane_len..][..self.stride * self.plane_len];
+            self.split_row(row, i * self.row_stride, pair);
         }
+    }
+
+    /// Distributes a row of the image over its planes; in each, its row starts at `start`.
+    fn split_row(&self, row: &[f32], start: usize, planes: &mut [f32]) {
+        // Column x of the image is column (x + padding) / s of plane (x + padding) mod s.
+        let place = |x: usize| ((x + self.padding) % self.stride, (x + self.padding) / self.stride);
+        if self.stride == 2 {
+            let (first, second) = planes.split_at_mut(self.plane_len);
+            let planes = if self.padding.is_multiple_of(2) { [first, second] } else { [second, first] };
+            let [evens, odds] = planes.map(|plane| &mut plane[start..start + self.row_stride]);
+            unzip(row, &mut evens[place(0).1..], &mut odds[place(1).1..]);
+            return;
+        }
+        for x in 0..self.stride.min(row.len()) {
+            let (b, j) = place(x);
+            let to = &mut planes[b * self.plane_len + start..][..self.row_stride];
+            let to = &mut to[j.min(self.row_stride)..];
+            let count = (row.len() - x).div_ceil(self.stride).min(to.len());
+            copy_every(self.stride, &row[x..], &mut to[..count]);
+        }
+    }
+}
+
+/// `evens[j] = row[2 j]`, `odds[j] = row[2 j + 1]`, as far as each goes.
+fn unzip(row: &[f32], evens: &mut [f32], odds: &mut [f32]) {
+    let (pairs, last) = row.as_chunks::<2>();
+    let both = pairs.len().min(evens.len()).min(odds.len());
+    let (evens, more_evens) = evens.split_at_mut(both);
+    let (odds, more_odds) = odds.split_at_mut(both);
+    for ((even, odd), pair) in evens.iter_mut().zip(odds).zip(pairs) {
+        (*even, *odd) = (pair[0], pair[1]);
+    }
+    let rest = &pairs[both..];
+    for (even, from) in more_evens.iter_mut().zip(rest.iter().map(|pair| &pair[0]).chain(last)) {
+        *even = *from;
+    }
+    for (odd, from) in more_odds.iter_mut().zip(rest.iter().map(|pair| &pair[1])) {
+        *odd = *from;
     }
 }
 
@@ -140,14 +172,10 @@ impl Pixels {
             }
             return;
         }
-        let (mut i, mut j) = (0, 0);
-        for to in vectors.take(self.vectors.len()) {
-            for to in to {
-                *to = if i < self.rows && j < self.columns { plane[i * self.columns + j] } else { 0.0 };
-                j += 1;
-                if j == self.packed_stride {
-                    (i, j) = (i + 1, 0);
-                }
+        vectors.take(self.vectors.len()).for_each(|to| to.fill(0.0));
+        for (i, from) in plane.chunks_exact(self.columns).enumerate() {
+            for (at, from) in (i * self.packed_stride..).zip(from) {
+                packed[(at / LANES * rows + row) * LANES + at % LANES] = *from;
             }
         }
     }

@@ -57,6 +57,12 @@ impl<'a> Shared<'a> {
         Self { start: slice.as_mut_ptr(), len: slice.len(), lifetime: PhantomData }
     }
 
+    /// The address of `len` floats from `start` on, for blocks of a matrix that are not slices.
+    pub(crate) fn address(&self, start: usize, len: usize) -> *mut f32 {
+        assert!(start + len <= self.len);
+        self.start.wrapping_add(start)
+    }
+
     /// # Safety
     ///
     /// No two pieces alive at the same time overlap.
