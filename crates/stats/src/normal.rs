@@ -11,7 +11,7 @@ use crate::philox::{Key, LANES, Schedule, TILE};
 const LOG_EVEN: [f32; 5] = [-2.0, -0.66668371, -0.39913667, -0.29904532, -0.17444718];
 const LOG_ODD: [f32; 4] = [0.99999976, 0.5000415, 0.33124786, 0.2873369];
 /// sin(pi a) / a in powers of a^2 on |a| <= 1/2; relative error below 6e-9.
-const SIN: [f32; 5] = [3.14159264, -5.16771, 2.5500697, -0.5982421, 0.07756039];
+const SIN: [f32; 5] = [std::f32::consts::PI, -5.16771, 2.5500697, -0.5982421, 0.07756039];
 /// cos(pi a) / (1/4 - a^2) in powers of a^2 on |a| <= 1/2; relative error below 1e-9. The factor split off keeps the
 /// zero at a = 1/2 where it belongs.
 const COS: [f32; 5] = [4.0, -3.739208, 1.2779898, -0.22873854, 0.024154096];

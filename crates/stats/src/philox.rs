@@ -59,8 +59,7 @@ impl Key {
 pub(crate) struct Schedule {
     second: u64,
     third: [u64; 2],
-    fourth: [u64; 2],
-    keys: [[u64; 2]; ROUNDS - 3],
+    keys: [[u64; 2]; ROUNDS - 2],
 }
 
 impl Schedule {
@@ -73,42 +72,28 @@ impl Schedule {
         };
         let p1 = M1 * c2;
         let p0 = M0 * ((p1 >> 32) ^ c1 ^ round(0)[0]);
-        Self {
-            second: c3 ^ round(0)[1],
-            third: [(p1 & LOW) ^ round(1)[0], (p0 >> 32) ^ round(1)[1]],
-            fourth: [round(2)[0], (p0 & LOW) ^ round(2)[1]],
-            keys: std::array::from_fn(|i| round(i as u32 + 3)),
-        }
+        let mut keys = std::array::from_fn(|i| round(i as u32 + 2));
+        keys[0][1] ^= p0 & LOW;
+        Self { second: c3 ^ round(0)[1], third: [(p1 & LOW) ^ round(1)[0], (p0 >> 32) ^ round(1)[1]], keys }
     }
 
-    /// The four words of N blocks, each in the low half of its result.
+    /// N blocks, round by round together: their chains of multiplications overlap. Each word is in the low half of
+    /// its result.
     #[inline(always)]
-    fn blocks<const N: usize>(&self, numbers: [u32; N]) -> [[u64; N]; 4] {
-        let mut c = [[0; N]; 4];
-        for i in 0..N {
-            let p0 = M0 * u64::from(numbers[i]);
+    fn blocks<const N: usize>(&self, numbers: [u32; N]) -> [[u64; 4]; N] {
+        let mut blocks = numbers.map(|number| {
+            let p0 = M0 * u64::from(number);
             let p1 = M1 * (((p0 >> 32) ^ self.second) & LOW);
-            c[0][i] = (p1 >> 32) ^ self.third[0];
-            c[1][i] = p1;
-            c[2][i] = p0 ^ self.third[1];
-        }
-        for i in 0..N {
-            let (p0, p1) = (M0 * (c[0][i] & LOW), M1 * (c[2][i] & LOW));
-            c[0][i] = (p1 >> 32) ^ (c[1][i] ^ self.fourth[0]);
-            c[1][i] = p1;
-            c[2][i] = (p0 >> 32) ^ self.fourth[1];
-            c[3][i] = p0;
-        }
+            [(p1 >> 32) ^ self.third[0], p1, p0 ^ self.third[1], 0]
+        });
+        // The fourth word, 0 here, is constant at this point and was taken into the key of the next round.
         for [k0, k1] in self.keys {
-            for i in 0..N {
-                let (p0, p1) = (M0 * (c[0][i] & LOW), M1 * (c[2][i] & LOW));
-                c[0][i] = (p1 >> 32) ^ (c[1][i] ^ k0);
-                c[1][i] = p1;
-                c[2][i] = (p0 >> 32) ^ (c[3][i] ^ k1);
-                c[3][i] = p0;
+            for [c0, c1, c2, c3] in &mut blocks {
+                let (p0, p1) = (M0 * (*c0 & LOW), M1 * (*c2 & LOW));
+                (*c0, *c1, *c2, *c3) = ((p1 >> 32) ^ (*c1 ^ k0), p1, (p0 >> 32) ^ (*c3 ^ k1), p0);
             }
         }
-        c
+        blocks
     }
 
     /// The words of [`LANES`] consecutive blocks.
@@ -117,10 +102,10 @@ impl Schedule {
         const HALF: usize = LANES / 2;
         for lane in 0..HALF {
             let number = first.wrapping_add(lane as u32);
-            let words = self.blocks([number, number.wrapping_add(HALF as u32)]);
-            for (i, [low, high]) in words.into_iter().enumerate() {
-                out[i * LANES + lane] = low as u32;
-                out[i * LANES + HALF + lane] = high as u32;
+            let [left, right] = self.blocks([number, number.wrapping_add(HALF as u32)]);
+            for word in 0..4 {
+                out[word * LANES + lane] = left[word] as u32;
+                out[word * LANES + HALF + lane] = right[word] as u32;
             }
         }
     }
