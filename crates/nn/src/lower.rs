@@ -276,11 +276,10 @@ impl Lowering<'_> {
         }
         // Operands that lie differently, which only one-pixel images can.
         let flat = self.values[terms[0].from].flat;
-        for index in 0..2 {
-            if self.values[terms[index].from].flat != flat {
-                let from = self.ready(node.inputs[index]);
-                let from = self.transpose(from);
-                terms[index] = Term { from, affine: Affine::Plain };
+        for (term, &input) in terms.iter_mut().zip(&node.inputs) {
+            if self.values[term.from].flat != flat {
+                let from = self.ready(input);
+                *term = Term { from: self.transpose(from), affine: Affine::Plain };
             }
         }
         Ok(Built::Open(terms))

@@ -63,8 +63,15 @@ fn a_steady_step_does_not_allocate() {
     let ensemble =
         "kind = \"fully-connected\"\ninputs = 20\noutputs = 6\nmembers = 5\nwidths = [12, 7, 12]\n";
     for threads in [1, 2] {
-        for (text, batch, rule) in [(resnext, 4, Rule::SGD), (wide, 3, Rule::ADAMW), (ensemble, 9, Rule::ADAM)] {
-            let count = allocations_of_steps(&Spec::from_toml(text).expect("the spec is valid"), batch, rule, threads);
+        for (text, batch, rule) in
+            [(resnext, 4, Rule::SGD), (wide, 3, Rule::ADAMW), (ensemble, 9, Rule::ADAM)]
+        {
+            let count = allocations_of_steps(
+                &Spec::from_toml(text).expect("the spec is valid"),
+                batch,
+                rule,
+                threads,
+            );
             assert_eq!(count, 0, "{count} allocations in four steps of {text} on {threads} threads");
         }
     }
