@@ -1,0 +1,203 @@
+//! Vectors of eight floats, and which instructions they compile to.
+//!
+//! Kernels are generic over [`Vector`]; an entry point per instruction set inlines them. All instruction sets share
+//! eight lanes, so that tables of offsets, packed weights and scratch are the same for each.
+
+/// Floats per vector, on every instruction set.
+pub(crate) const LANES: usize = 8;
+
+/// An instruction set the kernels are compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isa {
+    /// x86-64 with AVX2 and FMA.
+    Avx2,
+    /// Plain Rust, vectorised by the compiler for the target's baseline (SSE2, NEON).
+    Portable,
+}
+
+impl Isa {
+    /// The best instruction set of the CPU that runs this.
+    #[must_use]
+    pub fn detect() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            return Self::Avx2;
+        }
+        Self::Portable
+    }
+
+    /// Whether this CPU can run it.
+    #[must_use]
+    pub fn is_available(self) -> bool {
+        self == Self::Portable || self == Self::detect()
+    }
+}
+
+/// Eight floats.
+///
+/// # Safety
+///
+/// Every method requires that the CPU has the instruction set of the implementation; `load` and `store` also require
+/// eight readable or writable floats at the pointer, with any alignment.
+pub(crate) trait Vector: Copy {
+    unsafe fn splat(x: f32) -> Self;
+    unsafe fn load(from: *const f32) -> Self;
+    unsafe fn store(self, to: *mut f32);
+    /// `self * factor + term`.
+    unsafe fn mul_add(self, factor: Self, term: Self) -> Self;
+    /// The sum of the lanes of each vector.
+    unsafe fn sums<const N: usize>(vectors: [Self; N]) -> [f32; N];
+}
+
+impl Vector for [f32; LANES] {
+    #[inline(always)]
+    unsafe fn splat(x: f32) -> Self {
+        [x; LANES]
+    }
+
+    #[inline(always)]
+    unsafe fn load(from: *const f32) -> Self {
+        // SAFETY: the caller vouches for eight floats; the read is unaligned.
+        unsafe { from.cast::<Self>().read_unaligned() }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, to: *mut f32) {
+        // SAFETY: as for `load`.
+        unsafe { to.cast::<Self>().write_unaligned(self) }
+    }
+
+    #[inline(always)]
+    unsafe fn mul_add(self, factor: Self, term: Self) -> Self {
+        // Not f32::mul_add: without FMA instructions that is a call into the maths library.
+        std::array::from_fn(|lane| self[lane] * factor[lane] + term[lane])
+    }
+
+    #[inline(always)]
+    unsafe fn sums<const N: usize>(vectors: [Self; N]) -> [f32; N] {
+        vectors.map(|v| ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7])))
+    }
+}
+
+/// Transposes 8 x 8 floats.
+///
+/// # Safety
+///
+/// The CPU has `isa`; eight rows of eight floats are readable at `from` and writable at `to`, with these strides.
+#[inline]
+pub(crate) unsafe fn transpose_block(
+    isa: Isa,
+    from: *const f32,
+    from_stride: usize,
+    to: *mut f32,
+    to_stride: usize,
+) {
+    // SAFETY: the caller's.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        if isa == Isa::Avx2 {
+            return avx2::transpose_block(from, from_stride, to, to_stride);
+        }
+        debug_assert_eq!(isa, Isa::Portable);
+        for (i, j) in (0..LANES * LANES).map(|at| (at / LANES, at % LANES)) {
+            *to.add(j * to_stride + i) = *from.add(i * from_stride + j);
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    use super::{LANES, Vector};
+    use std::arch::x86_64::{
+        __m128, __m256, _mm_add_ps, _mm_storeu_ps, _mm256_castps256_ps128, _mm256_extractf128_ps,
+        _mm256_fmadd_ps, _mm256_hadd_ps, _mm256_loadu_ps, _mm256_permute2f128_ps, _mm256_set1_ps,
+        _mm256_setzero_ps, _mm256_shuffle_ps, _mm256_storeu_ps, _mm256_unpackhi_ps, _mm256_unpacklo_ps,
+    };
+
+    /// See [`super::transpose_block`].
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn transpose_block(
+        from: *const f32,
+        from_stride: usize,
+        to: *mut f32,
+        to_stride: usize,
+    ) {
+        // SAFETY: the caller's.
+        unsafe {
+            let rows: [__m256; LANES] = std::array::from_fn(|i| _mm256_loadu_ps(from.add(i * from_stride)));
+            // Pairs of rows, then quadruples, then the halves of the vectors.
+            let pair = |i: usize, high: bool| {
+                let (a, b) = (rows[i], rows[i + 1]);
+                if high { _mm256_unpackhi_ps(a, b) } else { _mm256_unpacklo_ps(a, b) }
+            };
+            let four = |i: usize, column: usize| {
+                let (a, b) = (pair(i, column >= 2), pair(i + 2, column >= 2));
+                if column.is_multiple_of(2) {
+                    _mm256_shuffle_ps::<0x44>(a, b)
+                } else {
+                    _mm256_shuffle_ps::<0xEE>(a, b)
+                }
+            };
+            for column in 0..4 {
+                let (top, bottom) = (four(0, column), four(4, column));
+                _mm256_storeu_ps(to.add(column * to_stride), _mm256_permute2f128_ps::<0x20>(top, bottom));
+                _mm256_storeu_ps(
+                    to.add((column + 4) * to_stride),
+                    _mm256_permute2f128_ps::<0x31>(top, bottom),
+                );
+            }
+        }
+    }
+
+    /// The four sums of four vectors, in order.
+    #[inline(always)]
+    unsafe fn four_sums(a: __m256, b: __m256, c: __m256, d: __m256) -> __m128 {
+        // SAFETY: the callers run with AVX2.
+        unsafe {
+            let halves = _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d));
+            _mm_add_ps(_mm256_castps256_ps128(halves), _mm256_extractf128_ps::<1>(halves))
+        }
+    }
+
+    impl Vector for __m256 {
+        #[inline(always)]
+        unsafe fn splat(x: f32) -> Self {
+            // SAFETY: the trait's contract, here and below.
+            unsafe { _mm256_set1_ps(x) }
+        }
+
+        #[inline(always)]
+        unsafe fn load(from: *const f32) -> Self {
+            // SAFETY: see `splat`.
+            unsafe { _mm256_loadu_ps(from) }
+        }
+
+        #[inline(always)]
+        unsafe fn store(self, to: *mut f32) {
+            // SAFETY: see `splat`.
+            unsafe { _mm256_storeu_ps(to, self) }
+        }
+
+        #[inline(always)]
+        unsafe fn mul_add(self, factor: Self, term: Self) -> Self {
+            // SAFETY: see `splat`.
+            unsafe { _mm256_fmadd_ps(self, factor, term) }
+        }
+
+        #[inline(always)]
+        unsafe fn sums<const N: usize>(vectors: [Self; N]) -> [f32; N] {
+            let mut sums = [0.0; N];
+            let mut padded = [0.0; 4];
+            // SAFETY: see `splat`.
+            let zero = unsafe { _mm256_setzero_ps() };
+            for first in (0..N).step_by(4) {
+                let of = |i: usize| if first + i < N { vectors[first + i] } else { zero };
+                // SAFETY: see `splat`; `padded` holds four floats.
+                unsafe { _mm_storeu_ps(padded.as_mut_ptr(), four_sums(of(0), of(1), of(2), of(3))) };
+                let n = (N - first).min(4);
+                sums[first..first + n].copy_from_slice(&padded[..n]);
+            }
+            sums
+        }
+    }
+}
