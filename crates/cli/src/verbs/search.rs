@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use collegial_arch::{Cost, Module};
+use collegial_arch::{Cost, Module, Spec};
 use collegial_ntk::Fit;
 use collegial_ntk::fit::{Measurements, Method, Monitor, Sampling, default_widths, measure_variance};
 use collegial_report::Provenance;
 use collegial_report::views::search_page::page;
 use collegial_report::views::{fit as fit_view, search as view};
 use collegial_search::{
-    Answer, Exact, Law, Measured, Rule, Search as Question, Variance, free_widths, per_stage,
+    Answer, Exact, Law, Measured, Rule, Search as Question, Time, Variance, free_widths, per_stage,
 };
 use serde::Serialize;
 
@@ -82,6 +82,8 @@ enum CostName {
     Flops,
     /// Elements put out by convolutions and dense layers.
     Activations,
+    /// Measured time of a training step on this machine (takes about half a minute; quiet machines only).
+    Time,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -114,28 +116,16 @@ struct Document<'a> {
 /// Runs the verb.
 pub fn run(verb: &Search, common: &Common) -> Result<(), Failure> {
     let baseline = verb.model.spec()?;
-    let question = Question::new(baseline.clone())
-        .cost(match verb.cost {
-            CostName::Params => Cost::Params,
-            CostName::Flops => Cost::Flops,
-            CostName::Activations => Cost::Activations,
-        })
-        .rule(match verb.rule {
-            RuleName::Nearest => Rule::Nearest,
-            RuleName::Under => Rule::Under,
-        })
-        .budget(verb.budget)
-        .widths(verb.widths.as_ref().map(|widths| widths.0.clone()))
-        .multiple_of(verb.multiple_of)
-        .max_multiplicity(verb.max_multiplicity);
+    let question = question(verb, &baseline)?;
     let progress = Progress::new("drawing kernels", common);
     let (variance, fit) = variance(verb, &question, common, &progress)?;
     let mut answer = question.run(variance.as_ref())?;
     if verb.per_stage {
-        answer.per_stage = Some(per_stage(&baseline, answer.primal.width, answer.cost, variance.as_ref())?);
+        answer.per_stage =
+            Some(per_stage(&baseline, answer.primal.width, question.price(), variance.as_ref())?);
     }
     if verb.free_widths {
-        answer.free_widths = Some(free_widths(&question.module()?, answer.cost, variance.as_ref())?);
+        answer.free_widths = Some(free_widths(&question.module()?, question.price(), variance.as_ref())?);
     }
     let seconds = progress.seconds();
     drop(progress);
@@ -145,6 +135,27 @@ pub fn run(verb: &Search, common: &Common) -> Result<(), Failure> {
         Format::Csv => print(&view::curve_table(&answer).to_csv()),
         Format::Table => print(&text(&answer, seconds)),
     }
+}
+
+fn question(verb: &Search, baseline: &Spec) -> Result<Question, Failure> {
+    let question = Question::new(baseline.clone())
+        .rule(match verb.rule {
+            RuleName::Nearest => Rule::Nearest,
+            RuleName::Under => Rule::Under,
+        })
+        .budget(verb.budget)
+        .widths(verb.widths.as_ref().map(|widths| widths.0.clone()))
+        .multiple_of(verb.multiple_of)
+        .max_multiplicity(verb.max_multiplicity);
+    Ok(match verb.cost {
+        CostName::Params => question.cost(Cost::Params),
+        CostName::Flops => question.cost(Cost::Flops),
+        CostName::Activations => question.cost(Cost::Activations),
+        CostName::Time => {
+            let time = Time::new(&question.module()?)?;
+            question.cost(time)
+        }
+    })
 }
 
 /// The variance function that was asked for, and the fit behind it if there is one.

@@ -1,23 +1,13 @@
 //! Algorithm 2's answer.
 
-use collegial_arch::Cost;
 use collegial_search::{Answer, Nearby, Optimum, Problem};
 
 use crate::{Align, Axis, Band, Figure, Line, Mark, Table, VerticalRange, grouped, significant};
 
-/// The unit of a cost, in words.
-fn unit(cost: Cost) -> &'static str {
-    match cost {
-        Cost::Params => "parameters",
-        Cost::Flops => "FLOPs",
-        Cost::Activations => "activations",
-    }
-}
-
 /// The answer in three sentences.
 pub fn verdict(answer: &Answer) -> Vec<String> {
     let (primal, dual, flat) = (&answer.primal, &answer.dual, &answer.flat);
-    let cost = unit(answer.cost);
+    let cost = answer.cost_unit;
     let mut sentences = vec![
         format!(
             "{}: {} times less kernel variance than {} at {} of its {cost}",
@@ -27,9 +17,10 @@ pub fn verdict(answer: &Answer) -> Vec<String> {
             percent(1.0 / primal.real_efficiency),
         ),
         format!(
-            "{}: {} times fewer {cost} than {} at {} of its kernel variance",
+            "{}: {} times {} {cost} than {} at {} of its kernel variance",
             dual.design,
             significant(dual.real_efficiency, 3),
+            fewer(answer),
             answer.baseline,
             percent(1.0 / dual.variance_reduction),
         ),
@@ -44,6 +35,11 @@ pub fn verdict(answer: &Answer) -> Vec<String> {
         ));
     }
     sentences
+}
+
+/// Parameters are fewer, time is less.
+fn fewer(answer: &Answer) -> &'static str {
+    if answer.cost == "time" { "less" } else { "fewer" }
 }
 
 fn percent(share: f64) -> String {
@@ -221,7 +217,7 @@ pub fn dual_figure(answer: &Answer) -> Figure {
         points.iter().map(|point| (point.width as f64, point.efficiency_ci[0], point.efficiency_ci[1]));
     let mut figure = Figure::new("Dual: efficiency at the baseline's variance")
         .x(Axis::log("width n of a member"))
-        .y(Axis::linear(format!("efficiency ρ: times fewer {}", unit(answer.cost))))
+        .y(Axis::linear(format!("efficiency ρ: times {} {}", fewer(answer), answer.cost_unit)))
         .with(flat_range(answer));
     if uncertain(answer) {
         figure = figure.with(Band::new("95 % interval", band));
