@@ -11,11 +11,11 @@ def batches(n):
     return sorted({max(1, normals // normals_per_draw(n)) for normals in (2**17, 2**19, 2**21, 2**23)})
 
 
-def time_draws(rival, form, n, task_of_batch, candidates):
+def time_draws(rival, form, n, task_of_batch, candidates, **setting):
     """Print one JSON line for `task_of_batch(batch)`, a function without arguments that returns `batch` kernel entries.
 
     The first call of a task, which may compile, is not timed. Every draw made while timing enters the moments.
-    Returns the best batch.
+    `setting` is printed too. Returns the best batch.
     """
     values = []
     tasks, probes = {}, {}
@@ -32,5 +32,6 @@ def time_draws(rival, form, n, task_of_batch, candidates):
     seconds = seconds_per_call(tasks[best], repetitions=7, seconds=0.2) / best
     while sum(len(value) for value in values) < 2000:
         tasks[best]()
-    emit(rival=rival, form=form, width=n, draws_per_second=1 / seconds, batch=best, **moments(numpy.concatenate(values)))
+    emit(rival=rival, form=form, width=n, draws_per_second=1 / seconds, batch=best, **moments(numpy.concatenate(values)),
+         **setting)
     return best
