@@ -5,6 +5,7 @@ import torch
 from measure import emit
 
 SGEMM = 1024
+LAYOUTS = {"nchw": torch.contiguous_format, "channels_last": torch.channels_last}
 
 
 def start(options):
