@@ -56,7 +56,7 @@ def main():
     for name, channels, groups, side, stride in CASES:
         tasks, flops = {"sgemm": sgemm_task()}, 0
         for layout_name, layout in LAYOUTS.items():
-            if wanted(options, name, layout_name):
+            if wanted(options, name, *name.split("-"), layout_name):
                 timed, flops = passes(channels, groups, side, stride, layout)
                 tasks |= {(layout_name, each): task for each, task in timed.items()}
         if not flops:

@@ -3,7 +3,6 @@
 import argparse
 import json
 import math
-import re
 import time
 
 
@@ -12,14 +11,13 @@ def parser(description):
     arguments = argparse.ArgumentParser(description=description)
     arguments.add_argument("--threads", type=int, default=2, help="threads the rival may use (default 2)")
     arguments.add_argument("--only", metavar="WORD", action="append", default=[],
-                           help="run only what has WORD as a whole word of its label; repeat to narrow further")
+                           help="run only what WORD names (see README.md); repeat to narrow further")
     return arguments
 
 
 def wanted(options, *words):
-    """Whether the label made of `words` has every `--only` word in it."""
-    label = " ".join(str(word) for word in words)
-    return all(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", label) for word in options.only)
+    """Whether every `--only` word is among `words`, which describe a measurement."""
+    return set(options.only) <= set(words)
 
 
 def emit(**fields):
