@@ -1,4 +1,4 @@
-"""What every benchmark script shares and no framework is needed for: arguments, timing, statistics, JSON lines."""
+"""What every benchmark script shares and no framework is needed for: arguments, timing, JSON lines."""
 
 import argparse
 import json
@@ -21,8 +21,8 @@ def wanted(options, *words):
 
 
 def emit(**fields):
-    """One result, one JSON line; numbers to four significant digits, for no timing is better than that."""
-    rounded = {key: float(f"{value:.4g}") if isinstance(value, float) else value for key, value in fields.items()}
+    """One result, one JSON line; numbers to six significant digits."""
+    rounded = {key: float(f"{value:.6g}") if isinstance(value, float) else value for key, value in fields.items()}
     print(json.dumps(rounded), flush=True)
 
 
