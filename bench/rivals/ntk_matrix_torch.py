@@ -55,7 +55,7 @@ def conv_network(weights, scales, x):
 
 
 def conv_forms():
-    """Gradients of every image and output at once. (Patches x cotangents layer by layer takes three times as long.)"""
+    """Gradients of every image and output at once. (Patches x cotangents layer by layer takes two to three times as long.)"""
     arrays, scales, points = ntk_networks.conv()
     weights, x = tuple(map(torch.from_numpy, arrays)), torch.from_numpy(points)
     per_point = vmap(jacrev(lambda weights, image: conv_network(weights, scales, image[None])[0]), in_dims=(None, 0))

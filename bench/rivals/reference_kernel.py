@@ -2,11 +2,12 @@
 
     1x1 convolution 256 -> n, ReLU, 3x3 convolution n -> n, ReLU, 1x1 convolution n -> 1
 
-in the NTK parametrisation: weights N(0, 1), scales sqrt(2/256), sqrt(2/(9n)), sqrt(1/n). One output unit sees a 3x3 patch of
-the input, so x is 256 channels x 9 positions and the 3x3 convolution is one product with a matrix of n x 9n.
+in the NTK parametrisation: weights N(0, 1), scales sqrt(2/256), sqrt(2/(9n)), sqrt(1/n). One output unit sees a 3x3
+patch of the input, so x is 256 channels x 9 positions and the 3x3 convolution is one product with a matrix of n x 9n.
 
-Every gradient is written out in full and squared: slow, with nothing clever to get wrong. The rivals check their kernel functions
-against `kernel` weight for weight, and `--check FILE` compares the moments in their JSON lines with this module's own draws.
+Every gradient is written out in full and squared: slow, with nothing clever to get wrong. The rivals check their kernel
+functions against `kernel` weight for weight, and `--check FILE` compares the moments in their JSON lines with this
+module's own draws.
 """
 
 import argparse
@@ -117,8 +118,8 @@ def check(path, references, mean):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--draws", type=int, default=20000, help="draws at the narrowest width; fewer where draws are large")
-    parser.add_argument("--check", metavar="FILE", help="compare the JSON lines of a rival with the reference; exit 1 on a difference")
+    parser.add_argument("--draws", type=int, default=20000, help="draws a width; fewer where a draw is large")
+    parser.add_argument("--check", metavar="FILE", help="compare a rival's JSON lines with the reference; 1 if they differ")
     arguments = parser.parse_args()
     x = fixed_input()
     references = {}

@@ -53,7 +53,7 @@ def peak_megabytes():
 
 
 def measure_memory(layout):
-    """Peak resident memory of this process, which must be fresh, after three steps; what importing PyTorch took beside it."""
+    """Peak resident memory of this process, which must be fresh, after three steps; beside it, that of the import."""
     imported = peak_megabytes()
     network = resnext29(MEMORY_DESIGN).to(memory_format=LAYOUTS[layout])
     step = training_step(network, *images(MEMORY_BATCH, layout))
