@@ -104,7 +104,10 @@ def check(path, references, mean):
     wrong = 0
     with open(path, encoding="utf-8") as lines:
         results = [json.loads(line) for line in lines if line.startswith("{")]
-    for result in (r for r in results if r.get("width") in references and "second_moment_ratio" in r):
+    results = [result for result in results if result.get("width") in references and "second_moment_ratio" in result]
+    if not results:
+        raise SystemExit(f"{path}: no line with `width` and `second_moment_ratio` to check")
+    for result in results:
         own = references[result["width"]]
         spread = math.hypot(result["standard_error"], own["standard_error"])
         ratio_off = (result["second_moment_ratio"] - own["second_moment_ratio"]) / spread
