@@ -27,7 +27,7 @@ def time_draws(rival, form, n, task_of_batch, candidates, **setting):
 
         task()
         tasks[batch] = task
-        probes[batch] = seconds_per_call(task, repetitions=1, seconds=0.1) / batch
+        probes[batch] = seconds_per_call(task, repetitions=3, seconds=0.05) / batch
     best = min(probes, key=probes.get)
     seconds = seconds_per_call(tasks[best], repetitions=7, seconds=0.2) / best
     while sum(len(value) for value in values) < 2000:
