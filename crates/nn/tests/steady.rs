@@ -59,7 +59,7 @@ fn allocations_of_steps(spec: &Spec, batch: usize, rule: Rule, threads: usize) -
 fn a_steady_step_does_not_allocate() {
     let resnext = "kind = \"resnext\"\nstem = \"imagenet\"\nblocks = [2, 2]\nclasses = 7\nimage = 33\nstem_channels = 8\n\
                    outputs = 12\ndesign = \"3x5d\"\n";
-    let wide = "kind = \"wide-resnet\"\ndepth = 10\nfactor = 1\nstages = 3\nclasses = 5\nimage = 8\n";
+    let wide = "kind = \"wide-resnet\"\ndepth = 8\nfactor = 1\nstages = 2\nclasses = 5\nimage = 8\n";
     let ensemble =
         "kind = \"fully-connected\"\ninputs = 20\noutputs = 6\nmembers = 5\nwidths = [12, 7, 12]\n";
     for threads in [1, 2] {
