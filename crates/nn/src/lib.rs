@@ -22,7 +22,6 @@ mod network;
 mod optimiser;
 mod parameters;
 mod passes;
-mod product;
 mod profile;
 mod program;
 mod schedule;

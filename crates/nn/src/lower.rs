@@ -4,13 +4,12 @@
 //! until something needs its value; a ReLU that follows closes it as one [`Step::Merge`].
 
 use crate::Error;
-use crate::kernels::{ConvShape, EnsembleShape, ShapeError};
+use crate::kernels::{Conv, ConvShape};
 use crate::network::Purpose;
 use crate::parameters::{Parametrisation, Role, Table};
 use crate::passes::Dims;
 use crate::passes::merge::Affine;
 use crate::passes::pool::MaxPool;
-use crate::product::Product;
 use crate::program::{Kind, Linear, Norm, Program, Step, Term, Value, ValueId};
 use collegial_arch::{Activation, Graph, Node, NodeId, Op, Shape};
 
@@ -152,23 +151,30 @@ impl Lowering<'_> {
             (1, _) => Kind::Convolution,
             _ => Kind::Grouped,
         };
-        let fans = (shape.inputs * kernel * kernel, node.shape.channels * kernel * kernel);
         let weights = vec![node.shape.channels, shape.inputs, kernel, kernel];
         let from = self.image(node.inputs[0]);
         let to = self.image_value(node.shape);
-        self.linear(node, Product::conv(shape), weights, fans, kind, (from, to))
+        self.linear(node, shape, weights, kind, (from, to))
     }
 
+    /// A dense layer is a 1x1 convolution of one image whose pixels are the samples.
     fn dense(&mut self, node: &Node, groups: usize, bias: bool) -> Result<Built, Error> {
         let inputs = self.graph.nodes[node.inputs[0]].shape.channels / groups;
         let units = node.shape.channels;
-        let shape =
-            EnsembleShape { members: groups, inputs, outputs: units / groups, batch: self.options.batch };
+        let shape = ConvShape {
+            batch: 1,
+            groups,
+            inputs,
+            outputs: units / groups,
+            height: 1,
+            width: self.options.batch,
+            kernel: 1,
+            stride: 1,
+            padding: 0,
+        };
         let from = self.flat(node.inputs[0]);
         let to = self.flat_value(units);
-        let weights = vec![units, inputs];
-        let built =
-            self.linear(node, Product::dense(shape), weights, (inputs, units), Kind::Dense, (from, to))?;
+        let built = self.linear(node, shape, vec![units, inputs], Kind::Dense, (from, to))?;
         if !bias {
             return Ok(built);
         }
@@ -179,13 +185,14 @@ impl Lowering<'_> {
     fn linear(
         &mut self,
         node: &Node,
-        product: Result<Product, ShapeError>,
+        shape: ConvShape,
         weights: Vec<usize>,
-        (fan_in, fan_out): (usize, usize),
         kind: Kind,
         (from, to): (ValueId, ValueId),
     ) -> Result<Built, Error> {
-        let product = product.map_err(|reason| Error::Layer { name: node.name.clone(), reason })?;
+        let conv = Conv::new(shape).map_err(|reason| Error::Layer { name: node.name.clone(), reason })?;
+        let area = shape.kernel * shape.kernel;
+        let (fan_in, fan_out) = (shape.inputs * area, weights[0] * area);
         let gain = if self.meets_relu(node) { 2.0 } else { 1.0 };
         let role = Role::Weight { fan_in, fan_out, gain, convolution: kind != Kind::Dense };
         let weight = self.parameters.add(format!("{}.weight", node.name), weights, role);
@@ -193,7 +200,7 @@ impl Lowering<'_> {
             Parametrisation::Standard => 1.0,
             Parametrisation::Ntk => (gain / fan_in as f64).sqrt() as f32,
         };
-        self.push(Step::Linear(Box::new(Linear { from, to, product, weight, factor, kind })))
+        self.push(Step::Linear(Box::new(Linear { from, to, conv, weight, factor, kind })))
     }
 
     /// Whether the layer's output reaches a ReLU before any other layer with weights.

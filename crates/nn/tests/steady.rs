@@ -31,7 +31,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Allocations of four steps after two.
+/// Allocations of four steps in a steady state.
 fn allocations_of_steps(spec: &Spec, batch: usize, rule: Rule, threads: usize) -> usize {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool starts");
     pool.install(|| {
@@ -47,10 +47,14 @@ fn allocations_of_steps(spec: &Spec, batch: usize, rule: Rule, threads: usize) -
             network.backward(&gradient);
             optimiser.step(0.01, network.values_and_gradients());
         };
-        (0..2).for_each(|_| step());
-        let before = ALLOCATIONS.load(Ordering::Relaxed);
-        (0..4).for_each(|_| step());
-        ALLOCATIONS.load(Ordering::Relaxed) - before
+        // A thread of the pool sets up its queues when it first finds work, which on a busy machine can be late: the
+        // least of several rounds counts. What a step allocates by itself, it allocates in every round.
+        let round = |_| {
+            let before = ALLOCATIONS.load(Ordering::Relaxed);
+            (0..4).for_each(|_| step());
+            ALLOCATIONS.load(Ordering::Relaxed) - before
+        };
+        (0..5).map(round).min().expect("there are rounds")
     })
 }
 
@@ -59,7 +63,7 @@ fn allocations_of_steps(spec: &Spec, batch: usize, rule: Rule, threads: usize) -
 fn a_steady_step_does_not_allocate() {
     let resnext = "kind = \"resnext\"\nstem = \"imagenet\"\nblocks = [2, 2]\nclasses = 7\nimage = 33\nstem_channels = 8\n\
                    outputs = 12\ndesign = \"3x5d\"\n";
-    let wide = "kind = \"wide-resnet\"\ndepth = 10\nfactor = 1\nstages = 3\nclasses = 5\nimage = 8\n";
+    let wide = "kind = \"wide-resnet\"\ndepth = 8\nfactor = 1\nstages = 2\nclasses = 5\nimage = 8\n";
     let ensemble =
         "kind = \"fully-connected\"\ninputs = 20\noutputs = 6\nmembers = 5\nwidths = [12, 7, 12]\n";
     for threads in [1, 2] {

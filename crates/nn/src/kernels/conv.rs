@@ -2,12 +2,13 @@
 //!
 //! The rules, measured on AVX2 with two threads (shares of the sgemm rate, `benches/kernels.rs`):
 //!
-//! - 1x1 without padding, groups of [`WIDE`] channels or more: matrix products ([`Pointwise`](super::pointwise)). The direct
-//!   kernels read every input once per kernel position; with one position there is nothing to gain by not packing, and
-//!   they reach 55 to 88 % where products reach 90 to 107 %. In narrower groups products are the slower ones (21 to 30 %
-//!   against 31 to 32 % at 10 channels, batch 128).
-//! - Everything else: direct. Wide dense 3x3 layers run at 103 to 108 % forward, so im2col and a product, which can at
-//!   best reach 100 % less the copying, has no shape left to win.
+//! - 1x1 without padding, groups of 32 channels or more: matrix products (`pointwise`). The direct kernels gain by reading
+//!   an input once for many kernel positions; with one position they reach 44 to 88 % forward and for the data gradient,
+//!   where products reach 77 to 105 %. At 10 channels (batch 128) products lose, 21 to 30 % against 31 to 34 %; at 47
+//!   they win, 73 % against 54 %. The threshold lies between the two.
+//! - Everything else: direct. Dense 3x3 layers of 128 to 512 channels run at 99 to 106 % forward and for the data gradient
+//!   and at 88 to 97 % for the weight gradient, so im2col and a product, which reaches at best 100 % less the copying, has
+//!   no shape left to win.
 
 use super::direct::Pass;
 use super::direct_weights::WeightGradient;
