@@ -237,10 +237,9 @@ impl Sequence {
         }
         for (index, layer) in self.linear_layers().enumerate() {
             dimension(format!("the width of layer {}", index + 1), layer.width)?;
-            product(
-                format!("the width of layer {} over all members", index + 1),
-                &[layer.width, self.members],
-            )?;
+            let joined = index + 1 == linear && self.join == Join::LastLayer;
+            let copies = if joined { 1 } else { self.members };
+            product(format!("the width of layer {} over all members", index + 1), &[layer.width, copies])?;
         }
         Ok(())
     }

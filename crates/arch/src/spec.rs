@@ -41,7 +41,9 @@ impl Spec {
     fn read(path: &Path) -> Result<Self, Error> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| Error::Unreadable { path: path.into(), source })?;
-        Self::from_toml(&text).map_err(|error| match error {
+        let json = path.extension().is_some_and(|ending| ending == "json");
+        let spec = if json { Self::from_json(&text) } else { Self::from_toml(&text) };
+        spec.map_err(|error| match error {
             Error::Malformed { message, .. } => Error::Malformed { path: path.into(), message },
             other => Error::Malformed { path: path.into(), message: other.to_string() },
         })
@@ -55,6 +57,14 @@ impl Spec {
             let message = error.message().trim().replace('\n', " ");
             Error::Malformed { path: "the spec".into(), message: format!("{message}{place}") }
         })?;
+        spec.check()?;
+        Ok(spec)
+    }
+
+    /// Reads the JSON form and checks it.
+    pub fn from_json(text: &str) -> Result<Self, Error> {
+        let spec: Self = serde_json::from_str(text)
+            .map_err(|error| Error::Malformed { path: "the spec".into(), message: error.to_string() })?;
         spec.check()?;
         Ok(spec)
     }

@@ -1,6 +1,6 @@
 //! What can be typed: the verbs, and the flags they share.
 
-use std::num::NonZeroUsize;
+use std::io::Write;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use collegial_arch::{Overrides, Spec};
@@ -46,8 +46,8 @@ pub struct Common {
     #[arg(long, global = true, default_value_t = 0, help_heading = "Common options")]
     pub seed: u64,
     /// Number of threads [default: all cores]; results do not depend on it
-    #[arg(long, global = true, help_heading = "Common options")]
-    pub threads: Option<NonZeroUsize>,
+    #[arg(long, global = true, value_parser = threads, help_heading = "Common options")]
+    pub threads: Option<usize>,
     /// Say nothing but results and errors
     #[arg(long, short, global = true, help_heading = "Common options")]
     pub quiet: bool,
@@ -64,7 +64,7 @@ impl Common {
 
     /// Starts the threads that all work runs on.
     pub fn prepare(&self) -> Result<(), Failure> {
-        let threads = self.threads.map_or(0, NonZeroUsize::get);
+        let threads = self.threads.unwrap_or(0);
         let started = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
         started.map_err(|error| Failure::User(format!("cannot start {threads} threads: {error}")))
     }
@@ -72,8 +72,27 @@ impl Common {
     /// Says something on stderr, unless asked to be quiet.
     pub fn say(&self, sentence: &str) {
         if !self.quiet {
-            eprintln!("{sentence}");
+            complain(sentence);
         }
+    }
+
+    /// Says what only `--verbose` wants to know.
+    pub fn explain(&self, sentence: &str) {
+        if self.verbose {
+            complain(sentence);
+        }
+    }
+}
+
+/// Writes a line to stderr. Where that fails there is nobody left to tell.
+pub fn complain(sentence: &str) {
+    let _ = writeln!(std::io::stderr(), "{sentence}");
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(threads) if (1..=256).contains(&threads) => Ok(threads),
+        _ => Err("it must be a number between 1 and 256".into()),
     }
 }
 

@@ -3,6 +3,8 @@
 use std::io;
 use std::process::ExitCode;
 
+use crate::arguments::complain;
+
 /// Why a verb stopped.
 pub enum Failure {
     /// Something the user can fix: one sentence, exit 2.
@@ -18,7 +20,7 @@ impl Failure {
     pub fn report(self) -> ExitCode {
         match self {
             Self::User(sentence) => {
-                eprintln!("error: {sentence}");
+                complain(&format!("error: {sentence}"));
                 ExitCode::from(2)
             }
             Self::Interrupted => ExitCode::from(130),
@@ -64,7 +66,7 @@ pub fn of_arguments(error: &clap::Error) -> ExitCode {
             ExitCode::SUCCESS
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            eprint!("{text}");
+            complain(text.to_string().trim_end());
             ExitCode::from(2)
         }
         _ => {
@@ -73,10 +75,8 @@ pub fn of_arguments(error: &clap::Error) -> ExitCode {
                 text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:")).collect();
             let sentence = sentence.join(" ");
             let hint = "For more information, try '--help'.";
-            eprintln!(
-                "{}",
-                sentence.trim_end().trim_end_matches(hint).split_whitespace().collect::<Vec<_>>().join(" ")
-            );
+            let sentence = sentence.trim_end().trim_end_matches(hint);
+            complain(&sentence.split_whitespace().collect::<Vec<_>>().join(" "));
             ExitCode::from(2)
         }
     }

@@ -8,10 +8,13 @@ use std::time::{Duration, Instant};
 use collegial_ntk::fit::Monitor;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::arguments::Common;
+use crate::arguments::{Common, complain};
 
 /// Set by the first Ctrl-C; a second one ends the process at once.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Whether somebody looks at `INTERRUPTED`; where nobody does, Ctrl-C ends the process at once.
+static WATCHED: AtomicBool = AtomicBool::new(false);
 
 /// Steps of the bar.
 const STEPS: u64 = 1000;
@@ -36,10 +39,11 @@ impl Progress {
     pub fn new(what: &str, common: &Common) -> Self {
         // Failing to install the handler leaves the default one: Ctrl-C then just ends the process.
         let _ = ctrlc::set_handler(|| {
-            if INTERRUPTED.swap(true, Ordering::SeqCst) {
+            if INTERRUPTED.swap(true, Ordering::SeqCst) || !WATCHED.load(Ordering::SeqCst) {
                 std::process::exit(130);
             }
         });
+        WATCHED.store(true, Ordering::SeqCst);
         let display = if common.quiet {
             Display::Nothing
         } else if std::io::stderr().is_terminal() {
@@ -71,7 +75,7 @@ impl Monitor for Progress {
                 if last.elapsed() >= LINE_EVERY {
                     *last = Instant::now();
                     let left = self.seconds() * (1.0 - share) / share.max(1e-9);
-                    eprintln!("{:.0} % done, about {left:.0} s left", 100.0 * share);
+                    complain(&format!("{:.0} % done, about {left:.0} s left", 100.0 * share));
                 }
             }
             Display::Nothing => {}
@@ -85,6 +89,7 @@ impl Monitor for Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
+        WATCHED.store(false, Ordering::SeqCst);
         if let Display::Bar(bar) = &self.display {
             bar.finish_and_clear();
         }

@@ -26,7 +26,8 @@ pub fn sketch() -> TextFormat {
 
 /// The command as it could be typed again.
 pub fn command_line() -> String {
-    let words = std::env::args().skip(1).map(|word| {
+    let words = std::env::args_os().skip(1).map(|word| {
+        let word = word.to_string_lossy().into_owned();
         let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=,:+@%".contains(letter);
         if !word.is_empty() && word.chars().all(plain) {
             word

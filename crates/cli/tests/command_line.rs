@@ -78,7 +78,16 @@ snapshots! {
     search_table: "search resnext29-1x128d --alpha 1.6";
     search_flops: "search resnext29-1x128d --alpha 1.6 --cost flops --per-stage";
     search_figure_3: "search fc6-500 --inputs 748 --outputs 1 --alpha 3.03";
-    search_exact_free: "search fc4-40 --variance exact --free-widths --json --widths 1..40:13";
+    search_exact_free: "search fc3-9 --variance exact --free-widths --json";
+    search_no_gain: "search bottleneck-128 --inputs 8192 --outputs 8192 --alpha 1.6";
+    search_alpha_unused: "search fc3-9 --variance exact --alpha 2";
+    search_precision_unused: "search fc3-9 --variance exact --precision 0.1";
+    search_stages_measured: "search resnext29-1x128d --variance measured --per-stage";
+    search_free_multiple: "search resnext29-1x128d --alpha 1.6 --free-widths --multiple-of 8";
+    fit_negative_trials: "fit bottleneck-16 --trials -5";
+    fit_endless: "fit bottleneck-16 --trials 18446744073709551615";
+    fit_two_widths: "fit bottleneck-16 --widths 4,8 --trials 100 -q";
+    many_threads: "info fc3-100 --threads 100000";
     search_under: "search resnext38-1x96d --alpha 1.6 --rule under";
     search_bad_alpha: "search resnext29-1x128d --alpha NaN";
     search_negative_alpha: "search resnext29-1x128d --alpha -1";
@@ -199,6 +208,42 @@ fn plain_terminals_get_plain_characters() {
         .output()
         .unwrap();
     assert!(output.stdout.is_ascii(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[cfg(unix)]
+#[test]
+fn links_are_followed_and_files_are_readable() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let directory = tempfile::tempdir().unwrap();
+    let (real, link) = (directory.path().join("real.json"), directory.path().join("link.json"));
+    std::fs::write(&real, "old").unwrap();
+    symlink(&real, &link).unwrap();
+    run(&format!("fit bottleneck-8 --widths 2,4 --trials 60 --out {}", link.display()));
+    assert!(link.symlink_metadata().unwrap().is_symlink());
+    assert!(std::fs::read_to_string(&real).unwrap().contains("samples"));
+    let fresh = directory.path().join("fresh.json");
+    run(&format!("fit bottleneck-8 --widths 2,4 --trials 60 --out {}", fresh.display()));
+    assert_ne!(fresh.metadata().unwrap().permissions().mode() & 0o044, 0, "others can read it");
+    let csv = directory.path().join("figure.csv");
+    let text = run(&format!("fit bottleneck-8 --widths 2,4 --trials 60 --figure {}", csv.display()));
+    assert!(text.contains("exit 2") && text.contains("ends in .svg"), "{text}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_a_sentence() {
+    let text = run("fit bottleneck-8 --widths 2,4 --trials 60 --out /dev/full");
+    assert!(text.contains("exit 2") && text.contains("cannot write /dev/full: No space left"), "{text}");
+    let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let status = Command::new(env!("CARGO_BIN_EXE_collegial"))
+        .args(["info", "fc3-100"])
+        .stdout(full())
+        .status()
+        .unwrap();
+    assert_eq!(status.code(), Some(2));
+    let status =
+        Command::new(env!("CARGO_BIN_EXE_collegial")).args(["info", "nope"]).stderr(full()).status().unwrap();
+    assert_eq!(status.code(), Some(2));
 }
 
 /// Ctrl-C in the middle of a long fit: the draws so far are fitted, printed and saved, and the exit code is 130.

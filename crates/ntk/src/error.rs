@@ -24,6 +24,16 @@ pub enum Error {
         /// Zeros on each side.
         padding: usize,
     },
+    /// A receptive field beyond what Gram matrices can hold.
+    #[error(
+        "the output depends on {columns} positions of a layer, more than the sampler takes ({most}); take one output unit instead of a pooled one, or a smaller image"
+    )]
+    TooManyColumns {
+        /// Positions times inputs.
+        columns: usize,
+        /// The limit.
+        most: usize,
+    },
     /// No inputs at all.
     #[error("a kernel needs at least one input, but none was given")]
     NoInputs,

@@ -38,7 +38,7 @@ fn the_grid_matters_because_the_law_is_approximate() {
     let wide: Vec<usize> = (4..=256).step_by(12).collect();
     let on_wide = alpha(&wide);
     assert!((2.2..2.9).contains(&on_wide.alpha), "{}", on_wide.alpha);
-    assert!(!on_powers.law.holds);
+    assert_eq!(on_powers.law.holds, Some(false));
 }
 
 #[test]
@@ -154,5 +154,9 @@ fn bad_questions_are_answered_in_a_sentence() {
     );
     let precision = Sampling { precision: Some(f64::NAN), ..paper };
     assert!(refusal(&[1, 4], precision).contains("positive share of alpha"));
-    assert!(Shard::new(0, 3).is_err() && Shard::new(4, 3).is_err());
+    let endless = Sampling { trials: u64::MAX, ..paper };
+    assert!(refusal(&[1, 4], endless).contains("would never end"));
+    assert!(Shard::new(0, 3).is_err() && Shard::new(4, 3).is_err() && Shard::new(1, 0).is_err());
+    let two = fit(&block, &[4, 8], &Sampling { trials: 100, ..paper }, Method::default());
+    assert_eq!(two.law.holds, None, "two points cannot tell whether the law holds");
 }

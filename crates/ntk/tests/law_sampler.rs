@@ -102,6 +102,23 @@ fn the_law_is_right_where_it_is_used_at_every_layer() {
     compare(&chain, Output::Unit, &inputs, [40_000, 4_000], 13).assert_agreement("deep chain");
 }
 
+/// Narrow linear convolutions: what a layer showed on the way forward decides much of what it does on the way back, so a
+/// sampler that forgot it would be far off.
+#[test]
+fn what_was_seen_forward_is_remembered_backward() {
+    let chain = chain(
+        "input = { channels = 3, height = 3, width = 3 }
+        layers = [
+            { type = 'conv', width = 2, kernel = 1 },
+            { type = 'conv', width = 2, kernel = 3, padding = 0 },
+            { type = 'conv', width = 2, kernel = 1 },
+            { type = 'conv', width = 1, kernel = 1 },
+        ]",
+    );
+    let inputs = normal_inputs(&chain, 2, 6);
+    compare(&chain, Output::Unit, &inputs, [100_000, 50_000], 15).assert_agreement("linear chain");
+}
+
 #[test]
 fn kernels_between_inputs_have_the_law_of_explicit_weights() {
     let chain = chain(
@@ -270,6 +287,17 @@ fn the_number_of_threads_does_not_change_a_bit() {
     let one = with_threads(1);
     assert_eq!(one, with_threads(2));
     assert_eq!(one, with_threads(3));
+}
+
+#[test]
+fn receptive_fields_beyond_reason_are_refused() {
+    let spec = Spec::from_toml(
+        "kind = 'sequence'\ninput = { channels = 3, height = 64, width = 64 }
+        layers = [{ type = 'conv', width = 4, kernel = 3, activation = 'relu' }, { type = 'global-average-pool' }, { type = 'dense', width = 1 }]",
+    );
+    let member = spec.unwrap().module().unwrap().member();
+    let refusal = LawSampler::at_normal_input(&member, Output::Unit, 0).unwrap_err().to_string();
+    assert!(refusal.contains("4096 positions"), "{refusal}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub struct CurvePoint {
     pub cost_of_member: u64,
     /// Var(n) of one member.
     pub variance: f64,
-    /// m^p(n) = β_s / β(n).
+    /// m^p(n) = β_s / β(n), β_s being the budget.
     pub primal_multiplicity: f64,
     /// Var(n) / m^p(n): minimised by the primal.
     pub primal_objective: f64,
@@ -38,20 +38,25 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// Evaluates both objectives at every width.
+    /// Evaluates both objectives at every width; `budget` is what all members may cost together, as a share of the baseline's.
     pub fn new(
         baseline: &Module,
         widths: &[usize],
         price: &dyn Price,
         variance: &dyn Variance,
+        budget: f64,
     ) -> Result<Self, Error> {
         let members = baseline.members() as f64;
-        let budget = members * price.of_member(baseline)? as f64;
-        let target = variance.of(baseline)?;
+        let reference = Reference {
+            members,
+            cost: members * price.of_member(baseline)? as f64,
+            budget,
+            variance: variance.of(baseline)?,
+            moves_together: variance.moves_together(),
+        };
         let point = |&width: &usize| {
             let member = baseline.scaled_to(width)?;
-            let estimate = variance.of(&member)?;
-            Ok(point(width, price.of_member(&member)?, estimate, budget, target, members))
+            Ok(reference.point(width, price.of_member(&member)?, variance.of(&member)?))
         };
         let points = widths.iter().map(point).collect::<Result<_, Error>>()?;
         Ok(Self { points })
@@ -79,28 +84,38 @@ impl Curve {
     }
 }
 
-fn point(
-    width: usize,
-    cost_of_member: u64,
-    variance: Estimate,
-    budget: f64,
-    target: Estimate,
+/// The baseline that every width is compared with.
+struct Reference {
     members: f64,
-) -> CurvePoint {
-    let cost = cost_of_member as f64;
-    let primal_multiplicity = budget / cost;
-    let dual = |variance: f64, target: f64| members * variance / target;
-    let efficiency = |variance: f64, target: f64| budget / (dual(variance, target) * cost);
-    let ends = [efficiency(variance.low, target.low), efficiency(variance.high, target.high)];
-    CurvePoint {
-        width,
-        cost_of_member,
-        variance: variance.value,
-        primal_multiplicity,
-        primal_objective: variance.value / primal_multiplicity,
-        dual_multiplicity: dual(variance.value, target.value),
-        efficiency: efficiency(variance.value, target.value),
-        primal_objective_ci: [variance.low / primal_multiplicity, variance.high / primal_multiplicity],
-        efficiency_ci: [ends[0].min(ends[1]), ends[0].max(ends[1])],
+    cost: f64,
+    budget: f64,
+    variance: Estimate,
+    moves_together: bool,
+}
+
+impl Reference {
+    fn point(&self, width: usize, cost_of_member: u64, variance: Estimate) -> CurvePoint {
+        let cost = cost_of_member as f64;
+        let primal_multiplicity = self.budget * self.cost / cost;
+        let dual = |variance: f64, target: f64| self.members * variance / target;
+        let efficiency = |variance: f64, target: f64| self.cost / (dual(variance, target) * cost);
+        let value = efficiency(variance.value, self.variance.value);
+        let ends = if self.moves_together {
+            [efficiency(variance.low, self.variance.low), efficiency(variance.high, self.variance.high)]
+        } else {
+            let error = variance.relative_error().hypot(self.variance.relative_error());
+            [value * (1.0 - error), value * (1.0 + error)]
+        };
+        CurvePoint {
+            width,
+            cost_of_member,
+            variance: variance.value,
+            primal_multiplicity,
+            primal_objective: variance.value / primal_multiplicity,
+            dual_multiplicity: dual(variance.value, self.variance.value),
+            efficiency: value,
+            primal_objective_ci: [variance.low / primal_multiplicity, variance.high / primal_multiplicity],
+            efficiency_ci: [ends[0].min(ends[1]), ends[0].max(ends[1])],
+        }
     }
 }

@@ -41,20 +41,22 @@ pub(crate) fn fit_multiplicity(
         |multiplicity: usize| price.of_network(&with_design(spec, Design::new(multiplicity, width)?)?);
     let low = largest_within(budget, most, &price_of)?;
     let multiplicity = match rule {
-        Rule::Under if low == 0 => {
-            let smallest = Design::new(1, width)?.to_string();
-            return Err(Error::Budget { budget, cost: price.unit(), smallest, needs: price_of(1)? });
-        }
-        Rule::Under => low,
+        Rule::Under if low == 0 => return Err(refusal(spec, width, price, budget)?),
         Rule::Nearest if low == 0 => 1,
-        Rule::Nearest if low < most => {
-            let (below, above) =
-                (budget.saturating_sub(price_of(low)?), price_of(low + 1)?.saturating_sub(budget));
-            if above < below { low + 1 } else { low }
-        }
-        Rule::Nearest => low,
+        Rule::Nearest if low < most => match price_of(low + 1) {
+            Ok(above) if above.abs_diff(budget) < budget.abs_diff(price_of(low)?) => low + 1,
+            _ => low,
+        },
+        Rule::Under | Rule::Nearest => low,
     };
     Ok(Design::new(multiplicity, width)?)
+}
+
+/// The refusal of a budget, with the nearest design that would do: one member of the given width.
+pub(crate) fn refusal(spec: &Spec, width: usize, price: &dyn Price, budget: u64) -> Result<Error, Error> {
+    let design = Design::new(1, width)?;
+    let needs = price.of_network(&with_design(spec, design)?)?;
+    Ok(Error::Budget { budget, cost: price.unit(), smallest: design.to_string(), needs })
 }
 
 /// The largest m up to `most` whose price is within the budget, 0 if there is none: the price grows with m, so by doubling
@@ -65,13 +67,19 @@ fn largest_within(
     price: &dyn Fn(usize) -> Result<u64, Error>,
 ) -> Result<usize, Error> {
     let (mut low, mut high) = (0, 1.min(most));
-    while low < high && price(high)? <= budget {
+    // A network too large to be described is too expensive as well.
+    let affordable = |multiplicity: usize| match price(multiplicity) {
+        Ok(price) => Ok(price <= budget),
+        Err(Error::Spec(_)) => Ok(false),
+        Err(other) => Err(other),
+    };
+    while low < high && affordable(high)? {
         low = high;
         high = high.saturating_mul(2).min(most);
     }
     while low + 1 < high {
         let middle = low + (high - low) / 2;
-        if price(middle)? <= budget {
+        if affordable(middle)? {
             low = middle;
         } else {
             high = middle;

@@ -127,14 +127,17 @@ impl Search {
     /// Finds both optima.
     pub fn run(&self, variance: &dyn Variance) -> Result<Answer, Error> {
         let module = self.module()?;
-        let whole = Curve::new(&module, &self.candidate_widths()?, self.price(), variance)?;
-        let curve = self.affordable(whole)?;
+        let widths = self.candidate_widths()?;
+        let price = self.price.of_network(&self.baseline)?;
+        let context = Context { search: self, price, budget: self.budget.unwrap_or(price) };
+        context.check_budget(widths[0])?;
+        let share = context.budget as f64 / price as f64;
+        let whole = Curve::new(&module, &widths, self.price(), variance, share)?;
+        let curve = context.within_members(whole)?;
         let (Some(&best), Some(&dual)) = (curve.optimum(), curve.dual_optimum()) else {
             return Err(Error::NoWidths("there is no width to choose from".into()));
         };
         let baseline = self.baseline.graph()?.counts()?.total;
-        let price = self.price.of_network(&self.baseline)?;
-        let context = Context { search: self, price, budget: self.budget.unwrap_or(price) };
         let primal = context.optimum(&best, Problem::Primal)?;
         let flat =
             curve.flat(FLATNESS).unwrap_or(Flat { tolerance: FLATNESS, low: best.width, high: best.width });
@@ -160,24 +163,6 @@ impl Search {
             free_widths: None,
             curve: curve.points,
         })
-    }
-
-    /// The widths that need no more members than allowed.
-    fn affordable(&self, curve: Curve) -> Result<Curve, Error> {
-        let Some(most) = self.max_multiplicity else { return Ok(curve) };
-        let fewest = curve.points.iter().map(|point| point.primal_multiplicity).fold(f64::INFINITY, f64::min);
-        let points: Vec<CurvePoint> = curve
-            .points
-            .into_iter()
-            .filter(|point| point.primal_multiplicity.round() <= most as f64)
-            .collect();
-        if points.is_empty() {
-            return Err(Error::NoWidths(format!(
-                "every width needs more than {most} members to spend the budget; the fewest possible is {:.0}",
-                fewest.round()
-            )));
-        }
-        Ok(Curve { points })
     }
 }
 
@@ -217,6 +202,37 @@ struct Corrected {
 }
 
 impl Context<'_> {
+    /// Refuses a budget that not even one member of the narrowest width fits.
+    fn check_budget(&self, narrowest: usize) -> Result<(), Error> {
+        let Search { baseline, .. } = self.search;
+        match network::refusal(baseline, narrowest, self.search.price(), self.budget)? {
+            Error::Budget { needs, .. } if needs <= self.budget => Ok(()),
+            refusal => Err(refusal),
+        }
+    }
+
+    /// The widths whose whole network needs no more members than allowed.
+    fn within_members(&self, curve: Curve) -> Result<Curve, Error> {
+        let Search { baseline, rule, max_multiplicity, .. } = self.search;
+        let Some(most) = *max_multiplicity else { return Ok(curve) };
+        let (mut points, mut fewest) = (vec![], usize::MAX);
+        for point in curve.points {
+            let needed =
+                fit_multiplicity(baseline, point.width, self.search.price(), self.budget, *rule, usize::MAX);
+            let needed = needed.map_or(1, |design| design.multiplicity);
+            fewest = fewest.min(needed);
+            if needed <= most {
+                points.push(point);
+            }
+        }
+        if points.is_empty() {
+            return Err(Error::NoWidths(format!(
+                "every width needs more than {most} members to spend the budget; the fewest possible is {fewest}"
+            )));
+        }
+        Ok(Curve { points })
+    }
+
     fn corrected(&self, point: &CurvePoint, problem: Problem) -> Result<Corrected, Error> {
         let Search { baseline, rule, max_multiplicity, .. } = self.search;
         let price = self.search.price();
@@ -290,12 +306,5 @@ impl Context<'_> {
             }
         }
         Ok(rows)
-    }
-}
-
-impl Answer {
-    /// The network that a design of this answer stands for.
-    pub fn network(baseline: &Spec, design: &str) -> Result<Spec, Error> {
-        network::with_design(baseline, design.parse::<Design>()?)
     }
 }

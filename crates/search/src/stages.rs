@@ -51,7 +51,7 @@ pub fn per_stage(
             let block = network.block(stage)?;
             let (channels, base) = (block.inputs, block.width);
             let widths: Vec<usize> = (1..=base).collect();
-            let curve = Curve::new(&Module::Bottleneck(block), &widths, price, variance)?;
+            let curve = Curve::new(&Module::Bottleneck(block), &widths, price, variance, 1.0)?;
             let common_width = (width << stage).min(base);
             let (Some(best), Some(common)) = (curve.optimum(), curve.points.get(common_width - 1)) else {
                 return Err(Error::NoWidths(format!("stage {} has no widths", stage + 1)));

@@ -20,6 +20,11 @@ pub struct Estimate {
 }
 
 impl Estimate {
+    /// Half the interval's width, as a share of the value.
+    pub(crate) fn relative_error(&self) -> f64 {
+        (self.high - self.low) / (2.0 * self.value)
+    }
+
     fn certain(value: f64) -> Self {
         Self { value, low: value, high: value }
     }
@@ -34,6 +39,10 @@ pub trait Variance {
     fn source(&self) -> &'static str;
     /// The variance of one member of `module`, whatever its multiplicity.
     fn of(&self, module: &Module) -> Result<Estimate, Error>;
+    /// Whether the ends of two intervals belong together, as they do for a law whose α is uncertain.
+    fn moves_together(&self) -> bool {
+        false
+    }
     /// The same variance as a function of real-valued widths, where a formula is known.
     fn relaxed<'a>(&'a self, _module: &Module) -> Result<Option<Relaxed<'a>>, Error> {
         Ok(None)
@@ -104,6 +113,9 @@ impl Variance for Law {
     }
     fn alpha_interval(&self) -> Option<[f64; 2]> {
         self.interval
+    }
+    fn moves_together(&self) -> bool {
+        true
     }
 }
 

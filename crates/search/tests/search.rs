@@ -1,7 +1,8 @@
 //! Options, refusals, and the free-width search against brute force.
 
 use collegial_arch::{Cost, Module, Overrides, Spec};
-use collegial_search::{Error, Exact, Law, Price, Rule, Search, Time, Variance, free_widths};
+use collegial_ntk::fit::VarianceSample;
+use collegial_search::{Error, Exact, Law, Measured, Price, Rule, Search, Time, Variance, free_widths};
 use proptest::prelude::*;
 
 fn spec(name: &str) -> Spec {
@@ -37,7 +38,34 @@ fn the_budget_can_be_another_than_the_baselines() {
     );
     let refusal = search.budget(Some(1000)).rule(Rule::Under).run(&law()).unwrap_err();
     assert!(matches!(refusal, Error::Budget { budget: 1000, .. }));
-    assert!(refusal.to_string().contains("the smallest, 1x10d, has"), "{refusal}");
+    assert!(refusal.to_string().contains("the smallest, 1x1d, has"), "{refusal}");
+    let scaled = Search::new(spec("bottleneck-128")).budget(Some(107_008)).run(&law()).unwrap();
+    assert!((scaled.primal.multiplicity - 32.56 / 2.0).abs() < 0.01, "{}", scaled.primal.multiplicity);
+}
+
+#[test]
+fn wide_and_narrow_extremes_have_answers() {
+    let narrow = Search::new(spec("resnext29-1x128d")).widths(Some(vec![1])).run(&law()).unwrap();
+    assert!(narrow.primal.design.ends_with("x1d"));
+    let huge = Search::new(spec("bottleneck-100000")).widths(Some(vec![10])).run(&law()).unwrap();
+    assert!(huge.primal.parameters > huge.baseline_parameters / 20, "{}", huge.primal.design);
+    let few = Search::new(spec("resnext29-1x128d")).max_multiplicity(Some(33)).run(&law()).unwrap();
+    assert_eq!(few.primal.design, "33x11d", "37x10d has too many members");
+}
+
+/// Two variances measured apart, each within 2 %: their ratio is within 2.8 %, not within the difference of the ends.
+#[test]
+fn independent_errors_add_in_quadrature() {
+    let sample = |width, variance: f64| VarianceSample {
+        width,
+        variance,
+        standard_error: 0.02 / 1.96 * variance,
+        trials: 1,
+    };
+    let measured = Measured::new(&[sample(4, 0.5), sample(8, 0.2)]);
+    let answer = Search::new(spec("bottleneck-8")).widths(Some(vec![4, 8])).run(&measured).unwrap();
+    let [low, high] = answer.curve[0].efficiency_ci;
+    assert!(((high - low) / (2.0 * answer.curve[0].efficiency) - 0.02 * 2f64.sqrt()).abs() < 1e-9);
 }
 
 #[test]

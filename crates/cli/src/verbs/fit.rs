@@ -41,13 +41,13 @@ pub struct Fit {
 #[derive(Args)]
 pub struct FitOptions {
     /// Draws per width (T)
-    #[arg(long, value_name = "T", default_value_t = 2000)]
+    #[arg(long, value_name = "T", default_value_t = 2000, allow_negative_numbers = true)]
     pub trials: u64,
     /// Widths to measure: 4,10,16 or 1..256 or 16..256:16 [default: 1,16..256:16 for a bottleneck, else sixteenths of the width]
     #[arg(long, value_name = "LIST")]
     pub widths: Option<Widths>,
     /// Draw until alpha's 95 % interval is within this share of alpha, such as 0.02
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     pub precision: Option<f64>,
     /// The kernel of the output averaged over all positions instead of one position's
     #[arg(long)]
@@ -86,7 +86,7 @@ fn shard(text: &str) -> Result<Shard, String> {
 struct Document<'a> {
     #[serde(flatten)]
     fit: &'a Fitted,
-    seed: Option<u64>,
+    seed: u64,
     complete: bool,
     seconds: f64,
 }
@@ -104,6 +104,7 @@ pub fn run(verb: &Fit, common: &Common) -> Result<(), Failure> {
         precision: verb.options.precision,
         shard: verb.shard.unwrap_or(Shard::ALL),
         output: if verb.options.pooled { Output::PooledUnit } else { Output::Unit },
+        method: verb.line.method(),
     };
     let (measurements, seconds, interrupted) = sample(&module, &widths, &sampling, common)?;
     if let Some(path) = &verb.out {
@@ -113,7 +114,7 @@ pub fn run(verb: &Fit, common: &Common) -> Result<(), Failure> {
         common.say(&format!("wrote the draws to {}", path.display()));
     }
     if verb.shard.is_none() {
-        show(&measurements, &verb.line, Some(common.seed), seconds, common)?;
+        show(&measurements, &verb.line, seconds, common)?;
     }
     if interrupted { Err(Failure::Interrupted) } else { Ok(()) }
 }
@@ -125,6 +126,13 @@ fn sample(
     sampling: &Sampling,
     common: &Common,
 ) -> Result<(Measurements, f64, bool), Failure> {
+    common.explain(&format!(
+        "drawing the kernel of {} {} times at each of {} widths on {} threads",
+        module.name(),
+        sampling.trials,
+        widths.len(),
+        rayon::current_num_threads()
+    ));
     let progress = Progress::new("drawing kernels", common);
     let measurements = Measurements::take(module, widths, sampling, &progress)?;
     let interrupted = progress.stopped();
@@ -140,7 +148,6 @@ fn sample(
 pub fn show(
     measurements: &Measurements,
     line: &LineOptions,
-    seed: Option<u64>,
     seconds: f64,
     common: &Common,
 ) -> Result<(), Failure> {
@@ -151,7 +158,8 @@ pub fn show(
     }
     match common.format() {
         Format::Json => {
-            print_json(&Document { fit: &fit, seed, complete: measurements.is_complete(), seconds })
+            let (seed, complete) = (measurements.seed(), measurements.is_complete());
+            print_json(&Document { fit: &fit, seed, complete, seconds })
         }
         Format::Csv => print(&view::table(&fit).to_csv()),
         Format::Table => print(&format!(

@@ -21,7 +21,7 @@ pub struct Info {
     #[arg(long)]
     spec: bool,
     /// Images per training step, for the bytes it needs
-    #[arg(long, value_name = "IMAGES", default_value_t = 128, value_parser = batch_size)]
+    #[arg(long, value_name = "IMAGES", default_value_t = 128, value_parser = batch_size, allow_negative_numbers = true)]
     batch: usize,
 }
 

@@ -36,7 +36,7 @@ pub fn run(verb: &Merge, common: &Common) -> Result<(), Failure> {
     if !joined.is_complete() {
         common.say("warning: some shards are missing; the fit is made of the draws that are there");
     }
-    show(&joined, &verb.line, None, start.elapsed().as_secs_f64(), common)
+    show(&joined, &verb.line, start.elapsed().as_secs_f64(), common)
 }
 
 fn read(path: &Path) -> Result<Measurements, Failure> {

@@ -31,7 +31,7 @@ pub struct Search {
     #[command(flatten)]
     model: Model,
     /// Alpha of the variance law [default: fitted on the spot]
-    #[arg(long, allow_negative_numbers = true)]
+    #[arg(long, allow_negative_numbers = true, conflicts_with = "trials")]
     alpha: Option<f64>,
     /// What a member is charged for
     #[arg(long, value_enum, default_value_t = CostName::Params)]
@@ -43,7 +43,7 @@ pub struct Search {
     #[arg(long, value_enum, default_value_t = RuleName::Nearest)]
     rule: RuleName,
     /// What the whole network may cost [default: what the baseline costs]
-    #[arg(long, value_name = "COST")]
+    #[arg(long, value_name = "COST", allow_negative_numbers = true)]
     budget: Option<u64>,
     /// Widths to look at: 4,10,16 or 1..64 or 8..128:8 [default: all up to the baseline's]
     #[arg(long, value_name = "LIST")]
@@ -55,17 +55,17 @@ pub struct Search {
     #[arg(long, value_name = "M")]
     max_multiplicity: Option<usize>,
     /// Also optimise every layer's width by itself instead of by one ratio
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["multiple_of", "widths", "max_multiplicity"])]
     free_widths: bool,
     /// Also optimise each stage's block by itself
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["multiple_of", "widths", "max_multiplicity"])]
     per_stage: bool,
     /// Draws per width when alpha is fitted
-    #[arg(long, value_name = "T", default_value_t = 2000)]
+    #[arg(long, value_name = "T", default_value_t = 2000, allow_negative_numbers = true)]
     trials: u64,
-    /// Standard error of every measured variance, as a share of it
-    #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
-    precision: f64,
+    /// Standard error of every measured variance, as a share of it [default: 0.01]
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
+    precision: Option<f64>,
     /// Write a self-contained HTML page
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -109,6 +109,8 @@ enum RuleName {
 struct Document<'a> {
     #[serde(flatten)]
     answer: &'a Answer,
+    /// The fit behind alpha, with its verdict on the law.
+    fit: Option<&'a Fit>,
     seed: u64,
     seconds: f64,
 }
@@ -116,9 +118,15 @@ struct Document<'a> {
 /// Runs the verb.
 pub fn run(verb: &Search, common: &Common) -> Result<(), Failure> {
     let baseline = verb.model.spec()?;
+    check(verb)?;
     let question = question(verb, &baseline)?;
     let progress = Progress::new("drawing kernels", common);
     let (variance, fit) = variance(verb, &question, common, &progress)?;
+    let start = std::time::Instant::now();
+    let drawing = progress.seconds();
+    // From here on nobody looks at Ctrl-C, so it ends the process at once.
+    drop(progress);
+    common.explain(&format!("variances ready after {drawing:.2} s"));
     let mut answer = question.run(variance.as_ref())?;
     if verb.per_stage {
         answer.per_stage =
@@ -127,14 +135,34 @@ pub fn run(verb: &Search, common: &Common) -> Result<(), Failure> {
     if verb.free_widths {
         answer.free_widths = Some(free_widths(&question.module()?, question.price(), variance.as_ref())?);
     }
-    let seconds = progress.seconds();
-    drop(progress);
+    let seconds = drawing + start.elapsed().as_secs_f64();
     write_files(verb, &answer, fit.as_ref(), common)?;
     match common.format() {
-        Format::Json => print_json(&Document { answer: &answer, seed: common.seed, seconds }),
+        Format::Json => {
+            print_json(&Document { answer: &answer, fit: fit.as_ref(), seed: common.seed, seconds })
+        }
         Format::Csv => print(&view::curve_table(&answer).to_csv()),
-        Format::Table => print(&text(&answer, seconds)),
+        Format::Table => print(&text(&answer, fit.as_ref(), seconds)),
     }
+}
+
+/// Refuses options that would otherwise be passed over.
+fn check(verb: &Search) -> Result<(), Failure> {
+    let refuse = |sentence: &str| Err(Failure::User(sentence.to_owned()));
+    if verb.alpha.is_some() && verb.variance != Source::Law {
+        return refuse("--alpha belongs to --variance law; leave one of them out");
+    }
+    if verb.precision.is_some() && verb.variance != Source::Measured {
+        return refuse(
+            "--precision belongs to --variance measured; for alpha itself see `collegial fit --precision`",
+        );
+    }
+    if verb.per_stage && verb.variance == Source::Measured {
+        return refuse(
+            "--per-stage compares blocks of different shapes, which --variance measured has not measured; take law",
+        );
+    }
+    Ok(())
 }
 
 fn question(verb: &Search, baseline: &Spec) -> Result<Question, Failure> {
@@ -173,8 +201,9 @@ fn variance(
             widths.push(module.width()?);
             widths.sort_unstable();
             widths.dedup();
-            let samples = measure_variance(&module, &widths, verb.precision, common.seed, progress)
-                .map_err(|error| if progress.stopped() { Failure::Interrupted } else { error.into() })?;
+            let samples =
+                measure_variance(&module, &widths, verb.precision.unwrap_or(0.01), common.seed, progress)
+                    .map_err(|error| if progress.stopped() { Failure::Interrupted } else { error.into() })?;
             Ok((Box::new(Measured::new(&samples)), None))
         }
         Source::Law => match verb.alpha {
@@ -197,7 +226,7 @@ fn fitted(module: &Module, trials: u64, common: &Common, progress: &Progress) ->
     Ok(Fit::new(&measurements, Method::default())?)
 }
 
-fn text(answer: &Answer, seconds: f64) -> String {
+fn text(answer: &Answer, fit: Option<&Fit>, seconds: f64) -> String {
     let mut text = String::new();
     for sentence in view::verdict(answer) {
         text.push_str(&format!("{}\n", terminal::bold(&sentence)));
@@ -210,11 +239,13 @@ fn text(answer: &Answer, seconds: f64) -> String {
     if let Some(sentence) = view::free_widths_sentence(answer) {
         text.push_str(&format!("\n{sentence}\n"));
     }
-    text.push_str(&format!(
-        "\nanalysed: {}\n{}\n{seconds:.2} s\n",
-        answer.analysed,
-        view::source_sentence(answer)
-    ));
+    let mut notes = vec![
+        format!("analysed: {}", answer.analysed),
+        view::source_sentence(answer),
+        view::efficiency_sentence(answer),
+    ];
+    notes.extend(fit.map(fit_view::verdict_sentence));
+    text.push_str(&format!("\n{}\n{seconds:.2} s\n", notes.join("\n")));
     text
 }
 

@@ -6,7 +6,7 @@ use collegial_arch::{Module, Spec};
 use collegial_stats::Tally;
 use serde::{Deserialize, Serialize};
 
-use super::Point;
+use super::{Method, Point};
 use crate::law::{BLOCK, LawSampler, Output};
 use crate::{Error, Fit};
 
@@ -15,6 +15,9 @@ const ROUND: u64 = 10 * BLOCK;
 
 /// Trials beyond which `precision` gives up narrowing.
 const MOST_TRIALS: u64 = 50_000_000;
+
+/// More trials than anybody can wait for; far below where counting them could overflow.
+const ABSURD_TRIALS: u64 = 1_000_000_000_000;
 
 /// Which share of the trials a process takes: shard `index` of `count`, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +32,9 @@ impl Shard {
 
     /// Shard `index` of `count`.
     pub fn new(index: u64, count: u64) -> Result<Self, Error> {
-        if (1..=count).contains(&index) {
+        if count == 0 {
+            Err(Error::Fit("a run has at least one shard; write 1/1 for the whole".into()))
+        } else if (1..=count).contains(&index) {
             Ok(Self { index, count })
         } else {
             Err(Error::Fit(format!(
@@ -61,12 +66,21 @@ pub struct Sampling {
     pub shard: Shard,
     /// Whose kernel.
     pub output: Output,
+    /// The line whose slope `precision` is about.
+    pub method: Method,
 }
 
 impl Sampling {
     /// The paper's T = 2000 draws of one output unit's kernel.
     pub fn paper(seed: u64) -> Self {
-        Self { seed, trials: 2000, precision: None, shard: Shard::ALL, output: Output::Unit }
+        Self {
+            seed,
+            trials: 2000,
+            precision: None,
+            shard: Shard::ALL,
+            output: Output::Unit,
+            method: Method::default(),
+        }
     }
 }
 
@@ -95,6 +109,14 @@ struct Sample {
     tally: Tally,
 }
 
+impl Sample {
+    fn add(&mut self, tally: Tally) -> Result<(), Error> {
+        let before = std::mem::replace(&mut self.tally, Tally::new(BLOCK));
+        self.tally = before.join(tally).map_err(|error| Error::Fit(error.to_string()))?;
+        Ok(())
+    }
+}
+
 /// Kernels drawn at several widths of a module; what shards write and `merge` joins.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measurements {
@@ -115,17 +137,16 @@ impl Measurements {
         monitor: &dyn Monitor,
     ) -> Result<Self, Error> {
         let mut measurements = Self::empty(module, widths, sampling)?;
-        let samplers = measurements.samplers(module)?;
-        measurements.draw(&samplers, sampling.shard.trials(sampling.trials), monitor)?;
+        measurements.draw(module, sampling.shard.trials(sampling.trials), monitor)?;
         if let Some(precision) = sampling.precision {
             while !monitor.stopped() && measurements.trials < MOST_TRIALS {
-                let fit = Fit::new(&measurements, super::Method::default())?;
+                let fit = Fit::new(&measurements, sampling.method)?;
                 if fit.alpha_ci.width() / 2.0 <= precision * fit.alpha.abs() {
                     break;
                 }
                 let next = measurements.trials..measurements.trials + sampling.trials;
                 measurements.trials = next.end;
-                measurements.draw(&samplers, next, monitor)?;
+                measurements.draw(module, next, monitor)?;
             }
         }
         Ok(measurements)
@@ -135,8 +156,17 @@ impl Measurements {
         if sampling.trials < 2 {
             return Err(Error::TooFewTrials(sampling.trials));
         }
+        if sampling.trials > ABSURD_TRIALS {
+            return Err(Error::Fit(format!(
+                "{} trials would never end; take at most {ABSURD_TRIALS}",
+                sampling.trials
+            )));
+        }
         if sampling.precision.is_some_and(|precision| !(precision.is_finite() && precision > 0.0)) {
-            return Err(Error::Fit("the precision must be a positive share of alpha, such as 0.02".into()));
+            let given = sampling.precision.unwrap_or_default();
+            return Err(Error::Fit(format!(
+                "the precision is {given}; it must be a positive share of alpha, such as 0.02"
+            )));
         }
         if sampling.precision.is_some()
             && (sampling.shard != Shard::ALL || !sampling.trials.is_multiple_of(BLOCK))
@@ -167,37 +197,31 @@ impl Measurements {
         })
     }
 
-    fn samplers(&self, module: &Module) -> Result<Vec<LawSampler>, Error> {
+    /// The sampler of one width. Made anew for every round: that is cheap, and many at once would take memory.
+    fn sampler(&self, module: &Module, width: usize) -> Result<LawSampler, Error> {
         let output = if self.pooled { Output::PooledUnit } else { Output::Unit };
-        let sampler = |sample: &Sample| {
-            let member = module.scaled_to(sample.width)?.member();
-            LawSampler::at_normal_input(&member, output, self.seed)
-        };
-        self.samples.iter().map(sampler).collect()
+        LawSampler::at_normal_input(&module.scaled_to(width)?.member(), output, self.seed)
     }
 
     /// Draws the given trials at every width, a round at a time. Trial t at width n has the stream n.
-    fn draw(
-        &mut self,
-        samplers: &[LawSampler],
-        trials: Range<u64>,
-        monitor: &dyn Monitor,
-    ) -> Result<(), Error> {
+    fn draw(&mut self, module: &Module, trials: Range<u64>, monitor: &dyn Monitor) -> Result<(), Error> {
         let cost = |sampler: &LawSampler| sampler.normals_per_draw() as f64 + 100.0;
-        let per_trial: f64 = samplers.iter().map(cost).sum();
-        let total = per_trial * (trials.end.saturating_sub(trials.start)) as f64;
-        let mut done = 0.0;
-        let mut begin = trials.start;
+        let widths: Vec<usize> = self.samples.iter().map(|sample| sample.width).collect();
+        let mut per_trial = 0.0;
+        for &width in &widths {
+            per_trial += cost(&self.sampler(module, width)?);
+        }
+        let total = per_trial * trials.end.saturating_sub(trials.start) as f64;
+        let (mut done, mut begin) = (0.0, trials.start);
         while begin < trials.end {
             let round = begin..(begin + ROUND).min(trials.end);
-            for (sample, sampler) in self.samples.iter_mut().zip(samplers) {
+            for (index, &width) in widths.iter().enumerate() {
                 if monitor.stopped() {
                     return Ok(());
                 }
-                let drawn = sampler.tally(self.seed, sample.width as u32, round.clone());
-                let before = std::mem::replace(&mut sample.tally, Tally::new(BLOCK));
-                sample.tally = before.join(drawn).map_err(|error| Error::Fit(error.to_string()))?;
-                done += cost(sampler) * (round.end - round.start) as f64;
+                let sampler = self.sampler(module, width)?;
+                self.samples[index].add(sampler.tally(self.seed, width as u32, round.clone()))?;
+                done += cost(&sampler) * (round.end - round.start) as f64;
                 monitor.progress(done, total);
             }
             begin = round.end;
@@ -227,8 +251,7 @@ impl Measurements {
         }
         let mut joined = self;
         for (sample, other) in joined.samples.iter_mut().zip(other.samples) {
-            let before = std::mem::replace(&mut sample.tally, Tally::new(BLOCK));
-            sample.tally = before.join(other.tally).map_err(|error| Error::Fit(error.to_string()))?;
+            sample.add(other.tally)?;
         }
         Ok(joined)
     }
@@ -236,6 +259,11 @@ impl Measurements {
     /// Whether every trial that was asked for is there.
     pub fn is_complete(&self) -> bool {
         self.samples.iter().all(|sample| sample.tally.moments().count == self.trials)
+    }
+
+    /// The seed it was drawn from.
+    pub fn seed(&self) -> u64 {
+        self.seed
     }
 
     /// The module that was sampled.

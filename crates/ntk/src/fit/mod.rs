@@ -54,8 +54,9 @@ pub struct Point {
 /// Whether the measured ratios follow the law.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Verdict {
-    /// Whether the residuals are explained by sampling noise (probability at least 1 %).
-    pub holds: bool,
+    /// Whether the residuals are explained by sampling noise (probability at least 1 %); `None` where there are as many fitted
+    /// numbers as points, which cannot tell.
+    pub holds: Option<bool>,
     /// The largest relative difference between a measured ratio and the law.
     pub largest_misfit: f64,
     /// Sum of squared residuals in units of their standard errors.
@@ -132,7 +133,7 @@ fn verdict(points: &[Point], method: Method) -> Verdict {
     let p_value = chi_squared_tail(chi_squared, degrees_of_freedom);
     let misfits = points.iter().map(|point| point.residual.exp_m1().abs());
     Verdict {
-        holds: p_value >= 0.01,
+        holds: (degrees_of_freedom > 0).then_some(p_value >= 0.01),
         largest_misfit: misfits.fold(0.0, f64::max),
         chi_squared,
         degrees_of_freedom,

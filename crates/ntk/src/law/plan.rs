@@ -100,6 +100,9 @@ pub(crate) struct Plan {
     pub output_weight: f64,
 }
 
+/// Gram matrices are columns x columns: at this many they take 10 MB each.
+const MOST_COLUMNS: usize = 1100;
+
 /// A set of positions of a map, ascending, with its map's width.
 struct Needed {
     pixels: Vec<usize>,
@@ -115,6 +118,7 @@ impl Plan {
             Output::Unit => Needed { pixels: vec![last.0 / 2 * last.1 + last.1 / 2], map: last },
             Output::PooledUnit => Needed { pixels: (0..last.0 * last.1).collect(), map: last },
         };
+        bounded(needed.pixels.len() * inputs)?;
         let output_weight = 1.0 / needed.pixels.len() as f64;
         let channels: Vec<usize> = channels(chain);
         let mut steps = Vec::with_capacity(chain.layers.len());
@@ -125,11 +129,13 @@ impl Plan {
                     let is_last = steps.iter().all(|step| matches!(step, Step::Pool { .. }));
                     let outputs = if is_last { 1 } else { channels[index + 1] };
                     let (step, inner) = linear_step(linear, channels[index], outputs, before, &needed);
+                    bounded(inner.pixels.len() * inputs)?;
                     steps.push(Step::Linear(step.with_pairs(inputs)));
                     needed = inner;
                 }
                 None => {
                     let pixels: Vec<usize> = (0..before.0 * before.1).collect();
+                    bounded(pixels.len() * inputs)?;
                     let width = if steps.is_empty() { 1 } else { channels[index] };
                     steps.push(Step::Pool { positions: pixels.len(), channels: width });
                     needed = Needed { pixels, map: before };
@@ -140,6 +146,10 @@ impl Plan {
         let channels = chain.input.channels;
         Ok(Self { steps, inputs, pixels: needed.pixels, channels, output_weight })
     }
+}
+
+fn bounded(columns: usize) -> Result<(), Error> {
+    if columns > MOST_COLUMNS { Err(Error::TooManyColumns { columns, most: MOST_COLUMNS }) } else { Ok(()) }
 }
 
 /// The map sizes before every layer and behind the last.

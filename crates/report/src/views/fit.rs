@@ -38,11 +38,15 @@ pub fn alpha_sentence(fit: &Fit) -> String {
 /// Whether the law holds.
 pub fn verdict_sentence(fit: &Fit) -> String {
     let law = &fit.law;
-    if law.holds {
-        return format!(
-            "the law holds for these widths: noise explains the residuals (p = {:.2})",
-            law.p_value
-        );
+    match law.holds {
+        None => return "two widths cannot tell whether the law holds".into(),
+        Some(true) => {
+            return format!(
+                "the law holds for these widths: noise explains the residuals (p = {:.2})",
+                law.p_value
+            );
+        }
+        Some(false) => {}
     }
     let p_value =
         if law.p_value < 1e-6 { "p < 0.000001".to_owned() } else { format!("p = {:.6}", law.p_value) };

@@ -10,21 +10,26 @@ pub fn verdict(answer: &Answer) -> Vec<String> {
     let cost = answer.cost_unit;
     let mut sentences = vec![
         format!(
-            "{}: {} times less kernel variance than {} at {} of its {cost}",
+            "{}: {} kernel variance than {} at {} of its {cost}",
             primal.design,
-            significant(primal.variance_reduction, 3),
+            times(primal.variance_reduction, "less", "more"),
             answer.baseline,
             percent(1.0 / primal.real_efficiency),
         ),
         format!(
-            "{}: {} times {} {cost} than {} at {} of its kernel variance",
+            "{}: {} {cost} than {} at {} of its kernel variance",
             dual.design,
-            significant(dual.real_efficiency, 3),
-            fewer(answer),
+            times(dual.real_efficiency, fewer(answer), "more"),
             answer.baseline,
             percent(1.0 / dual.variance_reduction),
         ),
     ];
+    if primal.variance_reduction <= 1.0 {
+        sentences.push(format!(
+            "There is nothing to gain here: whole members are too coarse for this budget, keep {}.",
+            answer.baseline
+        ));
+    }
     if flat.low < flat.high {
         sentences.push(format!(
             "The optimum is flat: widths {} to {} are within {} of the best, {}.",
@@ -37,6 +42,15 @@ pub fn verdict(answer: &Answer) -> Vec<String> {
     sentences
 }
 
+/// "3.7 times less", or "1.2 times more" where it is the other way round.
+fn times(ratio: f64, less: &str, more: &str) -> String {
+    if ratio >= 1.0 {
+        format!("{} times {less}", significant(ratio, 3))
+    } else {
+        format!("{} times {more}", significant(1.0 / ratio, 3))
+    }
+}
+
 /// Parameters are fewer, time is less.
 fn fewer(answer: &Answer) -> &'static str {
     if answer.cost == "time" { "less" } else { "fewer" }
@@ -45,6 +59,21 @@ fn fewer(answer: &Answer) -> &'static str {
 fn percent(share: f64) -> String {
     let value = 100.0 * share;
     if (value - value.round()).abs() < 0.05 { format!("{value:.0} %") } else { format!("{value:.1} %") }
+}
+
+/// The dual's efficiency on the block, with its interval where there is one.
+pub fn efficiency_sentence(answer: &Answer) -> String {
+    let efficiency = answer.dual.efficiency;
+    let point = answer.curve.iter().find(|point| point.width == answer.dual.width);
+    match point.map(|point| point.efficiency_ci) {
+        Some([low, high]) if low < high => {
+            format!(
+                "rho of the block at m = {:.2}: {efficiency:.3}, 95 % interval {low:.3} to {high:.3}",
+                answer.dual.multiplicity
+            )
+        }
+        _ => format!("rho of the block at m = {:.2}: {efficiency:.3}", answer.dual.multiplicity),
+    }
 }
 
 /// Where the variance comes from.
@@ -70,7 +99,7 @@ pub fn table(answer: &Answer) -> Table {
         ("FLOPs", Align::Right),
         ("variance", Align::Right),
         ("rho", Align::Right),
-        ("off by", Align::Right),
+        ("off by (block)", Align::Right),
     ]);
     table.push([
         "baseline".into(),
@@ -173,8 +202,9 @@ pub fn stage_table(answer: &Answer) -> Option<Table> {
 pub fn free_widths_sentence(answer: &Answer) -> Option<String> {
     let free = answer.free_widths.as_ref()?;
     let widths: Vec<String> = free.widths.iter().map(ToString::to_string).collect();
+    let proved = if free.proved { "" } else { " (the best found, not proved to be the best)" };
     Some(format!(
-        "with a width of its own for every layer the best member has widths {}: m = {:.2} at the baseline's cost, m = {:.2} and {:.3} times less cost at its variance, against {:.3} with one ratio for all layers",
+        "with a width of its own for every layer the best member has widths {}{proved}: m = {:.2} at the baseline's cost, m = {:.2} and {:.3} times less cost at its variance, against {:.3} with one ratio for all layers",
         widths.join(", "),
         free.primal_multiplicity,
         free.dual_multiplicity,
