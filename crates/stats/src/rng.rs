@@ -1,0 +1,199 @@
+//! The generator everything above draws from.
+
+use serde::{Deserialize, Serialize};
+
+use crate::normal::fill_tiles;
+use crate::philox::{Key, LANES, TILE, fill_words};
+
+/// A generator positioned at (seed, stream, trial).
+///
+/// Each such triple has two unrelated tapes: one of 32-bit words ([`next_u32`](Self::next_u32) and all that is made of
+/// words) and one of normals ([`normal`](Self::normal), [`fill_normal`](Self::fill_normal)). What a call returns depends
+/// only on the triple and on how far earlier calls have moved along the two tapes, never on threads or on the CPU; and
+/// the normals are the same however they are split over calls. Different triples give independent numbers.
+///
+/// A tape holds 2^33 numbers; drawing more from one trial panics rather than repeating itself.
+#[derive(Clone, Debug)]
+pub struct Rng {
+    key: Key,
+    /// Numbers taken so far. A buffer holds the tile its position lies in, unless that is the tile's beginning.
+    words: u64,
+    normals: u64,
+    word_tile: [u32; TILE],
+    normal_tile: [f32; TILE],
+}
+
+/// Where an [`Rng`] stands: enough to go on exactly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RngState {
+    /// The user's seed.
+    pub seed: u64,
+    /// Which use of chance this is.
+    pub stream: u32,
+    /// Which trial of that use.
+    pub trial: u64,
+    /// Words taken so far.
+    pub words: u64,
+    /// Normals taken so far.
+    pub normals: u64,
+}
+
+const TAPE: u64 = 1 << 33;
+const NORMAL_BLOCKS: u32 = 1 << 31;
+
+/// The first Philox block at a position of a tape: words use the lower half of the block numbers, normals the upper.
+fn first_block(position: u64, tape: u32) -> u32 {
+    assert!(position < TAPE, "more than 2^33 numbers were drawn from one trial: use another trial or stream");
+    tape + (position / TILE as u64) as u32 * LANES as u32
+}
+
+impl Rng {
+    /// The generator at the beginning of a trial. Cheap: nothing is computed before the first draw.
+    pub fn new(seed: u64, stream: u32, trial: u64) -> Self {
+        let key = Key { seed, stream, trial };
+        Self { key, words: 0, normals: 0, word_tile: [0; TILE], normal_tile: [0.0; TILE] }
+    }
+
+    /// The position, to be stored.
+    pub fn state(&self) -> RngState {
+        let Key { seed, stream, trial } = self.key;
+        RngState { seed, stream, trial, words: self.words, normals: self.normals }
+    }
+
+    /// The generator that continues at a stored position.
+    pub fn from_state(state: RngState) -> Self {
+        let mut rng = Self::new(state.seed, state.stream, state.trial);
+        (rng.words, rng.normals) = (state.words, state.normals);
+        if rng.words < TAPE && !rng.words.is_multiple_of(TILE as u64) {
+            rng.refill_words();
+        }
+        if rng.normals < TAPE && !rng.normals.is_multiple_of(TILE as u64) {
+            rng.refill_normals();
+        }
+        rng
+    }
+
+    #[inline(never)]
+    fn refill_words(&mut self) {
+        let block = first_block(self.words, 0);
+        fill_words(&self.key, block, std::slice::from_mut(&mut self.word_tile));
+    }
+
+    #[inline(never)]
+    fn refill_normals(&mut self) {
+        let block = first_block(self.normals, NORMAL_BLOCKS);
+        fill_tiles(&self.key, block, std::slice::from_mut(&mut self.normal_tile));
+    }
+
+    /// 32 random bits.
+    #[inline]
+    pub fn next_u32(&mut self) -> u32 {
+        let slot = self.words as usize % TILE;
+        if slot == 0 {
+            self.refill_words();
+        }
+        self.words += 1;
+        self.word_tile[slot]
+    }
+
+    /// 64 random bits.
+    #[inline]
+    pub fn next_u64(&mut self) -> u64 {
+        u64::from(self.next_u32()) << 32 | u64::from(self.next_u32())
+    }
+
+    /// A number uniform in the open interval (0, 1): an odd multiple of 2^-53.
+    #[inline]
+    pub fn uniform(&mut self) -> f64 {
+        ((self.next_u64() >> 12) as f64 + 0.5) * (1.0 / (1u64 << 52) as f64)
+    }
+
+    /// An integer uniform in 0..n, without bias (Lemire's multiplication with rejection).
+    ///
+    /// # Panics
+    /// If n is 0, for there is no such integer.
+    #[inline]
+    pub fn below(&mut self, n: u64) -> u64 {
+        assert!(n > 0, "below(0) asks for an integer from an empty range");
+        loop {
+            let product = u128::from(self.next_u64()) * u128::from(n);
+            let low = product as u64;
+            // The cheap comparison settles nearly all draws and spares the division.
+            if low >= n || low >= n.wrapping_neg() % n {
+                return (product >> 64) as u64;
+            }
+        }
+    }
+
+    /// A standard normal number: the next one of [`fill_normal`](Self::fill_normal)'s tape, with f32's resolution.
+    #[inline]
+    pub fn normal(&mut self) -> f64 {
+        let slot = self.normals as usize % TILE;
+        if slot == 0 {
+            self.refill_normals();
+        }
+        self.normals += 1;
+        f64::from(self.normal_tile[slot])
+    }
+
+    /// Standard normal numbers, in bulk.
+    pub fn fill_normal(&mut self, out: &mut [f32]) {
+        let slot = self.normals as usize % TILE;
+        let buffered = if slot == 0 { 0 } else { out.len().min(TILE - slot) };
+        let (head, rest) = out.split_at_mut(buffered);
+        head.copy_from_slice(&self.normal_tile[slot..slot + buffered]);
+        self.normals += buffered as u64;
+
+        let (tiles, tail) = rest.as_chunks_mut();
+        if let Some(last) = (tiles.len() as u64 * TILE as u64).checked_sub(1) {
+            first_block(self.normals + last, NORMAL_BLOCKS);
+            fill_tiles(&self.key, first_block(self.normals, NORMAL_BLOCKS), tiles);
+            self.normals += last + 1;
+        }
+        if !tail.is_empty() {
+            self.refill_normals();
+            tail.copy_from_slice(&self.normal_tile[..tail.len()]);
+            self.normals += tail.len() as u64;
+        }
+    }
+
+    /// Numbers uniform in [0, 1), multiples of 2^-24; each uses one word.
+    pub fn fill_uniform(&mut self, out: &mut [f32]) {
+        for x in out {
+            *x = (self.next_u32() >> 8) as f32 * (1.0 / (1u32 << 24) as f32);
+        }
+    }
+
+    /// The square root of a chi-square number with k degrees of freedom, the diagonal of Bartlett's decomposition.
+    ///
+    /// Marsaglia and Tsang's rejection for the gamma law of shape k / 2: exact for every k >= 2, with over 95 % accepted at
+    /// once; k = 1 is |z|, k = 0 is 0.
+    pub fn chi(&mut self, k: u32) -> f64 {
+        match k {
+            0 => return 0.0,
+            1 => return self.normal().abs(),
+            _ => {}
+        }
+        let d = f64::from(k) / 2.0 - 1.0 / 3.0;
+        let c = 1.0 / (3.0 * d.sqrt());
+        loop {
+            let x = self.normal();
+            let cube_root = 1.0 + c * x;
+            if cube_root <= 0.0 {
+                continue;
+            }
+            let v = cube_root * cube_root * cube_root;
+            let (u, x2) = (self.uniform(), x * x);
+            if u < 1.0 - 0.0331 * x2 * x2 || u.ln() < 0.5 * x2 + d * (1.0 - v + v.ln()) {
+                return (2.0 * d * v).sqrt();
+            }
+        }
+    }
+
+    /// A uniformly random order (Fisher and Yates).
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for i in (1..items.len()).rev() {
+            items.swap(i, self.below(i as u64 + 1) as usize);
+        }
+    }
+}
