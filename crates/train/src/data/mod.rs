@@ -5,6 +5,7 @@
 //! expected and what was found.
 
 mod array;
+mod augment;
 mod cifar;
 mod dataset;
 mod downsampled;
@@ -12,13 +13,23 @@ mod error;
 mod folder;
 mod idx;
 mod image;
+mod loader;
 mod mnist;
+mod normalise;
 mod npy;
 mod pickle;
+mod resize;
 mod split;
 mod zip;
 
+#[cfg(test)]
+mod tests;
+
+pub use self::augment::{Augment, Key, Transform};
 pub use self::dataset::{Dataset, Kind};
 pub use self::error::{DataError, Mismatch};
 pub use self::image::Rgb;
+pub use self::loader::{Batch, Loader, Order, Part, Plan, Position, epoch_order};
+pub use self::normalise::Normalise;
+pub use self::resize::Scratch;
 pub use self::split::{Photos, Shape, Split, Stored};

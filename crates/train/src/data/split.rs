@@ -133,7 +133,8 @@ impl Stored {
     }
 }
 
-fn moments(counts: &[u64; 256]) -> (f64, f64) {
+/// Mean and standard deviation of bytes divided by 255, from how often each occurs.
+pub(crate) fn moments(counts: &[u64; 256]) -> (f64, f64) {
     let values = || counts.iter().enumerate().map(|(byte, &count)| (byte as f64 / 255.0, count as f64));
     let total: f64 = values().map(|(_, count)| count).sum();
     let mean = values().map(|(value, count)| value * count).sum::<f64>() / total;
