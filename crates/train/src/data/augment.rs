@@ -145,7 +145,8 @@ impl Transform {
             }
             (Split::Photos(photos), Augment::Centre) => {
                 let image = photos.decode(key.index as usize)?;
-                let pixels = centre(&image, self.shape.width, scratch).map_err(DataError::Request)?;
+                let pixels = centre(&image, self.shape.width, scratch)
+                    .map_err(|mismatch| photos.blame(key.index as usize, mismatch))?;
                 to_planes(pixels, out);
                 self.normalise.in_place(out);
                 Ok(())
@@ -212,8 +213,9 @@ impl Transform {
         let image = photos.decode(key.index as usize)?;
         let mut rng = key.rng();
         let window = random_window(&image, &mut rng);
-        let pixels =
-            scratch.crop_then_resize(&image, window, self.shape.width).map_err(DataError::Request)?;
+        let pixels = scratch
+            .crop_then_resize(&image, window, self.shape.width)
+            .map_err(|mismatch| photos.blame(key.index as usize, mismatch))?;
         to_planes(pixels, out);
         if rng.below(2) == 1 {
             out.chunks_exact_mut(self.shape.width).for_each(<[f32]>::reverse);
