@@ -4,6 +4,7 @@
 //! pixels (ImageNet's usual size) in class folders. Every number is the best of several passes on one worker.
 
 use std::error::Error;
+use std::f64::consts::TAU;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -112,7 +113,7 @@ fn make_photographs(dir: &Path) -> Result<(), Box<dyn Error>> {
 /// Waves of many lengths and some noise, so that the decoder has as much to do as with a photograph.
 fn waves(trial: u64) -> Vec<u8> {
     let mut rng = Rng::new(2, 0, trial);
-    let mut wave = |k: u32| [0.3, 0.3, 6.28, 60.0].map(|scale| scale * rng.uniform() / f64::from(1 + k / 4));
+    let mut wave = |k: u32| [0.3, 0.3, TAU, 60.0].map(|scale| scale * rng.uniform() / f64::from(1 + k / 4));
     let waves: Vec<[f64; 4]> = (0..12).map(&mut wave).collect();
     let mut pixels = Vec::new();
     for at in 0..u32::from(WIDTH) * u32::from(HEIGHT) {

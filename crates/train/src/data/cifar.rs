@@ -104,8 +104,11 @@ pub(crate) fn open(dir: &Path, variant: Variant) -> Result<Dataset, DataError> {
             .in_file(&dir.join(test_file)));
     }
     if test.labels().len() > train.labels().len() {
-        return Err(Mismatch::new("fewer images than for training", "more: train and test swapped?")
-            .in_file(&dir.join(test_file)));
+        return Err(Mismatch::new(
+            "fewer images than for training",
+            "more, as if train and test were swapped",
+        )
+        .in_file(&dir.join(test_file)));
     }
     if variant == Variant::Ten {
         check_official(dir, &ranges, &test)?;
@@ -149,7 +152,7 @@ fn check_official(dir: &Path, train: &Ranges, test: &Stored) -> Result<(), DataE
     if counts == [OFFICIAL_BATCH / 10; 10] {
         return Ok(());
     }
-    Err(Mismatch::new("1,000 test images of each class", format!("{counts:?}: is this a training batch?"))
+    Err(Mismatch::new("1,000 test images of each class", format!("{counts:?}, as in a training batch"))
         .in_file(&dir.join("test_batch.bin")))
 }
 

@@ -173,7 +173,7 @@ impl Growing {
         if !self.ranges.is_empty() && self.mean != batch.mean {
             return Err(Mismatch::new(
                 "the mean image of the batches before it",
-                "another, or none: a batch of another set?",
+                "another or none, as in a batch of another set or split",
             )
             .in_file(path));
         }

@@ -83,7 +83,7 @@ fn check_size(file: &[u8], width: usize, height: usize) -> Result<(), Mismatch> 
 fn decode_jpeg(file: &[u8]) -> Result<Rgb, Mismatch> {
     // The decoder fills what is missing with grey.
     if last(file, [0xff, 0xd9]) <= last(file, [0xff, 0xda]) {
-        return Err(broken("JPEG", "it has no end marker: truncated?"));
+        return Err(broken("JPEG", "it has no end marker, as if truncated"));
     }
     let side = u16::MAX.into();
     let options = DecoderOptions::default()

@@ -51,7 +51,7 @@ pub(crate) fn open(dir: &Path) -> Result<Dataset, DataError> {
         return Err(found("images of another size than in train-images").in_file(dir));
     }
     if test.labels().len() > train.labels().len() {
-        return Err(found("the larger one: train and t10k swapped?").in_file(dir));
+        return Err(found("the larger one, as if train and t10k were swapped").in_file(dir));
     }
     if train.repeats(&(0..train.labels().len()), &test) {
         return Err(found("a copy of the train files").in_file(dir));

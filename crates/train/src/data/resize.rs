@@ -89,7 +89,7 @@ mod tests {
         fn every_cpu_gives_the_same_bytes(
             width in 1..90_usize, height in 1..90_usize, side in 1..60_usize, seed in 0..255_usize,
         ) {
-            let pixels = (0..width * height * 3).map(|i| (i * i * (seed | 1) >> 3) as u8).collect();
+            let pixels = (0..width * height * 3).map(|i| ((i * i * (seed | 1)) >> 3) as u8).collect();
             let image = Rgb::new(width, height, pixels).unwrap();
             let window = Window { left: 0, top: 0, width, height };
             let (mut fast, mut portable) = (Scratch::default(), Scratch::default());

@@ -47,7 +47,7 @@ impl<'a> Archive<'a> {
             return Err(Mismatch::new("a zip archive (it starts with PK)", "other bytes"));
         }
         let (count, offset) =
-            directory(bytes).ok_or_else(broken("one without its end record (truncated?)"))?;
+            directory(bytes).ok_or_else(broken("one without its end record, as if truncated"))?;
         let mut rest = usize::try_from(offset).ok().and_then(|o| bytes.get(o..)).unwrap_or_default();
         let mut entries = Vec::new();
         for _ in 0..count {

@@ -171,7 +171,9 @@ fn refusal(dir: &TempDir, damage: impl Fn(&Path)) -> String {
 #[test]
 fn mnist_with_something_wrong() {
     let copy = |from: &'static str, to: &'static str| {
-        move |dir: &Path| drop(std::fs::copy(dir.join(from), dir.join(to)).unwrap())
+        move |dir: &Path| {
+            std::fs::copy(dir.join(from), dir.join(to)).unwrap();
+        }
     };
     assert_eq!(
         refusal(&mnist(), copy("t10k-labels.idx1-ubyte", "t10k-images-idx3-ubyte")),
@@ -195,7 +197,7 @@ fn mnist_with_something_wrong() {
         write(dir, "t10k-images-idx3-ubyte", &make::idx_images(7, 28, 28, 1));
         write(dir, "t10k-labels.idx1-ubyte", &make::idx_labels(&[0; 7]));
     });
-    assert!(swapped.contains("train and t10k swapped?"), "{swapped}");
+    assert!(swapped.contains("as if train and t10k were swapped"), "{swapped}");
     let copied = refusal(&mnist(), |dir| {
         write(dir, "t10k-images-idx3-ubyte", &make::idx_images(6, 28, 28, 1));
         write(dir, "t10k-labels.idx1-ubyte", &make::idx_labels(&[0, 1, 2, 3, 4, 9]));
@@ -218,9 +220,9 @@ fn cifar_with_something_wrong() {
         "test_batch.bin: expected a file of CIFAR-10 records, found no such file."
     );
     assert_eq!(
-        refusal(&cifar_10(), |dir| drop(
-            std::fs::copy(dir.join("data_batch_4.bin"), dir.join("test_batch.bin")).unwrap()
-        )),
+        refusal(&cifar_10(), |dir| {
+            std::fs::copy(dir.join("data_batch_4.bin"), dir.join("test_batch.bin")).unwrap();
+        }),
         "test_batch.bin: expected images that are in no training file, found a copy of data_batch_4.bin."
     );
     assert_eq!(
@@ -228,7 +230,7 @@ fn cifar_with_something_wrong() {
             write(dir, "train.bin", &make::cifar(&[&[1, 50]], 2));
             write(dir, "test.bin", &make::cifar(&[&[1, 50], &[2, 60]], 1));
         }),
-        "test.bin: expected fewer images than for training, found more: train and test swapped?."
+        "test.bin: expected fewer images than for training, found more, as if train and test were swapped."
     );
     assert_eq!(
         refusal(&cifar_100(), |dir| write(dir, "fine_label_names.txt", b"apple\nbaby\n")),
@@ -247,7 +249,7 @@ fn downsampled_imagenet_with_something_wrong() {
         };
         let dir = || downsampled(pickled);
         let said = refusal(&dir(), put("train_data_batch_2", &rows(3, false)));
-        let expected = "expected the mean image of the batches before it, found another, or none: a batch of another set?.";
+        let expected = "expected the mean image of the batches before it, found another or none, as in a batch of another set or split.";
         assert_eq!(said, format!("train_data_batch_2{suffix}: {expected}"));
         let said = refusal(&dir(), put("val_data", &rows(2, true)));
         assert!(
@@ -258,7 +260,7 @@ fn downsampled_imagenet_with_something_wrong() {
             refusal(&dir(), put("val_data", &Rows { side: 16, labels: vec![1], seed: 1, mean: false }));
         assert_eq!(said, format!("val_data{suffix}: expected images of 8x8, found 16x16."));
         let said = refusal(&dir(), |dir| {
-            std::fs::remove_file(dir.join(format!("train_data_batch_1{suffix}"))).unwrap()
+            std::fs::remove_file(dir.join(format!("train_data_batch_1{suffix}"))).unwrap();
         });
         assert_eq!(said, "train_data_batch_1: expected a training batch, found no such file.");
         let said = refusal(&dir(), |dir| {
