@@ -157,8 +157,13 @@ pub fn picture(width: usize, height: usize) -> Vec<u8> {
 }
 
 pub fn jpeg(width: usize, height: usize) -> Vec<u8> {
+    jpeg_of(width, height, false)
+}
+
+pub fn jpeg_of(width: usize, height: usize, progressive: bool) -> Vec<u8> {
     let mut out = Vec::new();
-    let encoder = jpeg_encoder::Encoder::new(&mut out, 95);
+    let mut encoder = jpeg_encoder::Encoder::new(&mut out, 95);
+    encoder.set_progressive(progressive);
     encoder
         .encode(&picture(width, height), width as u16, height as u16, jpeg_encoder::ColorType::Rgb)
         .unwrap();

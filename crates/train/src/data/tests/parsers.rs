@@ -168,6 +168,8 @@ fn photographs_of_every_colour_type() {
         .map(|(&a, b)| (i32::from(a) - i32::from(b)).abs())
         .sum();
     assert!(difference < 4 * jpeg.pixels().len() as i32, "mean difference {}", difference as f32 / 2331.0);
+    let progressive = Rgb::decode(&make::jpeg_of(37, 21, true)).unwrap();
+    assert_eq!(progressive, jpeg, "the same coefficients in another order");
     let decode = |colour, depth, body: &[u8]| Rgb::decode(&make::png(2, 1, colour, depth, body)).unwrap();
     assert_eq!(decode(ColorType::Rgb, BitDepth::Eight, &[1, 2, 3, 4, 5, 6]).pixels(), [1, 2, 3, 4, 5, 6]);
     assert_eq!(
@@ -186,9 +188,22 @@ fn photographs_of_every_colour_type() {
     );
 }
 
+/// ImageNet has 22 photographs in printing colours. Full magenta and yellow ink without black or cyan is red.
+#[test]
+fn printing_colours_become_red_green_and_blue() {
+    for colour in [jpeg_encoder::ColorType::Cmyk, jpeg_encoder::ColorType::CmykAsYcck] {
+        let mut file = Vec::new();
+        let ink = [0, 255, 255, 0].repeat(16 * 16);
+        jpeg_encoder::Encoder::new(&mut file, 100).encode(&ink, 16, 16, colour).unwrap();
+        let image = Rgb::decode(&file).unwrap();
+        let red = |pixel: &[u8]| pixel[0] > 250 && pixel[1] < 5 && pixel[2] < 5;
+        assert!(image.pixels().chunks(3).all(red), "{colour:?}: {:?}", &image.pixels()[..3]);
+    }
+}
+
 #[test]
 fn truncated_photographs_are_refused() {
-    for whole in [make::jpeg(64, 48), make::png_rgb(64, 48)] {
+    for whole in [make::jpeg(64, 48), make::jpeg_of(64, 48, true), make::png_rgb(64, 48)] {
         for length in [0, 2, 10, whole.len() / 2, whole.len() - 20] {
             assert!(Rgb::decode(&whole[..length]).is_err(), "{length} of {}", whole.len());
         }
@@ -231,6 +246,7 @@ fn valid() -> Vec<Vec<u8>> {
         rows.npz(true),
         rows.pickle(),
         make::jpeg(24, 17),
+        make::jpeg_of(24, 17, true),
         make::png_rgb(11, 9),
     ];
     files.extend(PICKLES.into_iter().chain(ARCHIVES).map(<[u8]>::to_vec));
@@ -276,7 +292,7 @@ proptest! {
 
     #[test]
     fn mutated_files(
-        which in 0..19_usize,
+        which in 0..20_usize,
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
         cut in prop::option::of(any::<prop::sample::Index>()),
     ) {
@@ -292,7 +308,7 @@ proptest! {
 
 #[test]
 fn every_mutation_has_a_file() {
-    assert_eq!(valid().len(), 19, "the range of `which` above");
+    assert_eq!(valid().len(), 20, "the range of `which` above");
 }
 
 /// Long fuzzing by hand: `cargo test --release -p collegial-train -- --ignored fuzz`.
