@@ -65,6 +65,11 @@ impl Dataset {
         Self { mean_image: Some(mean), ..self }
     }
 
+    /// Trains on the first images only; the test split stays whole.
+    pub fn limit_training(&mut self, images: usize) {
+        self.train.truncate(images);
+    }
+
     /// Which data set it is.
     pub fn kind(&self) -> Kind {
         self.kind

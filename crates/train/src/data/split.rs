@@ -54,6 +54,18 @@ impl Split {
         self.len() == 0
     }
 
+    /// Leaves out all but the first images; at least one stays.
+    pub(crate) fn truncate(&mut self, images: usize) {
+        let images = images.max(1);
+        match self {
+            Self::Stored(stored) => {
+                stored.labels.truncate(images);
+                stored.pixels.truncate(stored.labels.len() * stored.shape.len());
+            }
+            Self::Photos(photos) => photos.files.truncate(images),
+        }
+    }
+
     /// The class of an image, counted from 0; `None` beyond the last.
     pub fn label(&self, index: usize) -> Option<u16> {
         match self {
