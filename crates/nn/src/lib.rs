@@ -22,6 +22,7 @@ mod network;
 mod optimiser;
 mod parameters;
 mod passes;
+mod product;
 mod profile;
 mod program;
 mod schedule;

@@ -4,12 +4,13 @@
 //! until something needs its value; a ReLU that follows closes it as one [`Step::Merge`].
 
 use crate::Error;
-use crate::kernels::{Conv, ConvShape};
+use crate::kernels::{ConvShape, EnsembleShape, ShapeError};
 use crate::network::Purpose;
 use crate::parameters::{Parametrisation, Role, Table};
 use crate::passes::Dims;
 use crate::passes::merge::Affine;
 use crate::passes::pool::MaxPool;
+use crate::product::Product;
 use crate::program::{Kind, Linear, Norm, Program, Step, Term, Value, ValueId};
 use collegial_arch::{Activation, Graph, Node, NodeId, Op, Shape};
 
@@ -151,30 +152,23 @@ impl Lowering<'_> {
             (1, _) => Kind::Convolution,
             _ => Kind::Grouped,
         };
+        let fans = (shape.inputs * kernel * kernel, node.shape.channels * kernel * kernel);
+        let weights = vec![node.shape.channels, shape.inputs, kernel, kernel];
         let from = self.image(node.inputs[0]);
         let to = self.image_value(node.shape);
-        let weights = vec![node.shape.channels, shape.inputs, kernel, kernel];
-        self.linear(node, shape, weights, kind, (from, to))
+        self.linear(node, Product::conv(shape), weights, fans, kind, (from, to))
     }
 
-    /// A dense layer is a 1x1 convolution of one image whose pixels are the samples.
     fn dense(&mut self, node: &Node, groups: usize, bias: bool) -> Result<Built, Error> {
-        let inputs = self.graph.nodes[node.inputs[0]].shape.channels;
+        let inputs = self.graph.nodes[node.inputs[0]].shape.channels / groups;
         let units = node.shape.channels;
-        let shape = ConvShape {
-            batch: 1,
-            groups,
-            inputs: inputs / groups,
-            outputs: units / groups,
-            height: 1,
-            width: self.options.batch,
-            kernel: 1,
-            stride: 1,
-            padding: 0,
-        };
+        let shape =
+            EnsembleShape { members: groups, inputs, outputs: units / groups, batch: self.options.batch };
         let from = self.flat(node.inputs[0]);
         let to = self.flat_value(units);
-        let built = self.linear(node, shape, vec![units, inputs / groups], Kind::Dense, (from, to))?;
+        let weights = vec![units, inputs];
+        let built =
+            self.linear(node, Product::dense(shape), weights, (inputs, units), Kind::Dense, (from, to))?;
         if !bias {
             return Ok(built);
         }
@@ -185,23 +179,21 @@ impl Lowering<'_> {
     fn linear(
         &mut self,
         node: &Node,
-        shape: ConvShape,
+        product: Result<Product, ShapeError>,
         weights: Vec<usize>,
+        (fan_in, fan_out): (usize, usize),
         kind: Kind,
         (from, to): (ValueId, ValueId),
     ) -> Result<Built, Error> {
-        let conv = Conv::new(shape).map_err(|reason| Error::Layer { name: node.name.clone(), reason })?;
-        let area = shape.kernel * shape.kernel;
-        let fan_in = shape.inputs * area;
+        let product = product.map_err(|reason| Error::Layer { name: node.name.clone(), reason })?;
         let gain = if self.meets_relu(node) { 2.0 } else { 1.0 };
-        let role =
-            Role::Weight { fan_in, fan_out: weights[0] * area, gain, convolution: kind != Kind::Dense };
+        let role = Role::Weight { fan_in, fan_out, gain, convolution: kind != Kind::Dense };
         let weight = self.parameters.add(format!("{}.weight", node.name), weights, role);
         let factor = match self.options.parametrisation {
             Parametrisation::Standard => 1.0,
             Parametrisation::Ntk => (gain / fan_in as f64).sqrt() as f32,
         };
-        self.push(Step::Linear(Box::new(Linear { from, to, conv, weight, factor, kind })))
+        self.push(Step::Linear(Box::new(Linear { from, to, product, weight, factor, kind })))
     }
 
     /// Whether the layer's output reaches a ReLU before any other layer with weights.
@@ -284,11 +276,10 @@ impl Lowering<'_> {
         }
         // Operands that lie differently, which only one-pixel images can.
         let flat = self.values[terms[0].from].flat;
-        for index in 0..2 {
-            if self.values[terms[index].from].flat != flat {
-                let from = self.ready(node.inputs[index]);
-                let from = self.transpose(from);
-                terms[index] = Term { from, affine: Affine::Plain };
+        for (term, &input) in terms.iter_mut().zip(&node.inputs) {
+            if self.values[term.from].flat != flat {
+                let from = self.ready(input);
+                *term = Term { from: self.transpose(from), affine: Affine::Plain };
             }
         }
         Ok(Built::Open(terms))

@@ -1,10 +1,10 @@
 //! The lowered form of a graph: steps over values, element-wise layers fused.
 
-use crate::kernels::Conv;
 use crate::parameters::Table;
 use crate::passes::Dims;
 use crate::passes::merge::Affine;
 use crate::passes::pool::MaxPool;
+use crate::product::Product;
 use collegial_arch::Activation;
 use std::ops::Range;
 
@@ -30,7 +30,7 @@ pub(crate) struct Term {
 pub(crate) struct Linear {
     pub from: ValueId,
     pub to: ValueId,
-    pub conv: Conv,
+    pub product: Product,
     pub weight: Range<usize>,
     /// The factor of the NTK parametrisation.
     pub factor: f32,

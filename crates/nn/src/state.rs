@@ -26,7 +26,7 @@ impl State {
     pub(crate) fn new(program: &Program, schedule: &Schedule, ntk: bool, training: bool) -> Self {
         let threads = rayon::current_num_threads();
         let scratch = program.steps.iter().filter_map(|step| match step {
-            Step::Linear(linear) => Some(linear.conv.scratch_len(threads)),
+            Step::Linear(linear) => Some(linear.product.scratch_len(threads)),
             _ => None,
         });
         let len = program.parameters.len();
@@ -90,7 +90,7 @@ impl State {
         match step {
             Step::Linear(linear) => {
                 let x = self.read(schedule, schedule.values[linear.from]);
-                linear.conv.forward(x, self.weights(linear), to, &mut scratch);
+                linear.product.forward(x, self.weights(linear), to, &mut scratch);
             }
             Step::Merge { terms, relu, in_place, .. } => {
                 self.merge_forward(schedule, dims, (terms, *relu, *in_place), mode, to);
@@ -185,7 +185,7 @@ impl State {
         let (mut scratch, mut gradients) = (take(&mut self.scratch), take(&mut self.gradients));
         let weight_gradient = &mut gradients[linear.weight.clone()];
         let x = self.read(schedule, schedule.values[linear.from]);
-        linear.conv.weight_gradient(x, self.read(schedule, incoming), weight_gradient, &mut scratch);
+        linear.product.weight_gradient(x, self.read(schedule, incoming), weight_gradient, &mut scratch);
         if !self.scaled.is_empty() {
             vector::scale_in_place(weight_gradient, linear.factor);
         }
@@ -195,7 +195,7 @@ impl State {
             let mut memory = self.take(schedule, result);
             let to = &mut memory[..schedule.buffers[result].len];
             let gradient = self.read(schedule, incoming);
-            linear.conv.data_gradient(gradient, self.weights(linear), to, &mut scratch);
+            linear.product.data_gradient(gradient, self.weights(linear), to, &mut scratch);
             self.put(schedule, result, memory);
             self.profile.stop(started, linear.kind, Pass::DataGradient);
         }

@@ -8,7 +8,7 @@ use collegial_arch::{Cost, Module};
 use serde::Serialize;
 
 use crate::Error;
-use crate::variance::Variance;
+use crate::variance::{Relaxed, Variance};
 
 /// The best width vector.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -55,7 +55,7 @@ pub fn free_widths(baseline: &Module, cost: Cost, variance: &dyn Variance) -> Re
 /// ln(Var β) at real widths.
 struct Objective<'a> {
     cost: NeighbourProducts,
-    variance: Box<dyn Fn(&[f64]) -> f64 + 'a>,
+    variance: Relaxed<'a>,
 }
 
 /// β as a function of real widths: 1 + x_l are the widths, and only neighbours multiply.

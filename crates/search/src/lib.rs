@@ -27,4 +27,4 @@ pub use free_widths::{FreeWidths, free_widths};
 pub use network::Rule;
 pub use search::Search;
 pub use stages::{StageOptimum, per_stage};
-pub use variance::{Estimate, Exact, Law, Measured, Variance};
+pub use variance::{Estimate, Exact, Law, Measured, Relaxed, Variance};

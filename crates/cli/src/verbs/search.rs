@@ -6,7 +6,9 @@ use clap::{Args, ValueEnum};
 use collegial_arch::{Cost, Module};
 use collegial_ntk::Fit;
 use collegial_ntk::fit::{Measurements, Method, Monitor, Sampling, default_widths, measure_variance};
-use collegial_report::views::search as view;
+use collegial_report::Provenance;
+use collegial_report::views::search_page::page;
+use collegial_report::views::{fit as fit_view, search as view};
 use collegial_search::{
     Answer, Exact, Law, Measured, Rule, Search as Question, Variance, free_widths, per_stage,
 };
@@ -14,8 +16,9 @@ use serde::Serialize;
 
 use crate::arguments::{Common, Format, Model};
 use crate::failure::Failure;
-use crate::output::{print, print_json};
+use crate::output::{print, print_json, to_json, write_figure, write_file};
 use crate::progress::Progress;
+use crate::terminal;
 use crate::widths::Widths;
 
 /// Find the best number m and width n of members for a baseline, without training (Algorithm 2)
@@ -140,7 +143,7 @@ pub fn run(verb: &Search, common: &Common) -> Result<(), Failure> {
     match common.format() {
         Format::Json => print_json(&Document { answer: &answer, seed: common.seed, seconds }),
         Format::Csv => print(&view::curve_table(&answer).to_csv()),
-        Format::Table => print(&text(&answer, fit.as_ref(), seconds)),
+        Format::Table => print(&text(&answer, seconds)),
     }
 }
 
@@ -183,22 +186,49 @@ fn fitted(module: &Module, trials: u64, common: &Common, progress: &Progress) ->
     Ok(Fit::new(&measurements, Method::default())?)
 }
 
-fn text(answer: &Answer, fit: Option<&Fit>, seconds: f64) -> String {
-    let _ = fit;
+fn text(answer: &Answer, seconds: f64) -> String {
     let mut text = String::new();
     for sentence in view::verdict(answer) {
-        text.push_str(&format!("{sentence}\n"));
+        text.push_str(&format!("{}\n", terminal::bold(&sentence)));
     }
-    text.push('\n');
+    text.push_str(&format!("\n{}\n", view::dual_figure(answer).to_text(&terminal::sketch())));
     text.push_str(&view::table(answer).to_text());
     if let Some(stages) = view::stage_table(answer) {
         text.push_str(&format!("\neach stage by itself\n\n{}", stages.to_text()));
     }
-    text.push_str(&format!("\n{}; {}\n{seconds:.2} s\n", answer.analysed, view::source_sentence(answer)));
+    if let Some(sentence) = view::free_widths_sentence(answer) {
+        text.push_str(&format!("\n{sentence}\n"));
+    }
+    text.push_str(&format!(
+        "\nanalysed: {}\n{}\n{seconds:.2} s\n",
+        answer.analysed,
+        view::source_sentence(answer)
+    ));
     text
 }
 
 fn write_files(verb: &Search, answer: &Answer, fit: Option<&Fit>, common: &Common) -> Result<(), Failure> {
-    let _ = (verb, answer, fit, common);
+    if let Some(directory) = &verb.figures {
+        std::fs::create_dir_all(directory)
+            .map_err(|error| Failure::User(format!("cannot make {}: {error}", directory.display())))?;
+        write_figure(&directory.join("primal.svg"), &view::primal_figure(answer))?;
+        write_figure(&directory.join("dual.svg"), &view::dual_figure(answer))?;
+        if let Some(fit) = fit {
+            write_figure(&directory.join("alpha.svg"), &fit_view::figure(fit))?;
+            write_figure(&directory.join("residuals.svg"), &fit_view::residual_figure(fit))?;
+        }
+        common.say(&format!("wrote figures to {}", directory.display()));
+    }
+    if let Some(path) = &verb.report {
+        let json = to_json(answer)?;
+        let drawn = answer.alpha_ci.is_some() || answer.variance_source == "measured";
+        let provenance = Provenance {
+            command: terminal::command_line(),
+            seed: drawn.then_some(common.seed),
+            version: format!("collegial {}", env!("CARGO_PKG_VERSION")),
+        };
+        write_file(path, &page(answer, fit, &json, provenance).to_html())?;
+        common.say(&format!("wrote {}", path.display()));
+    }
     Ok(())
 }
