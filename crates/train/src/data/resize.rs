@@ -1,8 +1,9 @@
 //! Bilinear resizing with antialiasing, as the Python imaging library does it up to one step of 255: the triangle filter
 //! is widened by the factor of reduction. In fixed point, so that every CPU gives the same bytes.
 
-use fast_image_resize::images::{CroppedImage, Image, ImageRef};
-use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
+use fast_image_resize::images::{TypedCroppedImage, TypedImage, TypedImageRef};
+use fast_image_resize::pixels::U8x3;
+use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions, Resizer};
 
 use super::{Mismatch, Rgb};
 
@@ -36,10 +37,11 @@ impl Scratch {
     ) -> Result<&[u8], Mismatch> {
         let source = source(image)?;
         let Window { left, top, width, height } = window;
-        let cropped = CroppedImage::new(&source, left as u32, top as u32, width as u32, height as u32)
-            .map_err(failed)?;
+        let cropped =
+            TypedCroppedImage::from_ref(&source, left as u32, top as u32, width as u32, height as u32)
+                .map_err(failed)?;
         let mut target = target(&mut self.pixels, side)?;
-        self.resizer.resize(&cropped, &mut target, &options()).map_err(failed)?;
+        self.resizer.resize_typed(&cropped, &mut target, &options()).map_err(failed)?;
         Ok(&self.pixels)
     }
 
@@ -57,7 +59,7 @@ impl Scratch {
         let side_f = side as f64;
         let options = options().crop(left as f64 * x, top as f64 * y, side_f * x, side_f * y);
         let mut target = target(&mut self.pixels, side)?;
-        self.resizer.resize(&source, &mut target, &options).map_err(failed)?;
+        self.resizer.resize_typed(&source, &mut target, &options).map_err(failed)?;
         Ok(&self.pixels)
     }
 }
@@ -66,14 +68,14 @@ fn options() -> ResizeOptions {
     ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::Bilinear))
 }
 
-fn source(image: &Rgb) -> Result<ImageRef<'_>, Mismatch> {
-    ImageRef::new(image.width() as u32, image.height() as u32, image.pixels(), PixelType::U8x3)
-        .map_err(failed)
+// Typed images: without the type, code for every kind of pixel would be compiled, which takes minutes.
+fn source(image: &Rgb) -> Result<TypedImageRef<'_, U8x3>, Mismatch> {
+    TypedImageRef::from_buffer(image.width() as u32, image.height() as u32, image.pixels()).map_err(failed)
 }
 
-fn target(pixels: &mut Vec<u8>, side: usize) -> Result<Image<'_>, Mismatch> {
+fn target(pixels: &mut Vec<u8>, side: usize) -> Result<TypedImage<'_, U8x3>, Mismatch> {
     pixels.resize(3 * side * side, 0);
-    Image::from_slice_u8(side as u32, side as u32, pixels, PixelType::U8x3).map_err(failed)
+    TypedImage::from_buffer(side as u32, side as u32, pixels).map_err(failed)
 }
 
 #[cfg(test)]
