@@ -29,6 +29,8 @@ pub enum Verb {
     Fit(verbs::fit::Fit),
     Merge(verbs::merge::Merge),
     Search(verbs::search::Search),
+    Train(verbs::train::Train),
+    Evaluate(verbs::evaluate::Evaluate),
     Completions(verbs::completions::Completions),
     Man(verbs::man::Man),
 }
@@ -128,9 +130,14 @@ pub struct Model {
 }
 
 impl Model {
+    /// The settings that were given.
+    pub fn overrides(&self) -> Overrides {
+        let Self { classes, inputs, outputs, image, .. } = *self;
+        Overrides { classes, inputs, outputs, image }
+    }
+
     /// The spec that is meant.
     pub fn spec(&self) -> Result<Spec, Failure> {
-        let Self { classes, inputs, outputs, image, .. } = *self;
-        Ok(Spec::load(&self.model)?.with(&Overrides { classes, inputs, outputs, image })?)
+        Ok(Spec::load(&self.model)?.with(&self.overrides())?)
     }
 }

@@ -55,6 +55,12 @@ impl From<collegial_ntk::Error> for Failure {
     }
 }
 
+impl From<collegial_train::Error> for Failure {
+    fn from(error: collegial_train::Error) -> Self {
+        Self::User(error.to_string())
+    }
+}
+
 /// Help and version as asked for; a wrong argument as one sentence, like every other error.
 pub fn of_arguments(error: &clap::Error) -> ExitCode {
     use clap::error::ErrorKind;

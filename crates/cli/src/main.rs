@@ -30,6 +30,8 @@ fn main() -> ExitCode {
         Verb::Moments(verb) => verbs::moments::run(verb, common),
         Verb::Fit(verb) => verbs::fit::run(verb, common),
         Verb::Search(verb) => verbs::search::run(verb, common),
+        Verb::Train(verb) => verbs::train::run(verb, common),
+        Verb::Evaluate(verb) => verbs::evaluate::run(verb, common),
         Verb::Merge(verb) => verbs::merge::run(verb, common),
         Verb::Completions(verb) => verbs::completions::run(verb),
         Verb::Man(verb) => verbs::man::run(verb),

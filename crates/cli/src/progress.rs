@@ -59,6 +59,37 @@ impl Progress {
         Self { display, start: Instant::now() }
     }
 
+    /// Shows how far it is and in what state.
+    pub fn show(&self, share: f64, state: &str) {
+        match &self.display {
+            Display::Bar(bar) => {
+                bar.set_message(state.to_owned());
+                bar.set_position((share.clamp(0.0, 1.0) * STEPS as f64) as u64);
+            }
+            Display::Lines(last) => {
+                let Ok(mut last) = last.lock() else { return };
+                if last.elapsed() >= LINE_EVERY {
+                    *last = Instant::now();
+                    complain(&format!("{state}, {}", self.remaining(share)));
+                }
+            }
+            Display::Nothing => {}
+        }
+    }
+
+    /// Prints something that the bar would otherwise be drawn over.
+    pub fn suspend<T>(&self, print: impl FnOnce() -> T) -> T {
+        match &self.display {
+            Display::Bar(bar) => bar.suspend(print),
+            _ => print(),
+        }
+    }
+
+    fn remaining(&self, share: f64) -> String {
+        let left = self.seconds() * (1.0 - share) / share.max(1e-9);
+        format!("{:.0} % done, about {left:.0} s left", 100.0 * share)
+    }
+
     /// Seconds since the start.
     pub fn seconds(&self) -> f64 {
         self.start.elapsed().as_secs_f64()
@@ -74,8 +105,7 @@ impl Monitor for Progress {
                 let Ok(mut last) = last.lock() else { return };
                 if last.elapsed() >= LINE_EVERY {
                     *last = Instant::now();
-                    let left = self.seconds() * (1.0 - share) / share.max(1e-9);
-                    complain(&format!("{:.0} % done, about {left:.0} s left", 100.0 * share));
+                    complain(&self.remaining(share));
                 }
             }
             Display::Nothing => {}

@@ -75,6 +75,10 @@ snapshots! {
     fit_not_a_module: "fit wrn28-10";
     merge_no_file: "merge nowhere.json";
     help_search: "search --help";
+    help_train: "train --help";
+    help_evaluate: "evaluate --help";
+    train_no_data: "train fc3-8 --data nowhere";
+    evaluate_nothing: "evaluate nowhere.safetensors --data nowhere";
     search_table: "search resnext29-1x128d --alpha 1.6";
     search_flops: "search resnext29-1x128d --alpha 1.6 --cost flops --per-stage";
     search_figure_3: "search fc6-500 --inputs 748 --outputs 1 --alpha 3.03";

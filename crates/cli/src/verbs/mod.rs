@@ -1,9 +1,11 @@
 //! One file per verb.
 
 pub mod completions;
+pub mod evaluate;
 pub mod fit;
 pub mod info;
 pub mod man;
 pub mod merge;
 pub mod moments;
 pub mod search;
+pub mod train;

@@ -1,0 +1,70 @@
+//! What can go wrong with a data set, each in one sentence that names the file.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Why a data set could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum DataError {
+    /// The operating system refused.
+    #[error("cannot read {}: {source}.", path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A file is truncated, swapped with another, or not of this format at all.
+    #[error("{}: {mismatch}.", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// What it should have held, and what it holds.
+        mismatch: Mismatch,
+    },
+    /// The directory is none of the known layouts.
+    #[error("{}: {mismatch}.", path.display())]
+    Unrecognised {
+        /// The directory.
+        path: PathBuf,
+        /// What was looked for, and what is there.
+        mismatch: Mismatch,
+    },
+    /// The caller asked for something that this data set cannot give.
+    #[error("cannot load batches: {0}.")]
+    Request(Mismatch),
+    /// The loading thread ended without a word, which only a bug of ours can cause.
+    #[error("the loading thread stopped before its last batch.")]
+    Stopped,
+}
+
+/// "expected this, found that": what every parser of bytes says when it refuses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mismatch {
+    expected: Cow<'static, str>,
+    found: Cow<'static, str>,
+}
+
+impl Mismatch {
+    /// The two halves of the sentence.
+    pub fn new(expected: impl Into<Cow<'static, str>>, found: impl Into<Cow<'static, str>>) -> Self {
+        Self { expected: expected.into(), found: found.into() }
+    }
+
+    /// Says which file it was.
+    pub(crate) fn in_file(self, path: &Path) -> DataError {
+        DataError::Malformed { path: path.to_owned(), mismatch: self }
+    }
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "expected {}, found {}", self.expected, self.found)
+    }
+}
+
+/// Reads a whole file; what is allocated is what the file really holds.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, DataError> {
+    std::fs::read(path).map_err(|source| DataError::Io { path: path.to_owned(), source })
+}

@@ -1,0 +1,35 @@
+//! Data sets, augmentation and batches.
+//!
+//! Every reader works on bytes that may be anything: sizes are checked before they are believed, nothing is
+//! allocated because a header says so, nothing panics, and a refusal is one sentence that names the file, what was
+//! expected and what was found.
+
+mod array;
+mod augment;
+mod cifar;
+mod dataset;
+mod downsampled;
+mod error;
+mod folder;
+mod idx;
+mod image;
+mod loader;
+mod mnist;
+mod normalise;
+mod npy;
+mod pickle;
+mod resize;
+mod split;
+mod zip;
+
+#[cfg(test)]
+mod tests;
+
+pub use self::augment::{Augment, Key, Transform};
+pub use self::dataset::{Dataset, Kind};
+pub use self::error::{DataError, Mismatch};
+pub use self::image::Rgb;
+pub use self::loader::{Batch, Loader, Order, Part, Plan, Position, epoch_order};
+pub use self::normalise::Normalise;
+pub use self::resize::Scratch;
+pub use self::split::{Photos, Shape, Split, Stored};

@@ -1,0 +1,76 @@
+//! Where a run stands, and what its epochs brought.
+
+use serde::{Deserialize, Serialize};
+
+/// One epoch's results; scripts rely on these names.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Epoch {
+    /// Counted from 1.
+    pub epoch: u32,
+    /// Mean training loss, while the weights changed.
+    pub loss: f64,
+    /// Share of training images that were wrong when they were trained on.
+    pub train_error: f64,
+    /// Share of test images that are wrong.
+    pub test_error: f64,
+    /// Time of training and testing.
+    pub seconds: f64,
+    /// Mean loss on test images.
+    pub test_loss: f64,
+    /// Share of test images whose class is not among the first five guesses.
+    pub top5_error: f64,
+    /// The rate of the epoch's last step.
+    pub learning_rate: f64,
+    /// Training images per second, without testing.
+    pub images_per_second: f64,
+    /// Seconds that training waited for data.
+    pub waited: f64,
+}
+
+/// Sums over the steps of an epoch so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sums {
+    /// Images trained on.
+    pub images: u64,
+    /// Of the losses of all images.
+    pub loss: f64,
+    /// Wrong ones.
+    pub errors: u64,
+    /// Time spent.
+    pub seconds: f64,
+    /// Time waited for data.
+    pub waited: f64,
+}
+
+/// Where a run stands between two steps. All chance is keyed by (seed, epoch, image), so this is all that a resumed
+/// run needs besides weights and optimiser.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    /// Epochs finished, tests included.
+    pub epoch: u32,
+    /// Steps of the current epoch.
+    pub step: usize,
+    /// Steps in all.
+    pub steps: u64,
+    /// Sums over the current epoch.
+    pub sums: Sums,
+    /// Finished epochs.
+    pub history: Vec<Epoch>,
+}
+
+impl Progress {
+    /// The mean test error over the last ten epochs, as the paper reports it.
+    pub fn last_ten(&self) -> Option<f64> {
+        let last = &self.history[self.history.len().saturating_sub(10)..];
+        let sum: f64 = last.iter().map(|epoch| epoch.test_error).sum();
+        (!last.is_empty()).then(|| sum / last.len() as f64)
+    }
+
+    /// Closes the current epoch.
+    pub(crate) fn finish_epoch(&mut self, epoch: Epoch) {
+        self.history.push(epoch);
+        self.epoch += 1;
+        self.step = 0;
+        self.sums = Sums::default();
+    }
+}

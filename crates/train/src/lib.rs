@@ -1,0 +1,30 @@
+//! Does the design hold up: from the files of a data set to a trained network and its test error.
+//!
+//! The main type is [`Trainer`]: a network, its optimiser and its place in the data, which it saves and resumes to the
+//! bit. [`data`] reads and augments the data sets of the paper's section 5 and appendix A, [`Recipe`] holds the training
+//! details printed there, [`checkpoint`] and [`run`] keep what was trained safe, [`evaluate()`] counts the errors.
+//! Nothing is ever downloaded.
+
+pub mod checkpoint;
+pub mod data;
+mod error;
+mod evaluate;
+mod fit;
+mod history;
+mod job;
+pub mod recipe;
+pub mod run;
+mod schedule;
+mod tensorboard;
+mod trainer;
+
+pub use error::Error;
+pub use evaluate::{Evaluation, evaluate};
+pub use fit::{fit, image};
+pub use history::{Epoch, Progress, Sums};
+pub use job::{Data, Job};
+pub use recipe::Recipe;
+pub use run::RunDirectory;
+pub use schedule::Schedule;
+pub use tensorboard::EventFile;
+pub use trainer::{Monitor, Outcome, Saving, Step, Trainer};

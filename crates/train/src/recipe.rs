@@ -1,0 +1,360 @@
+//! Recipes: how a network is trained, as TOML that people read and change.
+//!
+//! The paper's are in `recipes/` of the source tree and part of the program; [`Recipe::for_dataset`] finds the one of a
+//! data set, [`Recipe::build`] applies `key=value` changes.
+
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+
+use crate::Error;
+use crate::data::{self, Dataset, Kind};
+use crate::schedule::Schedule;
+
+/// The recipes that are part of the program: name and TOML.
+pub const RECIPES: &[(&str, &str)] = &[
+    ("cifar10", include_str!("../../../recipes/cifar10.toml")),
+    ("cifar100", include_str!("../../../recipes/cifar100.toml")),
+    ("mnist", include_str!("../../../recipes/mnist.toml")),
+    ("imagenet32", include_str!("../../../recipes/imagenet32.toml")),
+    ("imagenet64", include_str!("../../../recipes/imagenet64.toml")),
+    ("imagenet", include_str!("../../../recipes/imagenet.toml")),
+];
+
+/// How a network is trained.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recipe {
+    /// Passes over the training images.
+    pub epochs: u32,
+    /// Images per step of the optimiser. An epoch is as many whole batches as there are; what is left over differs from
+    /// epoch to epoch.
+    pub batch: usize,
+    /// Images that are computed at once, a divisor of `batch`; gradients are averaged over the micro-batches of a step,
+    /// while batch norms take their statistics from one micro-batch, as they do from the images of one GPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub micro_batch: Option<usize>,
+    /// The rate the schedule starts from.
+    pub learning_rate: f64,
+    /// Train on the first images only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
+    /// The rule of a step.
+    pub optimiser: Optimiser,
+    /// How the rate changes.
+    #[serde(default)]
+    pub schedule: Schedule,
+    /// What is done to training images.
+    pub augment: Augment,
+}
+
+/// The rule of a step, as PyTorch defines it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Optimiser {
+    /// Gradient descent with momentum; the decay is part of the gradient.
+    Sgd {
+        /// The factor of the velocity.
+        #[serde(default = "nine_tenths")]
+        momentum: f64,
+        /// Whether the step looks ahead.
+        #[serde(default)]
+        nesterov: bool,
+        /// Weight decay of all parameters.
+        #[serde(default)]
+        weight_decay: f64,
+    },
+    /// Adam; the decay is part of the gradient.
+    Adam {
+        /// Decay rates of the two moments.
+        #[serde(default = "usual_betas")]
+        betas: [f64; 2],
+        /// Added to the root.
+        #[serde(default = "usual_epsilon")]
+        epsilon: f64,
+        /// Weight decay of all parameters.
+        #[serde(default)]
+        weight_decay: f64,
+    },
+    /// Adam with decoupled decay.
+    AdamW {
+        /// Decay rates of the two moments.
+        #[serde(default = "usual_betas")]
+        betas: [f64; 2],
+        /// Added to the root.
+        #[serde(default = "usual_epsilon")]
+        epsilon: f64,
+        /// Weight decay of all parameters.
+        #[serde(default)]
+        weight_decay: f64,
+    },
+}
+
+fn nine_tenths() -> f64 {
+    0.9
+}
+fn usual_betas() -> [f64; 2] {
+    [0.9, 0.999]
+}
+fn usual_epsilon() -> f64 {
+    1e-8
+}
+
+impl Optimiser {
+    /// The engine's form.
+    pub fn rule(&self) -> collegial_nn::Rule {
+        let adam = |betas: [f64; 2], epsilon: f64, weight_decay: f64, decoupled| collegial_nn::Rule::Adam {
+            betas: (betas[0] as f32, betas[1] as f32),
+            epsilon: epsilon as f32,
+            weight_decay: weight_decay as f32,
+            decoupled,
+        };
+        match *self {
+            Self::Sgd { momentum, nesterov, weight_decay } => collegial_nn::Rule::Sgd {
+                momentum: momentum as f32,
+                weight_decay: weight_decay as f32,
+                nesterov,
+            },
+            Self::Adam { betas, epsilon, weight_decay } => adam(betas, epsilon, weight_decay, false),
+            Self::AdamW { betas, epsilon, weight_decay } => adam(betas, epsilon, weight_decay, true),
+        }
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let factor = |what, value| check(what, value, (0.0..1.0).contains(&value), "at least 0 and below 1");
+        let decay = |value: f64| {
+            check("optimiser.weight_decay", value, value.is_finite() && value >= 0.0, "at least 0")
+        };
+        match *self {
+            Self::Sgd { momentum, weight_decay, .. } => {
+                factor("optimiser.momentum", momentum)?;
+                decay(weight_decay)
+            }
+            Self::Adam { betas, epsilon, weight_decay } | Self::AdamW { betas, epsilon, weight_decay } => {
+                factor("optimiser.betas", betas[0])?;
+                factor("optimiser.betas", betas[1])?;
+                check("optimiser.epsilon", epsilon, epsilon.is_finite() && epsilon > 0.0, "above 0")?;
+                decay(weight_decay)
+            }
+        }
+    }
+}
+
+/// What is done to training images before they are normalised.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Augment {
+    /// Nothing: as test images.
+    None,
+    /// A border, a random window, mirrored half of the time.
+    Shift {
+        /// Pixels on each side.
+        #[serde(default)]
+        pad: usize,
+        /// Whether to mirror.
+        #[serde(default)]
+        flip: bool,
+    },
+    /// Photographs: a random part at a random aspect, mirrored half of the time, colours changed.
+    ResizedCrop {
+        /// By how much colours change.
+        #[serde(default)]
+        jitter: f64,
+    },
+}
+
+impl Augment {
+    /// The form that the data set's transform takes.
+    pub fn for_dataset(self, dataset: &Dataset) -> data::Augment {
+        match self {
+            Self::None => data::Augment::evaluation(dataset),
+            Self::Shift { pad, flip } => data::Augment::Shift { pad, flip },
+            Self::ResizedCrop { jitter } => data::Augment::ResizedCrop { jitter },
+        }
+    }
+}
+
+/// The name of the recipe that belongs to a data set.
+pub fn name_for(dataset: &Dataset) -> &'static str {
+    match dataset.kind() {
+        Kind::Mnist | Kind::FashionMnist | Kind::Idx => "mnist",
+        Kind::Cifar10 => "cifar10",
+        Kind::Cifar100 => "cifar100",
+        Kind::DownsampledImageNet if dataset.shape().height >= 64 => "imagenet64",
+        Kind::DownsampledImageNet => "imagenet32",
+        Kind::ClassFolders => "imagenet",
+    }
+}
+
+/// The TOML of a recipe by name.
+pub fn text(name: &str) -> Option<&'static str> {
+    RECIPES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
+impl Recipe {
+    /// The paper's recipe for a data set.
+    pub fn for_dataset(dataset: &Dataset) -> Result<Self, Error> {
+        Self::build(text(name_for(dataset)).unwrap_or_default(), &[])
+    }
+
+    /// Reads TOML, makes the changes (`epochs=5`, `optimiser.momentum=0.8`, `schedule.milestones=[2,4]`) and checks the
+    /// result. A change of a `kind` drops the settings of the old one.
+    pub fn build(text: &str, changes: &[String]) -> Result<Self, Error> {
+        let mut table: Table = toml::from_str(text).map_err(|error| malformed(&error))?;
+        for change in changes {
+            set(&mut table, change)?;
+        }
+        let recipe: Self = table.try_into().map_err(|error| malformed(&error))?;
+        recipe.check()?;
+        Ok(recipe)
+    }
+
+    /// The TOML form, which [`build`](Self::build) reads back.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).unwrap_or_else(|error| unreachable!("a recipe is plain TOML data: {error}"))
+    }
+
+    /// Images that are computed at once.
+    pub fn micro_batch(&self) -> usize {
+        self.micro_batch.unwrap_or(self.batch)
+    }
+
+    /// The same recipe with batches that `images` training images can fill.
+    pub fn fitted(mut self, images: usize) -> Self {
+        if self.batch > images {
+            let micro = self.micro_batch().min(images).max(1);
+            self.batch = images / micro * micro;
+            self.micro_batch = (micro < self.batch).then_some(micro);
+        }
+        self
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let count = |what, value: usize| check(what, value, value > 0, "at least 1");
+        count("epochs", self.epochs as usize)?;
+        count("batch", self.batch)?;
+        count("micro_batch", self.micro_batch())?;
+        count("limit", self.limit.unwrap_or(1))?;
+        if !self.batch.is_multiple_of(self.micro_batch()) {
+            return Err(Error::Recipe(format!(
+                "the recipe's batch of {} is not a multiple of its micro_batch of {}",
+                self.batch,
+                self.micro_batch()
+            )));
+        }
+        let rate = self.learning_rate;
+        check("learning_rate", rate, rate.is_finite() && rate > 0.0, "above 0")?;
+        self.optimiser.check()?;
+        self.schedule.check()
+    }
+}
+
+/// "the recipe's epochs is 0; it must be at least 1".
+pub(crate) fn check(what: &str, value: impl std::fmt::Display, holds: bool, must: &str) -> Result<(), Error> {
+    if holds {
+        Ok(())
+    } else {
+        Err(Error::Recipe(format!("the recipe's {what} is {value}; it must be {must}")))
+    }
+}
+
+fn malformed(error: &toml::de::Error) -> Error {
+    Error::Recipe(format!("the recipe is not valid: {}", error.message().trim().replace('\n', " ")))
+}
+
+/// Makes one change.
+fn set(table: &mut Table, change: &str) -> Result<(), Error> {
+    let wrong = || {
+        let hint = "write it as epochs=5, optimiser.momentum=0.8 or schedule.milestones=[2,4]";
+        Error::Recipe(format!("{change:?} is not a change of a recipe; {hint}"))
+    };
+    let (path, value) = change.split_once('=').ok_or_else(wrong)?;
+    let (path, value) = (path.trim(), value.trim());
+    // What is not a TOML value is a word without its quotes.
+    let value = match toml::from_str::<Table>(&format!("x = {value}")) {
+        Ok(mut parsed) => parsed.remove("x").ok_or_else(wrong)?,
+        Err(_) => Value::String(value.to_owned()),
+    };
+    let (parents, key) = path.rsplit_once('.').map_or((None, path), |(parents, key)| (Some(parents), key));
+    let mut inner = table;
+    for part in parents.into_iter().flat_map(|parents| parents.split('.')) {
+        let next = inner.entry(part).or_insert_with(|| Value::Table(Table::new()));
+        inner = next.as_table_mut().ok_or_else(wrong)?;
+    }
+    if key == "kind" && inner.get(key) != Some(&value) {
+        inner.clear();
+    }
+    inner.insert(key.to_owned(), value);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changed(name: &str, changes: &[&str]) -> Result<Recipe, String> {
+        let changes: Vec<String> = changes.iter().map(ToString::to_string).collect();
+        Recipe::build(text(name).unwrap(), &changes).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_papers_numbers() {
+        let of = |name| {
+            let recipe = changed(name, &[]).unwrap();
+            let Schedule { milestones, factor, .. } = recipe.schedule;
+            (recipe.epochs, recipe.batch, recipe.learning_rate, milestones, factor)
+        };
+        assert_eq!(of("cifar10"), (300, 128, 0.1, vec![150.0, 225.0], 0.1));
+        assert_eq!(of("cifar100"), of("cifar10"));
+        assert_eq!(of("mnist"), (70, 128, 1e-3, vec![], 0.1));
+        assert_eq!(of("imagenet32"), (80, 1024, 0.08, vec![20.0, 40.0, 60.0], 0.2));
+        assert_eq!(of("imagenet64"), (60, 512, 0.04, vec![20.0, 30.0, 40.0], 0.2));
+        assert_eq!(of("imagenet"), (100, 256, 0.1, vec![30.0, 60.0, 90.0], 0.1));
+        let decay = |name| changed(name, &[]).unwrap().optimiser.rule();
+        assert_eq!(decay("cifar10"), collegial_nn::Rule::SGD);
+        assert_eq!(decay("mnist"), collegial_nn::Rule::ADAM);
+    }
+
+    #[test]
+    fn every_recipe_reads_back() {
+        for (name, _) in RECIPES {
+            let recipe = changed(name, &["limit=7"]).unwrap();
+            assert_eq!(Recipe::build(&recipe.to_toml(), &[]).unwrap(), recipe, "{name}");
+        }
+    }
+
+    #[test]
+    fn changes() {
+        let recipe =
+            changed("cifar10", &["epochs = 3", "schedule.milestones=[1, 2.5]", "optimiser.kind=adam"]);
+        let recipe = recipe.unwrap();
+        assert_eq!((recipe.epochs, recipe.schedule.milestones), (3, vec![1.0, 2.5]));
+        assert_eq!(recipe.optimiser.rule(), collegial_nn::Rule::ADAM);
+        let refused = |change: &str| changed("cifar10", &[change]).unwrap_err();
+        for (change, sentence) in [
+            ("epochs", "write it as epochs=5"),
+            ("epochs=0", "epochs is 0"),
+            ("epoch=5", "unknown field `epoch`"),
+            ("epochs=many", "invalid type"),
+            ("micro_batch=100", "not a multiple"),
+            ("learning_rate=nan", "learning_rate is NaN"),
+            ("optimiser.momentum=1", "momentum is 1"),
+            ("optimiser.betas=[0.9, 0.99]", "unknown field `betas`"),
+            ("schedule.milestones=[5, 4]", "ascending"),
+            ("epochs.x=3", "is not a change"),
+        ] {
+            let said = refused(change);
+            assert!(said.contains(sentence) && !said.contains('\n'), "{change}: {said}");
+        }
+    }
+
+    #[test]
+    fn batches_shrink_to_few_images() {
+        let fitted = |images| {
+            let recipe = changed("imagenet32", &[]).unwrap().fitted(images);
+            (recipe.batch, recipe.micro_batch())
+        };
+        assert_eq!(fitted(5000), (1024, 128));
+        assert_eq!(fitted(1000), (896, 128));
+        assert_eq!(fitted(100), (100, 100));
+    }
+}

@@ -1,0 +1,311 @@
+//! The training loop.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use collegial_nn::{Mode, Network, Optimiser, cross_entropy};
+
+use crate::checkpoint::{Checkpoint, MODEL_FILE, ModelHeader, TrainingHeader, model_bytes, training_bytes};
+use crate::data::{Batch, Loader, Position};
+use crate::error::io;
+use crate::evaluate::{count_errors, evaluate};
+use crate::history::{Epoch, Progress};
+use crate::{Error, EventFile, Job, RunDirectory};
+
+/// A point of the training loss goes to TensorBoard every so many steps.
+const EVENT_EVERY: u64 = 50;
+
+/// Who watches: shows progress, prints epochs, says when to stop.
+pub trait Monitor {
+    /// A step is done.
+    fn stepped(&self, _step: &Step) {}
+    /// An epoch is done and saved.
+    fn finished_epoch(&self, _epoch: &Epoch) {}
+    /// Whether to save and stop.
+    fn stopped(&self) -> bool {
+        false
+    }
+}
+
+/// A step that is done.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// The epoch, counted from 1.
+    pub epoch: u32,
+    /// The mean training loss of the epoch so far.
+    pub loss: f64,
+    /// Training images per second in this epoch so far.
+    pub images_per_second: f64,
+    /// Steps done since the loop was entered, and those there were to do.
+    pub done: (u64, u64),
+}
+
+/// When checkpoints are saved besides at the end of every epoch and when stopped. It changes no result.
+#[derive(Clone, Copy, Debug)]
+pub struct Saving {
+    /// After so many steps.
+    pub steps: Option<u64>,
+    /// After so much time.
+    pub time: Duration,
+}
+
+impl Default for Saving {
+    fn default() -> Self {
+        Self { steps: None, time: Duration::from_secs(600) }
+    }
+}
+
+/// How the loop ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// All epochs are done.
+    Finished,
+    /// The monitor said so; a checkpoint was saved.
+    Stopped,
+}
+
+/// A network in training.
+pub struct Trainer {
+    job: Job,
+    run: RunDirectory,
+    network: Network,
+    optimiser: Optimiser,
+    progress: Progress,
+    /// Gradients summed over the micro-batches of a step; empty where there is only one.
+    sum: Vec<f32>,
+    labels: Vec<usize>,
+    output_gradient: Vec<f32>,
+    saved: Instant,
+}
+
+impl Trainer {
+    /// Draws the weights and saves the first checkpoint, so that a full disk is noticed before any work is done.
+    pub fn begin(job: Job, run: RunDirectory) -> Result<Self, Error> {
+        if run.latest().is_some() {
+            return Err(Error::Occupied { path: run.path().to_owned() });
+        }
+        let mut trainer = Self::plan(job, run)?;
+        trainer.network.initialise(trainer.job.seed);
+        trainer.save()?;
+        trainer.run.write("model.toml", &trainer.job.spec.to_toml())?;
+        trainer.run.write("recipe.toml", &trainer.job.recipe.to_toml())?;
+        Ok(trainer)
+    }
+
+    /// Goes on from the newest checkpoint; only the number of epochs may have changed.
+    pub fn resume(job: Job, run: RunDirectory) -> Result<Self, Error> {
+        let Some(latest) = run.latest() else {
+            return Err(Error::NoCheckpoint { path: run.path().to_owned() });
+        };
+        let checkpoint = Checkpoint::read(latest)?;
+        job.check_resumes(&checkpoint)?;
+        let model = job.spec.name();
+        let mut trainer = Self::plan(job, run)?;
+        checkpoint.model.fill_network(&mut trainer.network, &model)?;
+        checkpoint.training.fill_optimiser(&trainer.network, &mut trainer.optimiser, &model)?;
+        trainer.progress = checkpoint.training_header.progress;
+        trainer.optimiser.set_steps(trainer.progress.steps);
+        trainer.run.write("recipe.toml", &trainer.job.recipe.to_toml())?;
+        Ok(trainer)
+    }
+
+    fn plan(job: Job, run: RunDirectory) -> Result<Self, Error> {
+        let micro = job.recipe.micro_batch();
+        let network = Network::new(&job.spec.graph()?, micro)?;
+        let optimiser = Optimiser::new(job.recipe.optimiser.rule(), network.values().len());
+        let sum = if micro < job.recipe.batch { vec![0.0; network.values().len()] } else { vec![] };
+        let output_gradient = vec![0.0; network.outputs().len()];
+        let (progress, saved) = (Progress::default(), Instant::now());
+        Ok(Self { job, run, network, optimiser, progress, sum, labels: vec![], output_gradient, saved })
+    }
+
+    /// Trains until all epochs are done or the monitor says stop.
+    pub fn run(&mut self, monitor: &dyn Monitor, saving: Saving) -> Result<Outcome, Error> {
+        let mut events = EventFile::create(self.run.path()).map_err(io("write", self.run.path()))?;
+        let (steps, epochs) = (self.job.steps_per_epoch(), self.job.recipe.epochs);
+        let whole = self.progress.step >= steps;
+        let start = Position {
+            epoch: self.progress.epoch + u32::from(whole),
+            batch: if whole { 0 } else { self.progress.step },
+        };
+        let mut loader = self.job.data.training_batches(&self.job.recipe, self.job.seed, start)?;
+        let first = self.progress.steps;
+        let total = (u64::from(epochs) * steps as u64).saturating_sub(first);
+        self.saved = Instant::now();
+        while self.progress.epoch < epochs {
+            while self.progress.step < steps {
+                if monitor.stopped() {
+                    self.save()?;
+                    return Ok(Outcome::Stopped);
+                }
+                let waited = loader.waited();
+                let started = Instant::now();
+                let Some(batch) = loader.next()? else { break };
+                let rate = self.rate();
+                let loss = self.step(batch, rate)?;
+                let sums = &mut self.progress.sums;
+                sums.seconds += started.elapsed().as_secs_f64();
+                sums.waited += (loader.waited() - waited).as_secs_f64();
+                if self.progress.steps.is_multiple_of(EVENT_EVERY) {
+                    self.record(&mut events, &[("loss/step", loss)])?;
+                }
+                self.save_if_due(saving)?;
+                monitor.stepped(&self.shown((self.progress.steps - first, total)));
+            }
+            let Some(epoch) = self.test(&|| monitor.stopped())? else {
+                self.save()?;
+                return Ok(Outcome::Stopped);
+            };
+            self.progress.finish_epoch(epoch.clone());
+            self.save()?;
+            self.write_epoch(&mut events, &epoch)?;
+            monitor.finished_epoch(&epoch);
+        }
+        Ok(Outcome::Finished)
+    }
+
+    /// One step of the optimiser on a batch, which is cut into micro-batches; gives the mean loss.
+    pub fn step(&mut self, batch: &Batch, rate: f64) -> Result<f64, Error> {
+        let micro = self.job.recipe.micro_batch();
+        let share = micro as f32 / self.job.recipe.batch as f32;
+        let size = batch.images().len() / batch.labels().len().max(1);
+        let (mut total, mut errors) = (0.0, 0);
+        self.sum.fill(0.0);
+        for (images, labels) in batch.images().chunks(micro * size).zip(batch.labels().chunks(micro)) {
+            self.labels.clear();
+            self.labels.extend(labels.iter().map(|&label| label as usize));
+            let logits = self.network.forward(images, Mode::Train);
+            let loss = cross_entropy(logits, &self.labels, &mut self.output_gradient);
+            if !loss.is_finite() {
+                return Err(self.diverged(loss, rate));
+            }
+            total += loss * labels.len() as f64;
+            errors += count_errors(logits, &self.labels);
+            if self.sum.is_empty() {
+                self.network.backward(&self.output_gradient);
+            } else {
+                self.output_gradient.iter_mut().for_each(|value| *value *= share);
+                self.network.backward(&self.output_gradient);
+                self.sum.iter_mut().zip(self.network.gradients()).for_each(|(sum, value)| *sum += value);
+            }
+        }
+        if self.sum.is_empty() {
+            self.optimiser.step(rate as f32, self.network.values_and_gradients());
+        } else {
+            self.optimiser.step(rate as f32, (self.network.values_mut(), &self.sum));
+        }
+        let Progress { step, steps, sums, .. } = &mut self.progress;
+        (*step, *steps) = (*step + 1, *steps + 1);
+        sums.images += batch.labels().len() as u64;
+        sums.loss += total;
+        sums.errors += errors;
+        Ok(total / batch.labels().len().max(1) as f64)
+    }
+
+    /// The learning rate of the next step.
+    pub fn rate(&self) -> f64 {
+        let (recipe, Progress { epoch, step, .. }) = (&self.job.recipe, &self.progress);
+        recipe.schedule.rate(recipe.learning_rate, *epoch, *step, self.job.steps_per_epoch())
+    }
+
+    /// Tests, and sums up the epoch; `None` if stopped.
+    fn test(&mut self, stopped: &dyn Fn() -> bool) -> Result<Option<Epoch>, Error> {
+        let started = Instant::now();
+        let mut loader: Loader = self.job.data.test_batches(self.network.batch())?;
+        let Some(test) = evaluate(&mut self.network, &mut loader, stopped)? else { return Ok(None) };
+        let (recipe, steps, Progress { epoch, sums, .. }) =
+            (&self.job.recipe, self.job.steps_per_epoch(), &self.progress);
+        let learning_rate =
+            recipe.schedule.rate(recipe.learning_rate, *epoch, steps.saturating_sub(1), steps);
+        if !test.loss.is_finite() {
+            return Err(self.diverged(test.loss, learning_rate));
+        }
+        let images = sums.images.max(1) as f64;
+        Ok(Some(Epoch {
+            epoch: epoch + 1,
+            loss: sums.loss / images,
+            train_error: sums.errors as f64 / images,
+            test_error: test.error(),
+            seconds: sums.seconds + started.elapsed().as_secs_f64(),
+            test_loss: test.loss,
+            top5_error: test.top5_error(),
+            learning_rate,
+            images_per_second: sums.images as f64 / sums.seconds.max(1e-9),
+            waited: sums.waited,
+        }))
+    }
+
+    fn shown(&self, done: (u64, u64)) -> Step {
+        let Progress { epoch, sums, .. } = &self.progress;
+        Step {
+            epoch: epoch + 1,
+            loss: sums.loss / sums.images.max(1) as f64,
+            images_per_second: sums.images as f64 / sums.seconds.max(1e-9),
+            done,
+        }
+    }
+
+    fn save_if_due(&mut self, saving: Saving) -> Result<(), Error> {
+        let by_steps = saving.steps.is_some_and(|steps| self.progress.steps.is_multiple_of(steps.max(1)));
+        if by_steps || self.saved.elapsed() >= saving.time { self.save() } else { Ok(()) }
+    }
+
+    fn save(&mut self) -> Result<(), Error> {
+        let (number, &Progress { epoch, steps, .. }) = (self.run.next_number(), &self.progress);
+        let spec = self.job.spec.clone();
+        let batches = steps * (self.job.recipe.batch / self.job.recipe.micro_batch()) as u64;
+        let model = model_bytes(&self.network, &ModelHeader { spec, epoch, steps, number }, batches)?;
+        let header = TrainingHeader {
+            seed: self.job.seed,
+            recipe: self.job.recipe.clone(),
+            data: self.job.data.description(),
+            progress: self.progress.clone(),
+            number,
+        };
+        let training = training_bytes(&self.network, &self.optimiser, &header)?;
+        self.run.save(&model, &training)?;
+        self.saved = Instant::now();
+        Ok(())
+    }
+
+    fn write_epoch(&self, events: &mut EventFile, epoch: &Epoch) -> Result<(), Error> {
+        let lines = self.progress.history.iter().filter_map(|epoch| serde_json::to_string(epoch).ok());
+        self.run.write("epochs.jsonl", &lines.map(|line| line + "\n").collect::<String>())?;
+        self.record(
+            events,
+            &[
+                ("loss/train", epoch.loss),
+                ("loss/test", epoch.test_loss),
+                ("error/train", epoch.train_error),
+                ("error/test", epoch.test_error),
+                ("error/test_top5", epoch.top5_error),
+                ("learning_rate", epoch.learning_rate),
+                ("images_per_second", epoch.images_per_second),
+            ],
+        )
+    }
+
+    fn record(&self, events: &mut EventFile, scalars: &[(&str, f64)]) -> Result<(), Error> {
+        events.scalars(self.progress.steps, scalars).map_err(io("write", events.path()))
+    }
+
+    fn diverged(&self, loss: f64, rate: f64) -> Error {
+        let Progress { epoch, step, .. } = self.progress;
+        Error::Diverged { loss, epoch: epoch + 1, step: step + 1, rate, checkpoint: self.checkpoint() }
+    }
+
+    /// Where the run stands.
+    pub fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
+    /// The network.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// The file of the newest checkpoint's network.
+    pub fn checkpoint(&self) -> PathBuf {
+        self.run.latest().unwrap_or(self.run.path()).join(MODEL_FILE)
+    }
+}
