@@ -1,0 +1,180 @@
+//! How fast the kernels are, as a share of a 1024^3 sgemm measured in the same run.
+//!
+//! `cargo bench -p collegial-nn --bench kernels [-- WORDS]` prints the lines whose shape or pass contains every word.
+//! Each measurement is the best of many, taken in turns with all the others, because other load on the machine comes and
+//! goes. `--seconds N` sets the time spent (20 by default); the threads are those of rayon (RAYON_NUM_THREADS).
+
+use collegial_nn::kernels::{Conv, ConvShape, EnsembleDense, EnsembleShape};
+use std::time::Instant;
+
+/// A thing to time, and its best time so far.
+struct Case<'a> {
+    shape: String,
+    pass: &'static str,
+    flops: f64,
+    run: Box<dyn FnMut() + 'a>,
+    best: f64,
+}
+
+impl<'a> Case<'a> {
+    fn new(shape: &str, pass: &'static str, flops: f64, run: impl FnMut() + 'a) -> Self {
+        Self { shape: shape.to_owned(), pass, flops, run: Box::new(run), best: f64::INFINITY }
+    }
+
+    fn measure(&mut self) {
+        let start = Instant::now();
+        (self.run)();
+        self.best = self.best.min(start.elapsed().as_secs_f64());
+    }
+
+    fn rate(&self) -> f64 {
+        self.flops / self.best / 1e9
+    }
+}
+
+/// Noise in [-1, 1): denormal or constant data could be faster or slower than real data.
+fn noise(len: usize) -> Vec<f32> {
+    let mut state = 1_u32;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as f32 / (1 << 23) as f32 - 1.0
+    };
+    (0..len).map(|_| next()).collect()
+}
+
+fn sgemm<'a>() -> Case<'a> {
+    const N: usize = 1024;
+    let (a, b, mut c) = (noise(N * N), noise(N * N), vec![0.0_f32; N * N]);
+    let threads = match rayon::current_num_threads() {
+        1 => gemm::Parallelism::None,
+        threads => gemm::Parallelism::Rayon(threads),
+    };
+    let n = N as isize;
+    Case::new("sgemm 1024", "reference", 2.0 * (N * N * N) as f64, move || {
+        let (a, b, c) = (a.as_ptr(), b.as_ptr(), c.as_mut_ptr());
+        // SAFETY: three N x N matrices, row by row.
+        unsafe {
+            gemm::gemm(N, N, N, c, 1, n, false, a, 1, n, b, 1, n, 0.0, 1.0, false, false, false, threads);
+        }
+    })
+}
+
+fn conv_shapes() -> Vec<(String, ConvShape)> {
+    let mut shapes = Vec::new();
+    let mut grouped = |groups: usize, width: usize, size: usize, stride: usize| {
+        let shape = ConvShape::grouped3x3(16, groups, width, size, stride);
+        shapes.push((format!("3x3 {groups} x {width} @{size} /{stride}"), shape));
+    };
+    for (groups, width, size) in [(37, 10, 32), (37, 20, 16), (37, 40, 8)] {
+        grouped(groups, width, size, 1);
+    }
+    for width in [1, 4, 6, 7, 8, 9, 11, 12, 13, 14] {
+        grouped(37, width, 32, 1);
+    }
+    for width in [22, 23, 24] {
+        grouped(37, width, 16, 1);
+    }
+    grouped(37, 20, 32, 2);
+    grouped(37, 40, 16, 2);
+    for (groups, width, size) in
+        [(3, 64, 32), (3, 128, 16), (3, 256, 8), (1, 128, 32), (1, 256, 16), (1, 512, 8)]
+    {
+        grouped(groups, width, size, 1);
+    }
+    grouped(1, 256, 32, 2);
+    grouped(32, 4, 56, 1);
+    grouped(32, 32, 7, 1);
+    for (inputs, outputs, size, stride) in [
+        (64, 370, 32, 1),
+        (370, 256, 32, 1),
+        (256, 740, 32, 1),
+        (740, 512, 16, 1),
+        (512, 1480, 16, 1),
+        (1480, 1024, 8, 1),
+        (1024, 1480, 8, 1),
+        (256, 512, 32, 2),
+        (512, 1024, 16, 2),
+    ] {
+        let shape = ConvShape::pointwise(16, inputs, outputs, size, stride);
+        shapes.push((format!("1x1 {inputs} to {outputs} @{size} /{stride}"), shape));
+    }
+    let stem = ConvShape { inputs: 3, kernel: 7, padding: 3, ..ConvShape::grouped3x3(4, 1, 64, 224, 2) };
+    shapes.push(("7x7 3 to 64 @224 /2".to_owned(), stem));
+    shapes
+}
+
+/// The three passes of a layer; each case owns its arrays, as a layer of a network does.
+macro_rules! layer_cases {
+    ($name:expr, $shape:expr, $plan:expr, $wanted:expr) => {{
+        let (shape, plan) = ($shape, || $plan.expect("the benchmark's shapes are valid"));
+        let zeros = |len: usize| vec![0.0_f32; len];
+        let mut cases = Vec::new();
+        if $wanted("forward") {
+            let (layer, x, w) = (plan(), noise(shape.input_len()), noise(shape.weight_len()));
+            let mut scratch = zeros(layer.scratch_len(rayon::current_num_threads()));
+            let mut y = zeros(shape.output_len());
+            let run = move || layer.forward(&x, &w, &mut y, &mut scratch);
+            cases.push(Case::new($name, "forward", shape.flops(), run));
+        }
+        if $wanted("data") {
+            let (layer, g, w) = (plan(), noise(shape.output_len()), noise(shape.weight_len()));
+            let mut scratch = zeros(layer.scratch_len(rayon::current_num_threads()));
+            let mut x = zeros(shape.input_len());
+            let run = move || layer.data_gradient(&g, &w, &mut x, &mut scratch);
+            cases.push(Case::new($name, "data", shape.flops(), run));
+        }
+        if $wanted("weight") {
+            let (layer, x, g) = (plan(), noise(shape.input_len()), noise(shape.output_len()));
+            let mut scratch = zeros(layer.scratch_len(rayon::current_num_threads()));
+            let mut w = zeros(shape.weight_len());
+            let run = move || layer.weight_gradient(&x, &g, &mut w, &mut scratch);
+            cases.push(Case::new($name, "weight", shape.flops(), run));
+        }
+        cases
+    }};
+}
+
+fn ensemble_shapes() -> Vec<(String, EnsembleShape)> {
+    [(30, 48, 48, 128), (1, 784, 1440, 128), (50, 10, 10, 128), (30, 47, 47, 100)]
+        .map(|(members, inputs, outputs, batch)| {
+            let name = format!("ensemble {members} x {inputs} to {outputs}, batch {batch}");
+            (name, EnsembleShape { members, inputs, outputs, batch })
+        })
+        .into()
+}
+
+fn main() {
+    let mut seconds = 20.0;
+    let mut words = Vec::new();
+    let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--seconds" => seconds = arguments.next().and_then(|n| n.parse().ok()).unwrap_or(seconds),
+            _ => words.push(argument),
+        }
+    }
+    let mut cases = vec![sgemm()];
+    for (name, shape) in conv_shapes() {
+        let wanted = |pass: &str| words.iter().all(|word| format!("{name} {pass}").contains(word));
+        cases.extend(layer_cases!(&name, shape, Conv::new(shape), wanted));
+    }
+    for (name, shape) in ensemble_shapes() {
+        let wanted = |pass: &str| words.iter().all(|word| format!("{name} {pass}").contains(word));
+        cases.extend(layer_cases!(&name, shape, EnsembleDense::new(shape), wanted));
+    }
+    let start = Instant::now();
+    let mut rounds = 0;
+    while rounds < 3 || start.elapsed().as_secs_f64() < seconds {
+        for case in &mut cases {
+            case.measure();
+        }
+        rounds += 1;
+    }
+    let reference = cases[0].rate();
+    println!("{} threads, {rounds} rounds", rayon::current_num_threads());
+    println!("{:<36} {:<10} {:>8} {:>8}", "shape", "pass", "GF/s", "share");
+    for case in &cases {
+        let share = 100.0 * case.rate() / reference;
+        println!("{:<36} {:<10} {:>8.1} {:>6.0} %", case.shape, case.pass, case.rate(), share);
+    }
+}

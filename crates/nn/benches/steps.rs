@@ -1,0 +1,233 @@
+//! How fast training steps and inference are, as a share of a 1024^3 sgemm measured in the same run.
+//!
+//! `cargo bench -p collegial-nn --bench steps [-- WORDS]` times the works whose name contains every word. Each number is the
+//! best of several, taken in turns with all the others and with the sgemm, because other load on the machine comes and
+//! goes. `--rounds N` sets how many (5 by default), `--profile` prints where the time of each work goes; the threads are
+//! those of rayon (RAYON_NUM_THREADS).
+//!
+//! FLOPs are those of the multiplications: three passes of every layer with weights, but for the first one's data gradient.
+
+use collegial_arch::{Graph, Op, Spec};
+use collegial_nn::{Mode, Network, Optimiser, Rule, cross_entropy};
+use std::time::Instant;
+
+/// A thing to time, and its best time so far.
+struct Work {
+    name: String,
+    flops: f64,
+    best: f64,
+    job: Job,
+}
+
+enum Job {
+    Sgemm {
+        a: Vec<f32>,
+        b: Vec<f32>,
+        c: Vec<f32>,
+    },
+    Train {
+        network: Box<Network>,
+        optimiser: Optimiser,
+        input: Vec<f32>,
+        labels: Vec<usize>,
+        gradient: Vec<f32>,
+    },
+    Infer {
+        network: Box<Network>,
+        input: Vec<f32>,
+    },
+}
+
+/// Side of the reference matrices.
+const SIDE: usize = 1024;
+
+/// Noise in [-1, 1): constant data could be faster or slower than real data.
+fn noise(len: usize) -> Vec<f32> {
+    let mut state = 1_u32;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as f32 / (1 << 23) as f32 - 1.0
+    };
+    (0..len).map(|_| next()).collect()
+}
+
+impl Job {
+    fn run(&mut self) {
+        match self {
+            Self::Sgemm { a, b, c } => sgemm(a, b, c),
+            Self::Train { network, optimiser, input, labels, gradient } => {
+                let logits = network.forward(input, Mode::Train);
+                cross_entropy(logits, labels, gradient);
+                network.backward(gradient);
+                optimiser.step(1e-3, network.values_and_gradients());
+            }
+            Self::Infer { network, input } => {
+                network.forward(input, Mode::Evaluate);
+            }
+        }
+    }
+
+    fn network(&mut self) -> Option<&mut Network> {
+        match self {
+            Self::Sgemm { .. } => None,
+            Self::Train { network, .. } | Self::Infer { network, .. } => Some(network),
+        }
+    }
+}
+
+fn sgemm(a: &[f32], b: &[f32], c: &mut [f32]) {
+    let threads = match rayon::current_num_threads() {
+        1 => gemm::Parallelism::None,
+        threads => gemm::Parallelism::Rayon(threads),
+    };
+    let n = SIDE as isize;
+    let (a, b, c) = (a.as_ptr(), b.as_ptr(), c.as_mut_ptr());
+    // SAFETY: three SIDE x SIDE matrices, row by row.
+    unsafe {
+        gemm::gemm(
+            SIDE, SIDE, SIDE, c, 1, n, false, a, 1, n, b, 1, n, 0.0, 1.0, false, false, false, threads,
+        );
+    }
+}
+
+fn graph(name: &str) -> Graph {
+    let spec: Spec = name.parse().expect("the benchmark's names are known");
+    spec.graph().expect("the benchmark's networks are valid")
+}
+
+/// FLOPs of the multiplications of one image: (forward, forward of layers that read the input).
+fn flops(graph: &Graph) -> (f64, f64) {
+    let mut totals = (0.0, 0.0);
+    for node in &graph.nodes {
+        let (kernel, groups) = match node.op {
+            Op::Conv { kernel, groups, .. } => (kernel, groups),
+            Op::Dense { groups, .. } => (1, groups),
+            _ => continue,
+        };
+        let inputs = graph.nodes[node.inputs[0]].shape.channels / groups;
+        let flops = 2.0 * node.shape.elements() as f64 * (inputs * kernel * kernel) as f64;
+        totals.0 += flops;
+        totals.1 += if node.inputs[0] == 0 { flops } else { 0.0 };
+    }
+    totals
+}
+
+fn train(name: &str, batch: usize, rule: Rule) -> Work {
+    let graph = graph(name);
+    let mut network = Network::new(&graph, batch).expect("the benchmark's networks are valid");
+    network.initialise(1);
+    let (classes, values) = (graph.output_shape().channels, network.values().len());
+    let (all, first) = flops(&graph);
+    Work {
+        name: format!("train {name} batch {batch}"),
+        flops: batch as f64 * (3.0 * all - first),
+        best: f64::INFINITY,
+        job: Job::Train {
+            network: Box::new(network),
+            optimiser: Optimiser::new(rule, values),
+            input: noise(batch * graph.input_shape().elements() as usize),
+            labels: (0..batch).map(|n| n % classes).collect(),
+            gradient: vec![0.0; batch * classes],
+        },
+    }
+}
+
+fn infer(name: &str, batch: usize, folded: bool) -> Work {
+    let graph = graph(name);
+    let mut trained = Network::new(&graph, 2).expect("the benchmark's networks are valid");
+    trained.initialise(1);
+    let network = trained.inference(batch, folded).expect("the benchmark's networks are valid");
+    Work {
+        name: format!("infer {name} batch {batch}{}", if folded { " folded" } else { "" }),
+        flops: batch as f64 * flops(&graph).0,
+        best: f64::INFINITY,
+        job: Job::Infer {
+            network: Box::new(network),
+            input: noise(batch * graph.input_shape().elements() as usize),
+        },
+    }
+}
+
+fn profile(work: &mut Work, steps: usize) {
+    let Some(network) = work.job.network() else { return };
+    let total: f64 = network.profile().entries().map(|(.., spent)| spent.as_secs_f64()).sum();
+    println!("\n{}: {:.1} ms a step in layers", work.name, 1e3 * total / steps as f64);
+    for (kind, pass, spent) in network.profile().entries() {
+        let (kind, pass) = (format!("{kind:?}"), format!("{pass:?}"));
+        let spent = spent.as_secs_f64();
+        println!(
+            "  {kind:<12} {pass:<15} {:>9.2} ms {:>5.1} %",
+            1e3 * spent / steps as f64,
+            100.0 * spent / total
+        );
+    }
+}
+
+/// Names of the works, each made when it is wanted.
+fn works(wanted: &dyn Fn(&str) -> bool) -> Vec<Work> {
+    let mut works = Vec::new();
+    for name in ["resnext29-37x10d", "resnext29-10x10d", "resnext29-1x128d", "resnext29-3x64d"] {
+        for batch in [16, 32] {
+            if wanted(&format!("train {name} batch {batch}")) {
+                works.push(train(name, batch, Rule::SGD));
+            }
+        }
+    }
+    if wanted("train fc6-30x48 batch 128") {
+        works.push(train("fc6-30x48", 128, Rule::ADAM));
+    }
+    for folded in [false, true] {
+        if wanted(&format!("infer resnext29-37x10d batch 16{}", if folded { " folded" } else { "" })) {
+            works.push(infer("resnext29-37x10d", 16, folded));
+        }
+    }
+    works
+}
+
+fn main() {
+    let (mut rounds, mut profiled, mut words) = (5, false, Vec::new());
+    let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--rounds" => rounds = arguments.next().and_then(|n| n.parse().ok()).unwrap_or(rounds),
+            "--profile" => profiled = true,
+            _ => words.push(argument),
+        }
+    }
+    let job = Job::Sgemm { a: noise(SIDE * SIDE), b: noise(SIDE * SIDE), c: vec![0.0; SIDE * SIDE] };
+    let flops = 2.0 * (SIDE as f64).powi(3);
+    let mut reference = Work { name: "sgemm 1024".into(), flops, best: f64::INFINITY, job };
+    let mut works = works(&|name| words.iter().all(|word| name.contains(word.as_str())));
+    let measure = |work: &mut Work| {
+        let start = Instant::now();
+        work.job.run();
+        work.best = work.best.min(start.elapsed().as_secs_f64());
+    };
+    // The first round warms up: it touches all memory and is not counted.
+    for round in 0..=rounds {
+        for work in &mut works {
+            (0..5).for_each(|_| measure(&mut reference));
+            let repeats = if work.flops < 1e10 { 20 } else { 1 };
+            (0..repeats).for_each(|_| measure(work));
+            if round == 0 {
+                work.best = f64::INFINITY;
+                if let Some(network) = work.job.network() {
+                    network.reset_profile();
+                }
+            }
+        }
+    }
+    let rate = |work: &Work| work.flops / work.best / 1e9;
+    println!("{} threads, {rounds} rounds", rayon::current_num_threads());
+    println!("{:<40} {:>10} {:>8} {:>8}", "work", "ms", "GF/s", "share");
+    for work in std::iter::once(&reference).chain(&works) {
+        let share = 100.0 * rate(work) / rate(&reference);
+        println!("{:<40} {:>10.2} {:>8.1} {:>6.0} %", work.name, 1e3 * work.best, rate(work), share);
+    }
+    if profiled {
+        for work in &mut works {
+            let steps = rounds * if work.flops < 1e10 { 20 } else { 1 };
+            profile(work, steps);
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Zero-padded images in scratch, and the vectors of eight pixels that the kernels take from them.
+//!
+//! A convolution of stride s reads each padded image as s x s planes, plane (a, b) holding rows a, a + s, ... and columns
+//! b, b + s, ...: every kernel position then reads neighbouring pixels of one plane, and loads stay contiguous.
+
+use super::simd::LANES;
+
+/// The layout of one channel of one image.
+#[derive(Clone, Debug)]
+pub(crate) struct Planes {
+    /// Size of the image without padding.
+    pub height: usize,
+    pub width: usize,
+    /// Planes per axis.
+    pub stride: usize,
+    /// Zeros above and left of the image, before splitting.
+    pub padding: usize,
+    pub rows: usize,
+    pub row_stride: usize,
+    pub plane_len: usize,
+}
+
+impl Planes {
+    /// Planes of which rows x columns are read. With one plane, zeros at the end of a row double as those before the next.
+    pub(crate) fn new(
+        (height, width): (usize, usize),
+        stride: usize,
+        padding: usize,
+        (rows, columns): (usize, usize),
+    ) -> Self {
+        let zeros_after = columns.saturating_sub(padding + width);
+        let shared = if stride == 1 { padding.min(zeros_after) } else { 0 };
+        let row_stride = columns - shared;
+        Self { height, width, stride, padding, rows, row_stride, plane_len: rows * row_stride + shared }
+    }
+
+    /// Floats of one channel of one image.
+    pub(crate) fn len(&self) -> usize {
+        self.stride * self.stride * self.plane_len
+    }
+
+    /// Copies a channel into its planes, zeros included.
+    ///
+    /// One fill of the whole and one copy per row: rows are short, and a call per piece of a row costs as much as a row.
+    pub(crate) fn fill(&self, channel: &[f32], planes: &mut [f32]) {
+        let planes = &mut planes[..self.len()];
+        planes.fill(0.0);
+        for (y, row) in channel.chunks_exact(self.width).enumerate() {
+            let (i, a) = ((y + self.padding) / self.stride, (y + self.padding) % self.stride);
+            if i >= self.rows {
+                break;
+            }
+            let pair = &mut planes[a * self.stride * self.plane_len..][..self.stride * self.plane_len];
+            self.split_row(row, i * self.row_stride, pair);
+        }
+    }
+
+    /// Distributes a row of the image over its planes; in each, its row starts at `start`.
+    fn split_row(&self, row: &[f32], start: usize, planes: &mut [f32]) {
+        // Column x of the image is column (x + padding) / s of plane (x + padding) mod s.
+        let place = |x: usize| ((x + self.padding) % self.stride, (x + self.padding) / self.stride);
+        if self.stride == 2 {
+            let (first, second) = planes.split_at_mut(self.plane_len);
+            let planes = if self.padding.is_multiple_of(2) { [first, second] } else { [second, first] };
+            let [evens, odds] = planes.map(|plane| &mut plane[start..start + self.row_stride]);
+            unzip(row, &mut evens[place(0).1..], &mut odds[place(1).1..]);
+            return;
+        }
+        for x in 0..self.stride.min(row.len()) {
+            let (b, j) = place(x);
+            let to = &mut planes[b * self.plane_len + start..][..self.row_stride];
+            let to = &mut to[j.min(self.row_stride)..];
+            let count = (row.len() - x).div_ceil(self.stride).min(to.len());
+            copy_every(self.stride, &row[x..], &mut to[..count]);
+        }
+    }
+}
+
+/// `evens[j] = row[2 j]`, `odds[j] = row[2 j + 1]`, as far as each goes.
+fn unzip(row: &[f32], evens: &mut [f32], odds: &mut [f32]) {
+    let (pairs, last) = row.as_chunks::<2>();
+    let both = pairs.len().min(evens.len()).min(odds.len());
+    let (evens, more_evens) = evens.split_at_mut(both);
+    let (odds, more_odds) = odds.split_at_mut(both);
+    for ((even, odd), pair) in evens.iter_mut().zip(odds).zip(pairs) {
+        (*even, *odd) = (pair[0], pair[1]);
+    }
+    let rest = &pairs[both..];
+    for (even, from) in more_evens.iter_mut().zip(rest.iter().map(|pair| &pair[0]).chain(last)) {
+        *even = *from;
+    }
+    for (odd, from) in more_odds.iter_mut().zip(rest.iter().map(|pair| &pair[1])) {
+        *odd = *from;
+    }
+}
+
+/// `to[j] = from[stride * j]`; the two common strides are written so that the compiler vectorises them.
+pub(crate) fn copy_every(stride: usize, from: &[f32], to: &mut [f32]) {
+    match stride {
+        1 => to.copy_from_slice(&from[..to.len()]),
+        2 => {
+            let (pairs, rest) = from.as_chunks::<2>();
+            for (to, pair) in to.iter_mut().zip(pairs) {
+                *to = pair[0];
+            }
+            if let (Some(to), Some(from)) = (to.get_mut(pairs.len()), rest.first()) {
+                *to = *from;
+            }
+        }
+        _ => {
+            for (to, from) in to.iter_mut().zip(from.iter().step_by(stride)) {
+                *to = *from;
+            }
+        }
+    }
+}
+
+/// The output pixels of a plane as vectors.
+///
+/// Where rows are whole vectors, vectors follow the rows, and the packed plane is the plane. Elsewhere vectors run on
+/// through the gaps between rows, which wastes fewer lanes than a part-filled vector per row.
+#[derive(Clone, Debug)]
+pub(crate) struct Pixels {
+    pub rows: usize,
+    pub columns: usize,
+    /// Distance of rows in the packed plane.
+    pub packed_stride: usize,
+    /// Offset of each vector's first pixel in the planes that it is computed from.
+    pub vectors: Vec<u32>,
+}
+
+impl Pixels {
+    pub(crate) fn new(rows: usize, columns: usize, row_stride: usize) -> Self {
+        if rows == 0 || columns == 0 {
+            return Self { rows: 0, columns: 0, packed_stride: 1, vectors: Vec::new() };
+        }
+        if columns.is_multiple_of(LANES) {
+            let starts = |i: usize| (0..columns).step_by(LANES).map(move |j| (i * row_stride + j) as u32);
+            return Self {
+                rows,
+                columns,
+                packed_stride: columns,
+                vectors: (0..rows).flat_map(starts).collect(),
+            };
+        }
+        let span = (rows - 1) * row_stride + columns;
+        let vectors = (0..span).step_by(LANES).map(|start| start as u32).collect();
+        Self { rows, columns, packed_stride: row_stride, vectors }
+    }
+
+    /// Floats of a packed plane.
+    pub(crate) fn packed_len(&self) -> usize {
+        self.vectors.len() * LANES
+    }
+
+    /// Whether a packed plane is the plane itself.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.packed_stride == self.columns && self.packed_len() == self.rows * self.columns
+    }
+
+    /// The rows of a packed plane, without the gaps.
+    pub(crate) fn rows_of<'a>(&'a self, packed: &'a [f32]) -> impl Iterator<Item = &'a [f32]> {
+        (0..self.rows).map(move |i| &packed[i * self.packed_stride..][..self.columns])
+    }
+
+    /// Packs channel `row` of `rows` as `[vectors][rows][8]`, zeros in the gaps.
+    pub(crate) fn interleave(&self, plane: &[f32], row: usize, rows: usize, packed: &mut [f32]) {
+        let vectors = packed.chunks_exact_mut(LANES).skip(row).step_by(rows);
+        if self.is_plain() {
+            for (to, from) in vectors.zip(plane.chunks_exact(LANES)) {
+                to.copy_from_slice(from);
+            }
+            return;
+        }
+        vectors.take(self.vectors.len()).for_each(|to| to.fill(0.0));
+        for (i, from) in plane.chunks_exact(self.columns).enumerate() {
+            for (at, from) in (i * self.packed_stride..).zip(from) {
+                packed[(at / LANES * rows + row) * LANES + at % LANES] = *from;
+            }
+        }
+    }
+}
+
+/// `to[2 j] = even[j]`, `to[2 j + 1] = odd[j]`; there may be one more even value than odd ones.
+pub(crate) fn zip_rows(even: &[f32], odd: &[f32], to: &mut [f32]) {
+    let (pairs, rest) = to.as_chunks_mut::<2>();
+    for ((to, even), odd) in pairs.iter_mut().zip(even).zip(odd) {
+        *to = [*even, *odd];
+    }
+    if let (Some(to), Some(even)) = (rest.first_mut(), even.last()) {
+        *to = *even;
+    }
+}

@@ -1,0 +1,142 @@
+//! Vectors of eight floats, and which instructions they compile to.
+//!
+//! Kernels are generic over [`Vector`]; an entry point per instruction set inlines them. All instruction sets share
+//! eight lanes, so that tables of offsets, packed weights and scratch are the same for each.
+
+/// Floats per vector, on every instruction set.
+pub(crate) const LANES: usize = 8;
+
+/// An instruction set the kernels are compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isa {
+    /// x86-64 with AVX2 and FMA.
+    Avx2,
+    /// Plain Rust, vectorised by the compiler for the target's baseline (SSE2, NEON).
+    Portable,
+}
+
+impl Isa {
+    /// The best instruction set of the CPU that runs this.
+    #[must_use]
+    pub fn detect() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            return Self::Avx2;
+        }
+        Self::Portable
+    }
+
+    /// Whether this CPU can run it.
+    #[must_use]
+    pub fn is_available(self) -> bool {
+        self == Self::Portable || self == Self::detect()
+    }
+}
+
+/// Eight floats.
+///
+/// # Safety
+///
+/// Every method requires that the CPU has the instruction set of the implementation; `load` and `store` also require
+/// eight readable or writable floats at the pointer, with any alignment.
+pub(crate) trait Vector: Copy {
+    unsafe fn splat(x: f32) -> Self;
+    unsafe fn load(from: *const f32) -> Self;
+    unsafe fn store(self, to: *mut f32);
+    /// `self * factor + term`.
+    unsafe fn mul_add(self, factor: Self, term: Self) -> Self;
+    /// The sum of the lanes of each vector.
+    unsafe fn sums<const N: usize>(vectors: [Self; N]) -> [f32; N];
+}
+
+impl Vector for [f32; LANES] {
+    #[inline(always)]
+    unsafe fn splat(x: f32) -> Self {
+        [x; LANES]
+    }
+
+    #[inline(always)]
+    unsafe fn load(from: *const f32) -> Self {
+        // SAFETY: the caller vouches for eight floats; the read is unaligned.
+        unsafe { from.cast::<Self>().read_unaligned() }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, to: *mut f32) {
+        // SAFETY: as for `load`.
+        unsafe { to.cast::<Self>().write_unaligned(self) }
+    }
+
+    #[inline(always)]
+    unsafe fn mul_add(self, factor: Self, term: Self) -> Self {
+        // Not f32::mul_add: without FMA instructions that is a call into the maths library.
+        std::array::from_fn(|lane| self[lane] * factor[lane] + term[lane])
+    }
+
+    #[inline(always)]
+    unsafe fn sums<const N: usize>(vectors: [Self; N]) -> [f32; N] {
+        vectors.map(|v| ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7])))
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod avx2 {
+    use super::Vector;
+    use std::arch::x86_64::{
+        __m128, __m256, _mm_add_ps, _mm_storeu_ps, _mm256_castps256_ps128, _mm256_extractf128_ps,
+        _mm256_fmadd_ps, _mm256_hadd_ps, _mm256_loadu_ps, _mm256_set1_ps, _mm256_setzero_ps,
+        _mm256_storeu_ps,
+    };
+
+    /// The four sums of four vectors, in order.
+    #[inline(always)]
+    unsafe fn four_sums(a: __m256, b: __m256, c: __m256, d: __m256) -> __m128 {
+        // SAFETY: the callers run with AVX2.
+        unsafe {
+            let halves = _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d));
+            _mm_add_ps(_mm256_castps256_ps128(halves), _mm256_extractf128_ps::<1>(halves))
+        }
+    }
+
+    impl Vector for __m256 {
+        #[inline(always)]
+        unsafe fn splat(x: f32) -> Self {
+            // SAFETY: the trait's contract, here and below.
+            unsafe { _mm256_set1_ps(x) }
+        }
+
+        #[inline(always)]
+        unsafe fn load(from: *const f32) -> Self {
+            // SAFETY: see `splat`.
+            unsafe { _mm256_loadu_ps(from) }
+        }
+
+        #[inline(always)]
+        unsafe fn store(self, to: *mut f32) {
+            // SAFETY: see `splat`.
+            unsafe { _mm256_storeu_ps(to, self) }
+        }
+
+        #[inline(always)]
+        unsafe fn mul_add(self, factor: Self, term: Self) -> Self {
+            // SAFETY: see `splat`.
+            unsafe { _mm256_fmadd_ps(self, factor, term) }
+        }
+
+        #[inline(always)]
+        unsafe fn sums<const N: usize>(vectors: [Self; N]) -> [f32; N] {
+            let mut sums = [0.0; N];
+            let mut padded = [0.0; 4];
+            // SAFETY: see `splat`.
+            let zero = unsafe { _mm256_setzero_ps() };
+            for first in (0..N).step_by(4) {
+                let of = |i: usize| if first + i < N { vectors[first + i] } else { zero };
+                // SAFETY: see `splat`; `padded` holds four floats.
+                unsafe { _mm_storeu_ps(padded.as_mut_ptr(), four_sums(of(0), of(1), of(2), of(3))) };
+                let n = (N - first).min(4);
+                sums[first..first + n].copy_from_slice(&padded[..n]);
+            }
+            sums
+        }
+    }
+}

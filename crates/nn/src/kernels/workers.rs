@@ -1,0 +1,87 @@
+//! Work shared out over rayon's current pool, without allocation.
+
+use rayon::prelude::*;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Floats of scratch for a pass: some shared, some for each worker.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ScratchLen {
+    pub shared: usize,
+    pub per_worker: usize,
+}
+
+impl ScratchLen {
+    pub(crate) fn total(self, threads: usize) -> usize {
+        self.shared + self.per_worker.max(1) * threads
+    }
+}
+
+/// Calls `run(task, scratch)` for every task, each worker with its own part of `scratch` (as many workers as parts fit).
+///
+/// Which worker takes which task is left to chance, so a task's result must not depend on it: tasks write to disjoint
+/// places, and never read what their scratch held before.
+pub(crate) fn for_each_task(
+    tasks: usize,
+    per_worker: usize,
+    scratch: &mut [f32],
+    run: impl Fn(usize, &mut [f32]) + Sync,
+) {
+    let per_worker = per_worker.max(1);
+    assert!(scratch.len() >= per_worker, "{} floats of scratch, {per_worker} needed", scratch.len());
+    let workers = rayon::current_num_threads().min(tasks);
+    let next = AtomicUsize::new(0);
+    scratch.par_chunks_exact_mut(per_worker).with_max_len(1).take(workers).for_each(|scratch| {
+        loop {
+            let task = next.fetch_add(1, Ordering::Relaxed);
+            if task >= tasks {
+                break;
+            }
+            run(task, scratch);
+        }
+    });
+}
+
+/// A mutable slice that tasks may cut disjoint pieces from.
+pub(crate) struct Shared<'a> {
+    start: *mut f32,
+    len: usize,
+    lifetime: PhantomData<&'a mut [f32]>,
+}
+
+// SAFETY: only hands out pieces through `piece`, whose caller keeps them disjoint.
+unsafe impl Sync for Shared<'_> {}
+
+impl<'a> Shared<'a> {
+    pub(crate) fn new(slice: &'a mut [f32]) -> Self {
+        Self { start: slice.as_mut_ptr(), len: slice.len(), lifetime: PhantomData }
+    }
+
+    /// The address of `len` floats from `start` on, for blocks of a matrix that are not slices.
+    pub(crate) fn address(&self, start: usize, len: usize) -> *mut f32 {
+        assert!(start + len <= self.len);
+        self.start.wrapping_add(start)
+    }
+
+    /// # Safety
+    ///
+    /// No two pieces alive at the same time overlap.
+    #[allow(clippy::mut_from_ref)]
+    pub(crate) unsafe fn piece(&self, start: usize, len: usize) -> &mut [f32] {
+        assert!(start + len <= self.len);
+        // SAFETY: in bounds as just checked; disjoint by the caller.
+        unsafe { std::slice::from_raw_parts_mut(self.start.add(start), len) }
+    }
+}
+
+/// Cuts `0..count` into the fewest blocks of at most `most`, as even as possible; returns (start, length) of each.
+pub(crate) fn even_blocks(
+    count: usize,
+    most: usize,
+) -> impl ExactSizeIterator<Item = (usize, usize)> + Clone {
+    let blocks = count.div_ceil(most);
+    (0..blocks).map(move |b| {
+        let (start, end) = (b * count / blocks, (b + 1) * count / blocks);
+        (start, end - start)
+    })
+}

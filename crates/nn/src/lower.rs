@@ -1,0 +1,398 @@
+//! From a graph to a program: layouts are settled and element-wise layers fused.
+//!
+//! A norm, a bias or a sum is not computed where it stands in the graph but kept open, as a sum of at most two affine terms,
+//! until something needs its value; a ReLU that follows closes it as one [`Step::Merge`].
+
+use crate::Error;
+use crate::kernels::{Conv, ConvShape};
+use crate::network::Purpose;
+use crate::parameters::{Parametrisation, Role, Table};
+use crate::passes::Dims;
+use crate::passes::merge::Affine;
+use crate::passes::pool::MaxPool;
+use crate::program::{Kind, Linear, Norm, Program, Step, Term, Value, ValueId};
+use collegial_arch::{Activation, Graph, Node, NodeId, Op, Shape};
+
+/// Where the computation of a node stands.
+#[derive(Clone, Debug)]
+enum Built {
+    Ready(ValueId),
+    /// A sum of terms, not yet computed.
+    Open(Vec<Term>),
+}
+
+/// What to lower for.
+#[derive(Clone, Copy)]
+pub(crate) struct Options {
+    pub batch: usize,
+    pub parametrisation: Parametrisation,
+    pub purpose: Purpose,
+}
+
+/// Lowers a graph.
+pub(crate) fn lower(graph: &Graph, options: Options) -> Result<Program, Error> {
+    if options.batch == 0 {
+        return Err(Error::EmptyBatch);
+    }
+    if graph.nodes.is_empty() {
+        return Err(Error::Malformed { name: "its beginning".into(), reason: "it has no nodes".into() });
+    }
+    let mut lowering = Lowering {
+        graph,
+        options,
+        readers: vec![0; graph.nodes.len()],
+        built: Vec::with_capacity(graph.nodes.len()),
+        values: Vec::new(),
+        steps: Vec::new(),
+        parameters: Table::default(),
+        norms: Vec::new(),
+    };
+    for node in &graph.nodes {
+        for &input in &node.inputs {
+            if input >= lowering.readers.len() {
+                return Err(malformed(node, format!("it reads node {input}, which does not exist")));
+            }
+            lowering.readers[input] += 1;
+        }
+    }
+    for (id, node) in graph.nodes.iter().enumerate() {
+        let built = lowering.node(id, node)?;
+        lowering.built.push(built);
+    }
+    lowering.finish()
+}
+
+fn malformed(node: &Node, reason: String) -> Error {
+    Error::Malformed { name: node.name.clone(), reason }
+}
+
+struct Lowering<'a> {
+    graph: &'a Graph,
+    options: Options,
+    /// How many nodes read each node.
+    readers: Vec<usize>,
+    built: Vec<Built>,
+    values: Vec<Value>,
+    steps: Vec<Step>,
+    parameters: Table,
+    norms: Vec<Norm>,
+}
+
+impl Lowering<'_> {
+    fn node(&mut self, id: NodeId, node: &Node) -> Result<Built, Error> {
+        let operands = match node.op {
+            Op::Input => 0,
+            Op::Add => 2,
+            _ => 1,
+        };
+        if node.inputs.len() != operands || node.inputs.iter().any(|&input| input >= id) {
+            return Err(malformed(node, format!("it needs {operands} earlier nodes, not {:?}", node.inputs)));
+        }
+        if let Op::Conv { groups, .. } | Op::Dense { groups, .. } | Op::MemberSum { members: groups } =
+            node.op
+        {
+            let channels = [self.graph.nodes[node.inputs[0]].shape.channels, node.shape.channels];
+            let divided =
+                if matches!(node.op, Op::MemberSum { .. }) { &channels[..1] } else { &channels[..] };
+            if groups == 0 || divided.iter().any(|channels| !channels.is_multiple_of(groups)) {
+                return Err(malformed(node, format!("{groups} groups do not divide {divided:?} channels")));
+            }
+        }
+        match node.op {
+            Op::Input if id > 0 => Err(malformed(node, "only the first node can be the input".into())),
+            Op::Input => Ok(Built::Ready(self.image_value(node.shape))),
+            Op::Conv { kernel, stride, padding, groups } => {
+                self.conv(node, [kernel, stride, padding, groups])
+            }
+            Op::Dense { groups, bias } => self.dense(node, groups, bias),
+            Op::BatchNorm => self.batch_norm(node),
+            Op::Activation(activation) => self.activation(node, activation),
+            Op::Add => self.add(node),
+            Op::MaxPool { kernel, stride, padding } => {
+                let from = self.image(node.inputs[0]);
+                let side = |shape: Shape| (shape.height, shape.width);
+                let (input, output) = (side(self.graph.nodes[node.inputs[0]].shape), side(node.shape));
+                let pool = MaxPool { kernel, stride, padding, input, output };
+                let to = self.image_value(node.shape);
+                self.push(Step::MaxPool { pool, from, to })
+            }
+            Op::GlobalAveragePool => {
+                let from = self.ready(node.inputs[0]);
+                if self.values[from].flat {
+                    return Ok(Built::Ready(from));
+                }
+                let to = self.flat_value(node.shape.channels);
+                self.push(Step::MeanPool { from, to })
+            }
+            Op::MemberSum { members } => {
+                let from = self.ready(node.inputs[0]);
+                let Value { dims, flat } = self.values[from];
+                let to = self.value(Dims { channels: node.shape.channels, ..dims }, flat);
+                self.push(Step::MemberSum { members, from, to })
+            }
+        }
+    }
+
+    fn conv(&mut self, node: &Node, [kernel, stride, padding, groups]: [usize; 4]) -> Result<Built, Error> {
+        let input = self.graph.nodes[node.inputs[0]].shape;
+        let shape = ConvShape {
+            batch: self.options.batch,
+            groups,
+            inputs: input.channels / groups,
+            outputs: node.shape.channels / groups,
+            height: input.height,
+            width: input.width,
+            kernel,
+            stride,
+            padding,
+        };
+        let kind = match (groups, kernel) {
+            (1, 1) => Kind::Pointwise,
+            (1, _) => Kind::Convolution,
+            _ => Kind::Grouped,
+        };
+        let from = self.image(node.inputs[0]);
+        let to = self.image_value(node.shape);
+        let weights = vec![node.shape.channels, shape.inputs, kernel, kernel];
+        self.linear(node, shape, weights, kind, (from, to))
+    }
+
+    /// A dense layer is a 1x1 convolution of one image whose pixels are the samples.
+    fn dense(&mut self, node: &Node, groups: usize, bias: bool) -> Result<Built, Error> {
+        let inputs = self.graph.nodes[node.inputs[0]].shape.channels;
+        let units = node.shape.channels;
+        let shape = ConvShape {
+            batch: 1,
+            groups,
+            inputs: inputs / groups,
+            outputs: units / groups,
+            height: 1,
+            width: self.options.batch,
+            kernel: 1,
+            stride: 1,
+            padding: 0,
+        };
+        let from = self.flat(node.inputs[0]);
+        let to = self.flat_value(units);
+        let built = self.linear(node, shape, vec![units, inputs / groups], Kind::Dense, (from, to))?;
+        if !bias {
+            return Ok(built);
+        }
+        let bias = self.parameters.add(format!("{}.bias", node.name), vec![units], Role::Shift);
+        Ok(Built::Open(vec![Term { from: to, affine: Affine::Bias(bias) }]))
+    }
+
+    fn linear(
+        &mut self,
+        node: &Node,
+        shape: ConvShape,
+        weights: Vec<usize>,
+        kind: Kind,
+        (from, to): (ValueId, ValueId),
+    ) -> Result<Built, Error> {
+        let conv = Conv::new(shape).map_err(|reason| Error::Layer { name: node.name.clone(), reason })?;
+        let area = shape.kernel * shape.kernel;
+        let fan_in = shape.inputs * area;
+        let gain = if self.meets_relu(node) { 2.0 } else { 1.0 };
+        let role =
+            Role::Weight { fan_in, fan_out: weights[0] * area, gain, convolution: kind != Kind::Dense };
+        let weight = self.parameters.add(format!("{}.weight", node.name), weights, role);
+        let factor = match self.options.parametrisation {
+            Parametrisation::Standard => 1.0,
+            Parametrisation::Ntk => (gain / fan_in as f64).sqrt() as f32,
+        };
+        self.push(Step::Linear(Box::new(Linear { from, to, conv, weight, factor, kind })))
+    }
+
+    /// Whether the layer's output reaches a ReLU before any other layer with weights.
+    fn meets_relu(&self, layer: &Node) -> bool {
+        let nodes = &self.graph.nodes;
+        let mut reached: Vec<bool> = nodes.iter().map(|node| std::ptr::eq(node, layer)).collect();
+        for (id, node) in nodes.iter().enumerate() {
+            if !node.inputs.iter().any(|&input| input < id && reached[input]) {
+                continue;
+            }
+            match node.op {
+                Op::Activation(Activation::Relu) => return true,
+                Op::Activation(Activation::None) | Op::BatchNorm | Op::Add | Op::MemberSum { .. } => {
+                    reached[id] = true;
+                }
+                _ => {}
+            }
+        }
+        false
+    }
+
+    fn batch_norm(&mut self, node: &Node) -> Result<Built, Error> {
+        let from = self.ready(node.inputs[0]);
+        let channels = node.shape.channels;
+        if self.options.purpose == Purpose::FoldedInference
+            && self.is_linear(from)
+            && self.readers[node.inputs[0]] == 1
+        {
+            let layer = &self.graph.nodes[node.inputs[0]].name;
+            let bias = self.parameters.add(format!("{layer}.bias"), vec![channels], Role::Shift);
+            return Ok(Built::Open(vec![Term { from, affine: Affine::Bias(bias) }]));
+        }
+        let Value { dims, .. } = self.values[from];
+        if self.options.purpose == Purpose::Training && dims.images * dims.pixels == 1 {
+            return Err(Error::OneValuePerChannel { name: node.name.clone(), batch: self.options.batch });
+        }
+        let scale = self.parameters.add(format!("{}.weight", node.name), vec![channels], Role::Scale);
+        let shift = self.parameters.add(format!("{}.bias", node.name), vec![channels], Role::Shift);
+        let state = self.norms.len();
+        self.norms.push(Norm { name: node.name.clone(), channels });
+        Ok(Built::Open(vec![Term { from, affine: Affine::Norm { state, scale, shift } }]))
+    }
+
+    fn is_linear(&self, value: ValueId) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Linear(linear) if linear.to == value))
+    }
+
+    fn activation(&mut self, node: &Node, activation: Activation) -> Result<Built, Error> {
+        let input = node.inputs[0];
+        match activation {
+            Activation::None => {
+                // Whoever reads the identity reads its operand.
+                self.readers[input] = self.readers[input] - 1 + self.readers[self.built.len()];
+                Ok(self.built[input].clone())
+            }
+            Activation::Relu => {
+                let terms = self.open(input);
+                let to = self.like(terms[0].from);
+                self.push(Step::Merge { terms, relu: true, to, in_place: false })
+            }
+            Activation::Erf | Activation::Tanh | Activation::Gelu => {
+                let from = self.ready(input);
+                let to = self.like(from);
+                self.push(Step::Activation { activation, from, to })
+            }
+        }
+    }
+
+    fn add(&mut self, node: &Node) -> Result<Built, Error> {
+        let mut terms = Vec::with_capacity(2);
+        for &input in &node.inputs {
+            let operand = self.open(input);
+            if operand.len() == 1 {
+                terms.extend(operand);
+            } else {
+                let from = self.close(operand, false);
+                self.built[input] = Built::Ready(from);
+                terms.push(Term { from, affine: Affine::Plain });
+            }
+        }
+        // Operands that lie differently, which only one-pixel images can.
+        let flat = self.values[terms[0].from].flat;
+        for index in 0..2 {
+            if self.values[terms[index].from].flat != flat {
+                let from = self.ready(node.inputs[index]);
+                let from = self.transpose(from);
+                terms[index] = Term { from, affine: Affine::Plain };
+            }
+        }
+        Ok(Built::Open(terms))
+    }
+
+    /// The node as open terms: its own if nobody else wants them, else its value.
+    fn open(&mut self, node: NodeId) -> Vec<Term> {
+        match &self.built[node] {
+            Built::Open(terms) if self.readers[node] == 1 => terms.clone(),
+            _ => vec![Term { from: self.ready(node), affine: Affine::Plain }],
+        }
+    }
+
+    /// The node's value, computed now if it was open.
+    fn ready(&mut self, node: NodeId) -> ValueId {
+        match self.built[node].clone() {
+            Built::Ready(value) => value,
+            Built::Open(terms) => {
+                let value = self.close(terms, false);
+                self.built[node] = Built::Ready(value);
+                value
+            }
+        }
+    }
+
+    fn close(&mut self, terms: Vec<Term>, relu: bool) -> ValueId {
+        let to = self.like(terms[0].from);
+        self.steps.push(Step::Merge { terms, relu, to, in_place: false });
+        to
+    }
+
+    /// The node's value as `[units][batch]`.
+    fn flat(&mut self, node: NodeId) -> ValueId {
+        let value = self.ready(node);
+        if self.values[value].flat { value } else { self.transpose(value) }
+    }
+
+    /// The node's value as `[batch][channels][pixels]`.
+    fn image(&mut self, node: NodeId) -> ValueId {
+        let value = self.ready(node);
+        if self.values[value].flat { self.transpose(value) } else { value }
+    }
+
+    /// Turns a one-pixel value from one layout into the other.
+    fn transpose(&mut self, from: ValueId) -> ValueId {
+        let Value { dims: Dims { channels, .. }, flat } = self.values[from];
+        let to = if flat { self.image_value(Shape::vector(channels)) } else { self.flat_value(channels) };
+        self.steps.push(Step::Transpose { from, to });
+        to
+    }
+
+    fn push(&mut self, step: Step) -> Result<Built, Error> {
+        let to = step.to();
+        self.steps.push(step);
+        Ok(Built::Ready(to))
+    }
+
+    fn value(&mut self, dims: Dims, flat: bool) -> ValueId {
+        self.values.push(Value { dims, flat });
+        self.values.len() - 1
+    }
+
+    fn like(&mut self, value: ValueId) -> ValueId {
+        let Value { dims, flat } = self.values[value];
+        self.value(dims, flat)
+    }
+
+    fn image_value(&mut self, shape: Shape) -> ValueId {
+        let dims = Dims { images: self.options.batch, channels: shape.channels, pixels: shape.pixels() };
+        self.value(dims, false)
+    }
+
+    fn flat_value(&mut self, channels: usize) -> ValueId {
+        self.value(Dims { images: 1, channels, pixels: self.options.batch }, true)
+    }
+
+    fn finish(mut self) -> Result<Program, Error> {
+        let last = self.graph.nodes.len() - 1;
+        let output = self.image(last);
+        let Self { values, steps, parameters, norms, options, .. } = self;
+        let mut program = Program { values, steps, input: 0, output, parameters, norms };
+        program.overwrite(options.purpose);
+        Ok(program)
+    }
+}
+
+impl Program {
+    /// Lets merges overwrite an operand that nobody else reads, now or in the backward pass.
+    fn overwrite(&mut self, purpose: Purpose) {
+        let mut readers = vec![0; self.values.len()];
+        let mut kept = vec![false; self.values.len()];
+        for step in &self.steps {
+            step.inputs().for_each(|value| readers[value] += 1);
+            if purpose == Purpose::Training {
+                step.kept().for_each(|value| kept[value] = true);
+            }
+        }
+        let free = |value: ValueId| readers[value] == 1 && !kept[value] && value != self.input;
+        for step in &mut self.steps {
+            let Step::Merge { terms, in_place, .. } = step else { continue };
+            if let Some(index) = terms.iter().position(|term| free(term.from)) {
+                terms.swap(0, index);
+                *in_place = true;
+            }
+        }
+    }
+}

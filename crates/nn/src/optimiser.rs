@@ -1,0 +1,211 @@
+//! SGD and Adam, as PyTorch computes them, in one pass over the parameters.
+
+use crate::memory::Array;
+use crate::passes::{Shared, for_each_piece};
+use collegial_stats::multiversion;
+
+/// How a parameter p with gradient g is updated.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rule {
+    /// `g += decay p; v = momentum v + g; p -= rate v`, or with Nesterov's `p -= rate (g + momentum v)`.
+    Sgd {
+        /// The factor of the velocity v.
+        momentum: f32,
+        /// Coupled weight decay.
+        weight_decay: f32,
+        /// Whether the step looks ahead.
+        nesterov: bool,
+    },
+    /// `m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; p -= rate mhat / (sqrt(vhat) + epsilon)` with
+    /// `mhat = m / (1 - b1^t)`, `vhat = v / (1 - b2^t)`.
+    Adam {
+        /// b1 and b2.
+        betas: (f32, f32),
+        /// Added to the root.
+        epsilon: f32,
+        /// Weight decay.
+        weight_decay: f32,
+        /// Decoupled (AdamW: `p *= 1 - rate decay` first) or coupled (`g += decay p`).
+        decoupled: bool,
+    },
+}
+
+impl Rule {
+    /// The paper's recipe: momentum 0.9, weight decay 5e-4, no Nesterov.
+    pub const SGD: Self = Self::Sgd { momentum: 0.9, weight_decay: 5e-4, nesterov: false };
+    /// Adam with its usual constants and no decay.
+    pub const ADAM: Self =
+        Self::Adam { betas: (0.9, 0.999), epsilon: 1e-8, weight_decay: 0.0, decoupled: false };
+    /// AdamW with its usual constants.
+    pub const ADAMW: Self =
+        Self::Adam { betas: (0.9, 0.999), epsilon: 1e-8, weight_decay: 0.01, decoupled: true };
+}
+
+/// A rule with its memory of earlier steps.
+pub struct Optimiser {
+    rule: Rule,
+    steps: u64,
+    /// Velocity, or first moment.
+    first: Array,
+    /// Second moment; empty for SGD.
+    second: Array,
+}
+
+impl Optimiser {
+    /// A fresh optimiser for so many parameters.
+    pub fn new(rule: Rule, parameters: usize) -> Self {
+        let (first, second) = match rule {
+            Rule::Sgd { momentum: 0.0, .. } => (0, 0),
+            Rule::Sgd { .. } => (parameters, 0),
+            Rule::Adam { .. } => (parameters, parameters),
+        };
+        Self { rule, steps: 0, first: Array::zeros(first), second: Array::zeros(second) }
+    }
+
+    /// The rule.
+    pub fn rule(&self) -> Rule {
+        self.rule
+    }
+
+    /// Steps taken so far.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// The state by PyTorch's names (`momentum_buffer`; `exp_avg`, `exp_avg_sq`), each laid out as the parameters.
+    pub fn state(&self) -> impl Iterator<Item = (&'static str, &[f32])> {
+        let (first, second) = self.names();
+        [(first, &*self.first), (second, &*self.second)].into_iter().filter(|(_, values)| !values.is_empty())
+    }
+
+    /// The state by name, to be restored together with the number of steps.
+    pub fn state_mut(&mut self) -> impl Iterator<Item = (&'static str, &mut [f32])> {
+        let (first, second) = self.names();
+        [(first, &mut *self.first), (second, &mut *self.second)]
+            .into_iter()
+            .filter(|(_, values)| !values.is_empty())
+    }
+
+    /// Sets how many steps the restored state has seen.
+    pub fn set_steps(&mut self, steps: u64) {
+        self.steps = steps;
+    }
+
+    fn names(&self) -> (&'static str, &'static str) {
+        match self.rule {
+            Rule::Sgd { .. } => ("momentum_buffer", ""),
+            Rule::Adam { .. } => ("exp_avg", "exp_avg_sq"),
+        }
+    }
+
+    /// Updates the parameters with learning rate `rate`.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many parameters and gradients as planned.
+    pub fn step(&mut self, rate: f32, (parameters, gradients): (&mut [f32], &[f32])) {
+        assert_eq!(parameters.len(), gradients.len(), "one gradient per parameter");
+        let planned = self.first.is_empty() || self.first.len() == parameters.len();
+        assert!(planned, "{} parameters, {} were planned", parameters.len(), self.first.len());
+        self.steps += 1;
+        let parameters = Shared::new(parameters);
+        let (first, second) = (Shared::new(&mut self.first), Shared::new(&mut self.second));
+        // SAFETY (both arms): pieces are disjoint.
+        match self.rule {
+            Rule::Sgd { momentum, weight_decay, nesterov } => {
+                for_each_piece(gradients.len(), |range| {
+                    // SAFETY: pieces are disjoint.
+                    let p = unsafe { parameters.piece(range.clone()) };
+                    if momentum == 0.0 {
+                        descend(p, &gradients[range], rate, weight_decay);
+                        return;
+                    }
+                    // SAFETY: as above.
+                    let v = unsafe { first.piece(range.clone()) };
+                    sgd(p, v, &gradients[range], Sgd { rate, momentum, weight_decay, nesterov });
+                });
+            }
+            Rule::Adam { betas, epsilon, weight_decay, decoupled } => {
+                let by = Adam::new(self.steps, rate, betas, epsilon, weight_decay, decoupled);
+                for_each_piece(gradients.len(), |range| {
+                    // SAFETY: pieces are disjoint.
+                    let (p, m, v) = unsafe {
+                        (
+                            parameters.piece(range.clone()),
+                            first.piece(range.clone()),
+                            second.piece(range.clone()),
+                        )
+                    };
+                    adam(p, m, v, &gradients[range], by);
+                });
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Sgd {
+    rate: f32,
+    momentum: f32,
+    weight_decay: f32,
+    nesterov: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Adam {
+    beta1: f32,
+    beta2: f32,
+    /// rate / (1 - b1^t).
+    rate: f32,
+    /// 1 / sqrt(1 - b2^t).
+    root: f32,
+    epsilon: f32,
+    coupled_decay: f32,
+    /// 1 - rate decay where decoupled, else 1.
+    shrink: f32,
+}
+
+impl Adam {
+    fn new(step: u64, rate: f32, betas: (f32, f32), epsilon: f32, decay: f32, decoupled: bool) -> Self {
+        let correction = |beta: f32| 1.0 - f64::from(beta).powi(step.min(i32::MAX as u64) as i32);
+        Self {
+            beta1: betas.0,
+            beta2: betas.1,
+            rate: (f64::from(rate) / correction(betas.0)) as f32,
+            root: (1.0 / correction(betas.1).sqrt()) as f32,
+            epsilon,
+            coupled_decay: if decoupled { 0.0 } else { decay },
+            shrink: if decoupled { 1.0 - rate * decay } else { 1.0 },
+        }
+    }
+}
+
+multiversion! {
+    fn descend(p: &mut [f32], g: &[f32], rate: f32, weight_decay: f32) {
+        for (p, g) in p.iter_mut().zip(g) {
+            *p -= rate * (g + weight_decay * *p);
+        }
+    }
+}
+
+multiversion! {
+    fn sgd(p: &mut [f32], v: &mut [f32], g: &[f32], by: Sgd) {
+        let ahead = if by.nesterov { (1.0, by.momentum) } else { (0.0, 1.0) };
+        for ((p, v), g) in p.iter_mut().zip(v).zip(g) {
+            let g = g + by.weight_decay * *p;
+            *v = by.momentum * *v + g;
+            *p -= by.rate * (ahead.0 * g + ahead.1 * *v);
+        }
+    }
+}
+
+multiversion! {
+    fn adam(p: &mut [f32], m: &mut [f32], v: &mut [f32], g: &[f32], by: Adam) {
+        for (((p, m), v), g) in p.iter_mut().zip(m).zip(v).zip(g) {
+            let g = g + by.coupled_decay * *p;
+            *m = by.beta1 * *m + (1.0 - by.beta1) * g;
+            *v = by.beta2 * *v + (1.0 - by.beta2) * (g * g);
+            *p = by.shrink * *p - by.rate * *m / (v.sqrt() * by.root + by.epsilon);
+        }
+    }
+}

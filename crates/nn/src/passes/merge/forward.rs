@@ -1,0 +1,135 @@
+//! The forward pass: statistics, then everything else while the operand is in cache.
+
+use super::{Affine, EPSILON, MOMENTUM, NormState, norm_coefficients};
+use crate::network::Mode;
+use crate::passes::{BLOCK, Dims, Shared, vector};
+use std::ops::Range;
+
+/// An operand; without `x` it lies in the output already.
+pub(crate) struct Operand<'a> {
+    pub x: Option<&'a [f32]>,
+    pub affine: &'a Affine,
+    pub state: Option<&'a mut NormState>,
+}
+
+/// Computes the output; norms take their statistics from the batch or, in evaluation, from what they remember. Only the
+/// first operand can lie in the output.
+pub(crate) fn forward(
+    dims: Dims,
+    operands: [Option<Operand<'_>>; 2],
+    relu: bool,
+    mode: Mode,
+    parameters: &[f32],
+    out: &mut [f32],
+) {
+    let out = Shared::new(out);
+    let operands = operands.map(|operand| operand.map(|o| (o.x, o.affine, o.state.map(SharedState::new))));
+    let floor = if relu { 0.0 } else { f32::NEG_INFINITY };
+    let stream = vector::Stream::for_tensor(dims.len());
+    dims.for_each_block(|channels| {
+        let coefficients = operands.each_ref().map(|operand| {
+            let mut coefficients = [(1.0, 0.0); BLOCK];
+            match operand {
+                Some((x, Affine::Norm { scale, shift, .. }, Some(state))) => {
+                    let batch =
+                        x.filter(|_| mode == Mode::Train).map(|x| statistics(dims, x, channels.clone()));
+                    for (index, channel) in channels.clone().enumerate() {
+                        let (scale, shift) =
+                            (parameters[scale.start + channel], parameters[shift.start + channel]);
+                        let batch = batch.map(|batch| batch[index]);
+                        // SAFETY: a task owns its channels.
+                        let (mean, inverse) = unsafe { state.settle(dims, channel, batch) };
+                        coefficients[index] = norm_coefficients(mean, inverse, scale, shift);
+                    }
+                }
+                Some((_, Affine::Bias(bias), _)) => {
+                    let shifts = &parameters[bias.clone()][channels.clone()];
+                    coefficients.iter_mut().zip(shifts).for_each(|(to, &shift)| to.1 = shift);
+                }
+                _ => {}
+            }
+            coefficients
+        });
+        let sources = operands.each_ref().map(|operand| operand.as_ref().and_then(|(x, ..)| *x));
+        for (channel, range) in dims.chunks(channels.clone()) {
+            // SAFETY: a task owns its channels.
+            let out = unsafe { out.piece(range.clone()) };
+            let [first, second] = coefficients.each_ref().map(|c| c[channel - channels.start]);
+            match sources.map(|x| x.map(|x| &x[range.clone()])) {
+                [Some(x), None] => stream.affine(out, x, first, floor),
+                [Some(x), Some(y)] => stream.affine_two(out, x, first, y, second, floor),
+                [None, Some(y)] => vector::add_affine(out, first, y, second, floor),
+                [None, None] => vector::affine_in_place(out, first, floor),
+            }
+        }
+        stream.finish();
+    });
+}
+
+/// Mean and biased variance of some channels, in one sweep: the sums are taken of differences from each channel's first
+/// value, so that a large mean does not cancel the variance.
+fn statistics(dims: Dims, x: &[f32], channels: Range<usize>) -> [(f64, f64); BLOCK] {
+    let shift = |channel: usize| x[dims.plane(0, channel)];
+    let mut sums = [(0.0, 0.0); BLOCK];
+    let mut chunks = dims.chunks(channels.clone()).peekable();
+    while let Some((channel, range)) = chunks.next() {
+        if let Some((_, next)) = chunks.peek() {
+            vector::prefetch(&x[next.clone()]);
+        }
+        let (first, second) = vector::sums(&x[range], shift(channel));
+        let sum = &mut sums[channel - channels.start];
+        *sum = (sum.0 + first, sum.1 + second);
+    }
+    let count = (dims.images * dims.pixels) as f64;
+    for (channel, sum) in channels.zip(&mut sums) {
+        let mean = sum.0 / count;
+        let variance = sum.1 / count - mean * mean;
+        // Rounding can take it below zero; a NaN stays, so that divergence shows.
+        *sum = (f64::from(shift(channel)) + mean, if variance < 0.0 { 0.0 } else { variance });
+    }
+    sums
+}
+
+/// The arrays of a norm's state, open to all tasks; each touches its own channels only.
+struct SharedState<'a> {
+    mean: Shared<'a>,
+    inverse_deviation: Shared<'a>,
+    running_mean: Shared<'a>,
+    running_var: Shared<'a>,
+}
+
+impl<'a> SharedState<'a> {
+    fn new(state: &'a mut NormState) -> Self {
+        Self {
+            mean: Shared::new(&mut state.mean),
+            inverse_deviation: Shared::new(&mut state.inverse_deviation),
+            running_mean: Shared::new(&mut state.running_mean),
+            running_var: Shared::new(&mut state.running_var),
+        }
+    }
+
+    /// Sets and returns a channel's mean and inverse deviation: the batch's, where its mean and variance are given, else
+    /// the remembered ones.
+    ///
+    /// # Safety
+    ///
+    /// No other thread is at this channel.
+    unsafe fn settle<'b>(&'b self, dims: Dims, channel: usize, batch: Option<(f64, f64)>) -> (f32, f32) {
+        let own = |array: &'b Shared<'_>| -> &'b mut f32 {
+            // SAFETY: one thread per channel, which the caller promises.
+            let own = unsafe { array.piece(channel..channel + 1) };
+            &mut own[0]
+        };
+        let (running_mean, running_var) = (own(&self.running_mean), own(&self.running_var));
+        let (mean, variance) = batch.unwrap_or((f64::from(*running_mean), f64::from(*running_var)));
+        if batch.is_some() {
+            let count = (dims.images * dims.pixels) as f64;
+            let blend = |old: f32, new: f64| ((1.0 - MOMENTUM) * f64::from(old) + MOMENTUM * new) as f32;
+            *running_mean = blend(*running_mean, mean);
+            *running_var = blend(*running_var, variance * count / (count - 1.0));
+        }
+        let settled = (mean as f32, (1.0 / (variance + EPSILON).sqrt()) as f32);
+        (*own(&self.mean), *own(&self.inverse_deviation)) = settled;
+        settled
+    }
+}

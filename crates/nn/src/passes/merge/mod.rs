@@ -1,0 +1,69 @@
+//! Norm, bias, residual sum and ReLU in one visit: `out = relu(f1(x1) + f2(x2))`.
+//!
+//! Each `f` is the identity, a bias, or a batch norm. This one form covers every element-wise layer of the paper's
+//! networks: norm, norm + ReLU, norm + sum + ReLU with an identity or a normed projection, bias, plain ReLU.
+//!
+//! Traffic between memory and cache, with the tensors of a task in the second-level cache between sweeps:
+//!
+//! | pass | read | written |
+//! |---|---|---|
+//! | norm (+ ReLU), forward | x | out |
+//! | norm (+ ReLU), backward | gradient, x | gradient (in place) |
+//! | norm + shortcut + ReLU, forward | x, shortcut | out |
+//! | norm + shortcut + ReLU, backward | two gradients of out, out, x | one gradient each for x and the shortcut |
+//!
+//! The two gradients that meet at a block's output (from the next block's first convolution and from its shortcut) are
+//! added in the same visit. Layer by layer, as a tape does it, a norm + ReLU moves 5 tensors forward and 8 backward
+//! instead of 2 and 3.
+
+mod backward;
+mod forward;
+
+pub(crate) use backward::{Backward, BackwardOperand, Mask};
+pub(crate) use forward::{Operand, forward};
+
+use std::ops::Range;
+
+/// Added to a variance before its root is taken, as everywhere.
+pub const EPSILON: f64 = 1e-5;
+
+/// Weight of the newest batch in the running statistics.
+pub const MOMENTUM: f64 = 0.1;
+
+/// What a batch norm remembers, a float per channel each.
+#[derive(Default)]
+pub(crate) struct NormState {
+    /// Of the last forward pass.
+    pub mean: Vec<f32>,
+    /// One over the standard deviation of the last forward pass.
+    pub inverse_deviation: Vec<f32>,
+    pub running_mean: Vec<f32>,
+    /// With Bessel's correction, as PyTorch keeps it.
+    pub running_var: Vec<f32>,
+}
+
+impl NormState {
+    pub(crate) fn new(channels: usize) -> Self {
+        let all = |x: f32| vec![x; channels];
+        Self { mean: all(0.0), inverse_deviation: all(1.0), running_mean: all(0.0), running_var: all(1.0) }
+    }
+}
+
+/// What happens to an operand before the sum; ranges are places among the parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Affine {
+    Plain,
+    Bias(Range<usize>),
+    /// Index of the [`NormState`], scale and shift.
+    Norm {
+        state: usize,
+        scale: Range<usize>,
+        shift: Range<usize>,
+    },
+}
+
+/// The norm of a channel as a x + b.
+fn norm_coefficients(mean: f32, inverse_deviation: f32, scale: f32, shift: f32) -> (f32, f32) {
+    let slope = scale * inverse_deviation;
+    (slope, shift - mean * slope)
+}

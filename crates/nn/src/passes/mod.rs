@@ -1,0 +1,110 @@
+//! Everything of a step that is not a multiplication of matrices: passes over memory.
+//!
+//! A network of narrow groups spends a good part of its time here, so what belongs together is done in one visit: a
+//! task takes a few channels of all images, small enough for the second-level cache, and does all it has to do with
+//! them (statistics of a norm, then the norm, the sum with the shortcut and the ReLU). Nothing is reduced across
+//! tasks, therefore results do not depend on the number of threads.
+
+pub(crate) mod activation;
+pub(crate) mod merge;
+pub(crate) mod pool;
+pub(crate) mod rearrange;
+pub(crate) mod vector;
+
+use rayon::prelude::*;
+use std::marker::PhantomData;
+use std::ops::Range;
+
+/// Floats of one tensor that a task visits: a quarter of a second-level cache holds four such tensors.
+const TASK_FLOATS: usize = 1 << 14;
+
+/// Channels of a task at most.
+pub(crate) const BLOCK: usize = 64;
+
+/// Floats that stay in the first-level cache between the loops of a pass.
+const CHUNK: usize = 1 << 11;
+
+/// A tensor as planes of equal size, `[images][channels][pixels]`.
+///
+/// Behind dense layers a batch is *one* image whose pixels are the samples, `[1][units][batch]`: a dense layer is then a
+/// 1x1 convolution, and everything below serves both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Dims {
+    pub images: usize,
+    pub channels: usize,
+    pub pixels: usize,
+}
+
+impl Dims {
+    pub(crate) fn len(&self) -> usize {
+        self.images * self.channels * self.pixels
+    }
+
+    /// Where a plane begins.
+    pub(crate) fn plane(&self, image: usize, channel: usize) -> usize {
+        (image * self.channels + channel) * self.pixels
+    }
+
+    /// Calls `run` with blocks of channels, in parallel.
+    pub(crate) fn for_each_block(&self, run: impl Fn(Range<usize>) + Sync + Send) {
+        let per_task = (TASK_FLOATS / (self.images * self.pixels)).clamp(1, self.channels.min(BLOCK));
+        for_each_task(self.channels.div_ceil(per_task), |task| {
+            run(task * per_task..((task + 1) * per_task).min(self.channels));
+        });
+    }
+
+    /// The pieces of the planes of some channels, image by image: (channel, range of the tensor).
+    pub(crate) fn chunks(&self, channels: Range<usize>) -> impl Iterator<Item = (usize, Range<usize>)> {
+        let dims = *self;
+        let planes = (0..dims.images).flat_map(move |image| channels.clone().map(move |c| (image, c)));
+        planes.flat_map(move |(image, channel)| {
+            let start = dims.plane(image, channel);
+            let end = start + dims.pixels;
+            (start..end).step_by(CHUNK).map(move |at| (channel, at..(at + CHUNK).min(end)))
+        })
+    }
+}
+
+/// Calls `run(task)` for every task on rayon's current pool; does not allocate.
+pub(crate) fn for_each_task(tasks: usize, run: impl Fn(usize) + Sync + Send) {
+    if tasks == 1 {
+        run(0);
+    } else {
+        (0..tasks).into_par_iter().with_max_len(1).for_each(run);
+    }
+}
+
+/// Calls `run(range)` for pieces of `0..len`, in parallel.
+pub(crate) fn for_each_piece(len: usize, run: impl Fn(Range<usize>) + Sync + Send) {
+    for_each_task(len.div_ceil(TASK_FLOATS), |task| {
+        run(task * TASK_FLOATS..((task + 1) * TASK_FLOATS).min(len));
+    });
+}
+
+/// A mutable slice that tasks cut disjoint pieces from.
+pub(crate) struct Shared<'a> {
+    start: *mut f32,
+    len: usize,
+    lifetime: PhantomData<&'a mut [f32]>,
+}
+
+// SAFETY: only hands out pieces through `piece`, whose caller keeps them disjoint.
+unsafe impl Sync for Shared<'_> {}
+// SAFETY: as above.
+unsafe impl Send for Shared<'_> {}
+
+impl<'a> Shared<'a> {
+    pub(crate) fn new(slice: &'a mut [f32]) -> Self {
+        Self { start: slice.as_mut_ptr(), len: slice.len(), lifetime: PhantomData }
+    }
+
+    /// # Safety
+    ///
+    /// No two pieces that are alive at the same time overlap.
+    #[allow(clippy::mut_from_ref)]
+    pub(crate) unsafe fn piece(&self, range: Range<usize>) -> &mut [f32] {
+        assert!(range.start <= range.end && range.end <= self.len, "{range:?} of {} floats", self.len);
+        // SAFETY: in bounds as just checked; disjoint by the caller.
+        unsafe { std::slice::from_raw_parts_mut(self.start.add(range.start), range.len()) }
+    }
+}

@@ -1,0 +1,70 @@
+//! Transposition between `[batch][units]` and `[units][batch]`, and the sum over members (Eq. 2 of the paper).
+
+use super::{Dims, Shared, for_each_task, vector};
+
+/// Side of the squares in which a matrix is transposed: 16 rows of 16 floats are 16 whole cache lines on both sides.
+const TILE: usize = 16;
+
+/// `to[column][row] = x[row][column]`.
+pub(crate) fn transpose(rows: usize, columns: usize, x: &[f32], to: &mut [f32]) {
+    let to = Shared::new(to);
+    for_each_task(columns.div_ceil(TILE), |task| {
+        let range = task * TILE..((task + 1) * TILE).min(columns);
+        // SAFETY: a task has its own rows of the result.
+        let to = unsafe { to.piece(range.start * rows..range.end * rows) };
+        for first in (0..rows).step_by(TILE) {
+            for row in first..(first + TILE).min(rows) {
+                for (index, column) in range.clone().enumerate() {
+                    to[index * rows + row] = x[row * columns + column];
+                }
+            }
+        }
+    });
+}
+
+/// `to[o] = sum over members of x[member][o] / sqrt(members)`; `dims` are those of the result.
+pub(crate) fn member_sum_forward(dims: Dims, members: usize, x: &[f32], to: &mut [f32]) {
+    let scale = 1.0 / (members as f32).sqrt();
+    let from = Dims { channels: dims.channels * members, ..dims };
+    let to = Shared::new(to);
+    dims.for_each_block(|channels| {
+        for image in 0..dims.images {
+            for channel in channels.clone() {
+                let at = dims.plane(image, channel);
+                // SAFETY: a task owns its channels.
+                let to = unsafe { to.piece(at..at + dims.pixels) };
+                for member in 0..members {
+                    let x = &x[from.plane(image, member * dims.channels + channel)..][..dims.pixels];
+                    if member == 0 { to.copy_from_slice(x) } else { vector::add(to, x) }
+                }
+                vector::scale_in_place(to, scale);
+            }
+        }
+    });
+}
+
+/// Every member receives the gradient / sqrt(members).
+pub(crate) fn member_sum_backward(dims: Dims, members: usize, gradient: &[f32], to: &mut [f32]) {
+    let scale = 1.0 / (members as f32).sqrt();
+    let from = Dims { channels: dims.channels * members, ..dims };
+    let to = Shared::new(to);
+    from.for_each_block(|channels| {
+        for image in 0..dims.images {
+            for channel in channels.clone() {
+                let (at, source) = (from.plane(image, channel), dims.plane(image, channel % dims.channels));
+                // SAFETY: a task owns its channels.
+                let to = unsafe { to.piece(at..at + dims.pixels) };
+                vector::scale(to, &gradient[source..][..dims.pixels], scale);
+            }
+        }
+    });
+}
+
+/// `to += x`.
+pub(crate) fn add(to: &mut [f32], x: &[f32]) {
+    let to = Shared::new(to);
+    super::for_each_piece(x.len(), |range| {
+        // SAFETY: pieces are disjoint.
+        vector::add(unsafe { to.piece(range.clone()) }, &x[range]);
+    });
+}

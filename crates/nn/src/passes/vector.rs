@@ -1,0 +1,305 @@
+//! The inner loops: plain Rust over slices, compiled for several instruction sets and chosen at run time.
+//!
+//! Sums run over 32 lanes in f32 within a chunk of at most 2048 floats and are then folded in f64, in an order that
+//! the source fixes: the bits are the same on every CPU.
+
+use collegial_stats::multiversion;
+
+/// Partial sums side by side: four vectors of eight, which hides the latency of an addition.
+const LANES: usize = 32;
+
+fn fold(lanes: &[f32; LANES]) -> f64 {
+    lanes.iter().map(|&lane| f64::from(lane)).sum()
+}
+
+/// max(x, floor); a NaN stays, so that divergence shows.
+#[inline(always)]
+fn at_least(floor: f32, x: f32) -> f32 {
+    if x < floor { floor } else { x }
+}
+
+multiversion! {
+    /// to = a x
+    pub(crate) fn scale(to: &mut [f32], x: &[f32], a: f32) {
+        for (to, x) in to.iter_mut().zip(x) {
+            *to = a * x;
+        }
+    }
+}
+
+multiversion! {
+    /// x = a x
+    pub(crate) fn scale_in_place(x: &mut [f32], a: f32) {
+        for x in x {
+            *x *= a;
+        }
+    }
+}
+
+multiversion! {
+    /// to = max(a x + b, floor)
+    fn affine(to: &mut [f32], x: &[f32], by: (f32, f32), floor: f32) {
+        for (to, x) in to.iter_mut().zip(x) {
+            *to = at_least(floor, by.0 * x + by.1);
+        }
+    }
+}
+
+multiversion! {
+    /// to = max((a x + b) + (c y + d), floor)
+    fn affine_two(to: &mut [f32], x: &[f32], by: (f32, f32), y: &[f32], and: (f32, f32), floor: f32) {
+        for ((to, x), y) in to.iter_mut().zip(x).zip(y) {
+            *to = at_least(floor, (by.0 * x + by.1) + (and.0 * y + and.1));
+        }
+    }
+}
+
+multiversion! {
+    /// to = max((a to + b) + (c y + d), floor)
+    pub(crate) fn add_affine(to: &mut [f32], by: (f32, f32), y: &[f32], and: (f32, f32), floor: f32) {
+        for (to, y) in to.iter_mut().zip(y) {
+            *to = at_least(floor, (by.0 * *to + by.1) + (and.0 * y + and.1));
+        }
+    }
+}
+
+multiversion! {
+    /// x = max(a x + b, floor)
+    pub(crate) fn affine_in_place(x: &mut [f32], by: (f32, f32), floor: f32) {
+        for x in x {
+            *x = at_least(floor, by.0 * *x + by.1);
+        }
+    }
+}
+
+multiversion! {
+    /// to += x
+    pub(crate) fn add(to: &mut [f32], x: &[f32]) {
+        for (to, x) in to.iter_mut().zip(x) {
+            *to += x;
+        }
+    }
+}
+
+multiversion! {
+    /// The gradient below a ReLU from its output.
+    pub(crate) fn mask_by_output(gradient: &mut [f32], output: &[f32]) {
+        for (gradient, output) in gradient.iter_mut().zip(output) {
+            *gradient = if *output > 0.0 { *gradient } else { 0.0 };
+        }
+    }
+}
+
+multiversion! {
+    /// The gradient below a ReLU of a x + b. Computes the same bits as the forward pass, hence the same mask as its ReLU.
+    pub(crate) fn mask_by_affine(gradient: &mut [f32], x: &[f32], by: (f32, f32)) {
+        for (gradient, x) in gradient.iter_mut().zip(x) {
+            *gradient = if by.0 * x + by.1 > 0.0 { *gradient } else { 0.0 };
+        }
+    }
+}
+
+multiversion! {
+    /// The sums of x - shift and of its square.
+    pub(crate) fn sums(x: &[f32], shift: f32) -> (f64, f64) {
+        let (mut first, mut second) = ([0.0_f32; LANES], [0.0_f32; LANES]);
+        let (blocks, rest) = x.as_chunks::<LANES>();
+        for block in blocks {
+            for lane in 0..LANES {
+                let x = block[lane] - shift;
+                first[lane] += x;
+                second[lane] += x * x;
+            }
+        }
+        for (lane, x) in rest.iter().enumerate() {
+            let x = x - shift;
+            first[lane] += x;
+            second[lane] += x * x;
+        }
+        (fold(&first), fold(&second))
+    }
+}
+
+multiversion! {
+    /// The sum of x.
+    pub(crate) fn sum(x: &[f32]) -> f64 {
+        let mut lanes = [0.0_f32; LANES];
+        let (blocks, rest) = x.as_chunks::<LANES>();
+        for block in blocks {
+            for lane in 0..LANES {
+                lanes[lane] += block[lane];
+            }
+        }
+        for (lane, x) in rest.iter().enumerate() {
+            lanes[lane] += x;
+        }
+        fold(&lanes)
+    }
+}
+
+multiversion! {
+    /// The sum of gradient (x - mean).
+    pub(crate) fn centred_product(gradient: &[f32], x: &[f32], mean: f32) -> f64 {
+        let mut lanes = [0.0_f32; LANES];
+        let (blocks, rest) = gradient.as_chunks::<LANES>();
+        let (x_blocks, x_rest) = x.as_chunks::<LANES>();
+        for (block, x) in blocks.iter().zip(x_blocks) {
+            for lane in 0..LANES {
+                lanes[lane] += block[lane] * (x[lane] - mean);
+            }
+        }
+        for (lane, (gradient, x)) in rest.iter().zip(x_rest).enumerate() {
+            lanes[lane] += gradient * (x - mean);
+        }
+        fold(&lanes)
+    }
+}
+
+/// Coefficients of a norm's gradient, see [`norm_gradient`].
+#[derive(Clone, Copy, Default)]
+pub(crate) struct NormGradient {
+    pub slope: f32,
+    pub centred: f32,
+    pub mean: f32,
+    pub constant: f32,
+}
+
+multiversion! {
+    /// to = slope g + centred (x - mean) + constant: what a batch norm sends down.
+    pub(crate) fn norm_gradient(to: &mut [f32], gradient: &[f32], x: &[f32], by: NormGradient) {
+        for ((to, gradient), x) in to.iter_mut().zip(gradient).zip(x) {
+            *to = by.slope * gradient + (by.centred * (x - by.mean) + by.constant);
+        }
+    }
+}
+
+multiversion! {
+    /// [`norm_gradient`] over the gradient itself.
+    pub(crate) fn norm_gradient_in_place(gradient: &mut [f32], x: &[f32], by: NormGradient) {
+        for (gradient, x) in gradient.iter_mut().zip(x) {
+            *gradient = by.slope * *gradient + (by.centred * (x - by.mean) + by.constant);
+        }
+    }
+}
+
+/// Asks for a slice that is about to be read.
+pub(crate) fn prefetch(x: &[f32]) {
+    #[cfg(target_arch = "x86_64")]
+    for line in x.chunks(LINE) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a hint on an address that is ours.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = x;
+}
+
+/// Floats of a cache line.
+const LINE: usize = 16;
+
+/// How a pass writes its result: through the cache, or past it where the result is too large to stay there (which spares
+/// reading the lines that are to be overwritten).
+#[derive(Clone, Copy)]
+pub(crate) struct Stream {
+    past: bool,
+}
+
+/// Floats of a tensor that is too large to stay in cache: 8 MB.
+const TOO_LARGE: usize = 1 << 21;
+
+impl Stream {
+    pub(crate) fn for_tensor(len: usize) -> Self {
+        #[cfg(target_arch = "x86_64")]
+        let able = is_x86_feature_detected!("avx2");
+        #[cfg(not(target_arch = "x86_64"))]
+        let able = false;
+        Self { past: able && len >= TOO_LARGE }
+    }
+
+    /// to = max(a x + b, floor)
+    pub(crate) fn affine(self, to: &mut [f32], x: &[f32], by: (f32, f32), floor: f32) {
+        #[cfg(target_arch = "x86_64")]
+        if self.past && streaming::fits(to) {
+            // SAFETY: `for_tensor` has seen AVX2, `fits` that whole aligned vectors are written.
+            return unsafe { streaming::affine(to, x, by, floor) };
+        }
+        affine(to, x, by, floor);
+    }
+
+    /// to = max((a x + b) + (c y + d), floor)
+    pub(crate) fn affine_two(
+        self,
+        to: &mut [f32],
+        x: &[f32],
+        by: (f32, f32),
+        y: &[f32],
+        and: (f32, f32),
+        floor: f32,
+    ) {
+        #[cfg(target_arch = "x86_64")]
+        if self.past && streaming::fits(to) {
+            // SAFETY: as above.
+            return unsafe { streaming::affine_two(to, x, by, y, and, floor) };
+        }
+        affine_two(to, x, by, y, and, floor);
+    }
+
+    /// Makes what was written visible to other threads; ends every task.
+    pub(crate) fn finish(self) {
+        #[cfg(target_arch = "x86_64")]
+        if self.past {
+            // SAFETY: every x86-64 has the instruction.
+            unsafe { std::arch::x86_64::_mm_sfence() };
+        }
+    }
+}
+
+/// Stores past the cache; the arithmetic is that of the plain loops, bit for bit.
+#[cfg(target_arch = "x86_64")]
+mod streaming {
+    use std::arch::x86_64::{
+        __m256, _mm256_add_ps, _mm256_loadu_ps, _mm256_max_ps, _mm256_mul_ps, _mm256_set1_ps,
+        _mm256_stream_ps,
+    };
+
+    const LANES: usize = 8;
+
+    pub(super) fn fits(to: &[f32]) -> bool {
+        to.len().is_multiple_of(LANES) && to.as_ptr().align_offset(size_of::<__m256>()) == 0
+    }
+
+    #[target_feature(enable = "avx2")]
+    fn line(x: &[f32; LANES], (a, b): (f32, f32)) -> __m256 {
+        // SAFETY: eight floats are read.
+        let x = unsafe { _mm256_loadu_ps(x.as_ptr()) };
+        _mm256_add_ps(_mm256_mul_ps(_mm256_set1_ps(a), x), _mm256_set1_ps(b))
+    }
+
+    /// `max` returns its second operand where one is NaN.
+    #[target_feature(enable = "avx2")]
+    fn store(to: &mut [f32; LANES], value: __m256, floor: f32) {
+        // SAFETY: `fits` has seen that vectors are aligned.
+        unsafe { _mm256_stream_ps(to.as_mut_ptr(), _mm256_max_ps(_mm256_set1_ps(floor), value)) };
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub(super) fn affine(to: &mut [f32], x: &[f32], by: (f32, f32), floor: f32) {
+        for (to, x) in to.as_chunks_mut().0.iter_mut().zip(x.as_chunks().0) {
+            store(to, line(x, by), floor);
+        }
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub(super) fn affine_two(
+        to: &mut [f32],
+        x: &[f32],
+        by: (f32, f32),
+        y: &[f32],
+        and: (f32, f32),
+        floor: f32,
+    ) {
+        for ((to, x), y) in to.as_chunks_mut().0.iter_mut().zip(x.as_chunks().0).zip(y.as_chunks().0) {
+            store(to, _mm256_add_ps(line(x, by), line(y, and)), floor);
+        }
+    }
+}

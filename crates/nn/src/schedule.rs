@@ -1,0 +1,255 @@
+//! When every tensor lives, which memory it has, and in what order gradients flow.
+//!
+//! Time is counted in steps, forward and then backward. A tensor takes memory from the step that writes it to the last one
+//! that reads it; tensors that never live at the same time share a slot. Gradients pass through residual sums without
+//! being copied: a buffer may be the gradient of several values, and is overwritten only when it is the last one's.
+
+use crate::network::Purpose;
+use crate::passes::merge::Affine;
+use crate::program::{Program, Step, Term, ValueId};
+
+/// Index of a buffer; those of the values come first, the gradients' follow.
+pub(crate) type BufferId = usize;
+
+/// A tensor in memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Buffer {
+    pub len: usize,
+    pub slot: usize,
+    born: usize,
+    dies: usize,
+}
+
+/// The backward pass of a step.
+#[derive(Clone, Debug)]
+pub(crate) enum Backward {
+    /// `into += other`, after `into = from` where they differ.
+    Sum { into: BufferId, from: BufferId, other: BufferId },
+    Step {
+        step: usize,
+        /// The gradient of the step's result, and a second one to be added (merges only).
+        incoming: (BufferId, Option<BufferId>),
+        /// Where a merge keeps the gradient of its sum; for others where the gradient of the operand goes. May be
+        /// `incoming` itself. `None` if no parameter lies below.
+        result: Option<BufferId>,
+        /// Where the gradients of a merge's norms go; `None`: over `result`.
+        norms: [Option<BufferId>; 2],
+    },
+}
+
+/// The plan of a program.
+pub(crate) struct Schedule {
+    pub buffers: Vec<Buffer>,
+    /// Floats of every slot.
+    pub slots: Vec<usize>,
+    pub backward: Vec<Backward>,
+    /// The gradient of the output.
+    pub seed: BufferId,
+    /// Buffer of every value.
+    pub values: Vec<BufferId>,
+}
+
+impl Schedule {
+    pub(crate) fn new(program: &Program, purpose: Purpose) -> Self {
+        let mut planner = Planner::new(program);
+        if purpose == Purpose::Training {
+            planner.plan_backward(program);
+        }
+        planner.finish()
+    }
+}
+
+struct Planner {
+    buffers: Vec<Buffer>,
+    values: Vec<BufferId>,
+    /// Gradients of every value so far.
+    gradients: Vec<Vec<BufferId>>,
+    /// For how many values a buffer is a gradient that has not been used yet.
+    holders: Vec<usize>,
+    needs_gradient: Vec<bool>,
+    backward: Vec<Backward>,
+    seed: BufferId,
+    forward_steps: usize,
+}
+
+impl Planner {
+    /// Plans the forward pass.
+    fn new(program: &Program) -> Self {
+        let forward_steps = program.steps.len();
+        let mut planner = Self {
+            buffers: Vec::new(),
+            values: vec![0; program.values.len()],
+            gradients: vec![Vec::new(); program.values.len()],
+            holders: Vec::new(),
+            needs_gradient: program.needs_gradient(),
+            backward: Vec::new(),
+            seed: 0,
+            forward_steps,
+        };
+        planner.values[program.input] = planner.buffer(program.values[program.input].dims.len(), 0);
+        for (time, step) in program.steps.iter().enumerate() {
+            // Time 0 is the input's.
+            let time = time + 1;
+            step.inputs().for_each(|input| planner.read(planner.values[input], time));
+            planner.values[step.to()] = match step {
+                Step::Merge { terms, in_place: true, .. } => planner.values[terms[0].from],
+                _ => planner.buffer(program.values[step.to()].dims.len(), time),
+            };
+        }
+        // The output can be read at any time.
+        planner.read(planner.values[program.output], usize::MAX);
+        planner
+    }
+
+    fn buffer(&mut self, len: usize, born: usize) -> BufferId {
+        self.buffers.push(Buffer { len, slot: 0, born, dies: born });
+        self.holders.push(0);
+        self.buffers.len() - 1
+    }
+
+    fn read(&mut self, buffer: BufferId, time: usize) {
+        self.buffers[buffer].dies = self.buffers[buffer].dies.max(time);
+    }
+
+    /// The time of the backward step that is being planned.
+    fn now(&self) -> usize {
+        self.forward_steps + 2 + self.backward.len()
+    }
+
+    fn gradient_of(&mut self, value: ValueId, buffer: BufferId) {
+        if self.needs_gradient[value] {
+            self.gradients[value].push(buffer);
+            self.holders[buffer] += 1;
+        }
+    }
+
+    fn plan_backward(&mut self, program: &Program) {
+        self.seed = self.buffer(program.values[program.output].dims.len(), self.forward_steps + 1);
+        self.gradient_of(program.output, self.seed);
+        for (index, step) in program.steps.iter().enumerate().rev() {
+            if !self.needs_gradient[step.to()] || self.gradients[step.to()].is_empty() {
+                continue;
+            }
+            let len = program.values[step.to()].dims.len();
+            let most = if matches!(step, Step::Merge { .. }) { 2 } else { 1 };
+            while self.gradients[step.to()].len() > most {
+                self.sum_two(step.to(), len);
+            }
+            match step {
+                Step::Merge { terms, .. } => self.merge(index, step, terms, len),
+                _ => self.single(program, index, step, len),
+            }
+        }
+    }
+
+    /// Adds up two gradients of a value.
+    fn sum_two(&mut self, value: ValueId, len: usize) {
+        let (Some(other), Some(from)) = (self.gradients[value].pop(), self.gradients[value].pop()) else {
+            return;
+        };
+        let [from, other] = self.used([from, other]);
+        let into = if from == other { self.buffer(len, self.now()) } else { self.overwritable(from, len) };
+        self.read(other, self.now());
+        self.backward.push(Backward::Sum { into, from, other });
+        self.gradient_of(value, into);
+    }
+
+    /// Marks gradients as used by the step being planned; one that may be overwritten comes first.
+    fn used<const N: usize>(&mut self, mut buffers: [BufferId; N]) -> [BufferId; N] {
+        for buffer in buffers {
+            self.holders[buffer] -= 1;
+            self.read(buffer, self.now());
+        }
+        buffers.sort_by_key(|&buffer| self.holders[buffer]);
+        buffers
+    }
+
+    /// The buffer itself if it is nobody's gradient any more, else a new one.
+    fn overwritable(&mut self, buffer: BufferId, len: usize) -> BufferId {
+        if self.holders[buffer] == 0 { buffer } else { self.buffer(len, self.now()) }
+    }
+
+    fn keep(&mut self, step: &Step) {
+        for value in step.kept() {
+            self.read(self.values[value], self.now());
+        }
+    }
+
+    fn merge(&mut self, index: usize, step: &Step, terms: &[Term], len: usize) {
+        let incoming = match *std::mem::take(&mut self.gradients[step.to()]) {
+            [first, second] => {
+                let [first, second] = self.used([first, second]);
+                (first, Some(second))
+            }
+            [first, ..] => (self.used([first])[0], None),
+            [] => return,
+        };
+        self.keep(step);
+        // x + x sends the same gradient twice.
+        let twice = incoming.1 == Some(incoming.0);
+        let result = if twice { self.buffer(len, self.now()) } else { self.overwritable(incoming.0, len) };
+        self.read(result, self.now());
+        // The last norm may overwrite the gradient of the sum, unless a plain operand receives that.
+        let shared = terms.iter().any(|term| !is_norm(term) && self.needs_gradient[term.from]);
+        let mut norms = [None; 2];
+        for (place, term) in terms.iter().enumerate() {
+            let target = if !is_norm(term) || (!shared && !terms[place + 1..].iter().any(is_norm)) {
+                result
+            } else {
+                let target = self.buffer(len, self.now());
+                norms[place] = Some(target);
+                target
+            };
+            self.gradient_of(term.from, target);
+        }
+        self.backward.push(Backward::Step { step: index, incoming, result: Some(result), norms });
+    }
+
+    fn single(&mut self, program: &Program, index: usize, step: &Step, len: usize) {
+        let Some(first) = self.gradients[step.to()].pop() else { return };
+        let [incoming] = self.used([first]);
+        self.keep(step);
+        let from = step.inputs().next().filter(|&from| self.needs_gradient[from]);
+        let result = from.map(|from| {
+            let buffer = match step {
+                Step::Activation { .. } => self.overwritable(incoming, len),
+                _ => self.buffer(program.values[from].dims.len(), self.now()),
+            };
+            self.gradient_of(from, buffer);
+            buffer
+        });
+        self.backward.push(Backward::Step {
+            step: index,
+            incoming: (incoming, None),
+            result,
+            norms: [None; 2],
+        });
+    }
+
+    /// Gives every buffer a slot: the smallest free one that is large enough, else the largest, which grows.
+    fn finish(mut self) -> Schedule {
+        let mut slots: Vec<usize> = Vec::new();
+        let mut free_from: Vec<usize> = Vec::new();
+        let mut order: Vec<BufferId> = (0..self.buffers.len()).collect();
+        order.sort_by_key(|&id| self.buffers[id].born);
+        for id in order {
+            let Buffer { len, born, dies, .. } = self.buffers[id];
+            let free = (0..slots.len()).filter(|&slot| free_from[slot] <= born);
+            let best = free.min_by_key(|&slot| (slots[slot] < len, slots[slot].abs_diff(len)));
+            let slot = best.unwrap_or_else(|| {
+                slots.push(0);
+                free_from.push(0);
+                slots.len() - 1
+            });
+            slots[slot] = slots[slot].max(len);
+            free_from[slot] = dies.saturating_add(1);
+            self.buffers[id].slot = slot;
+        }
+        let Self { buffers, backward, seed, values, .. } = self;
+        Schedule { buffers, slots, backward, seed, values }
+    }
+}
+
+fn is_norm(term: &Term) -> bool {
+    matches!(term.affine, Affine::Norm { .. })
+}

@@ -1,0 +1,320 @@
+//! The arrays of a network, and how each step works on them.
+
+use crate::memory::Array;
+use crate::network::Mode;
+use crate::parameters::Table;
+use crate::passes::merge::{self, Affine, BackwardOperand, Mask, NormState, Operand};
+use crate::passes::{activation, pool, rearrange, vector};
+use crate::profile::{Pass, Profile};
+use crate::program::{Linear, Program, Step, Term, ValueId};
+use crate::schedule::{Backward, BufferId, Schedule};
+use std::mem::take;
+
+/// Everything that changes when a network runs.
+pub(crate) struct State {
+    pub parameters: Array,
+    pub gradients: Array,
+    /// Parameters times the factors of the NTK parametrisation; empty in the standard one.
+    scaled: Array,
+    pub norms: Vec<NormState>,
+    slots: Vec<Array>,
+    scratch: Array,
+    pub profile: Profile,
+}
+
+impl State {
+    pub(crate) fn new(program: &Program, schedule: &Schedule, ntk: bool, training: bool) -> Self {
+        let threads = rayon::current_num_threads();
+        let scratch = program.steps.iter().filter_map(|step| match step {
+            Step::Linear(linear) => Some(linear.conv.scratch_len(threads)),
+            _ => None,
+        });
+        let len = program.parameters.len();
+        Self {
+            parameters: Array::zeros(len),
+            gradients: Array::zeros(if training { len } else { 0 }),
+            scaled: Array::zeros(if ntk { len } else { 0 }),
+            norms: program.norms.iter().map(|norm| NormState::new(norm.channels)).collect(),
+            scratch: Array::zeros(scratch.max().unwrap_or(0)),
+            slots: schedule.slots.iter().map(|&len| Array::zeros(len)).collect(),
+            profile: Profile::default(),
+        }
+    }
+
+    /// What a buffer holds.
+    pub(crate) fn read(&self, schedule: &Schedule, buffer: BufferId) -> &[f32] {
+        let buffer = &schedule.buffers[buffer];
+        &self.slots[buffer.slot][..buffer.len]
+    }
+
+    /// Overwrites a buffer.
+    pub(crate) fn write(&mut self, schedule: &Schedule, buffer: BufferId, values: &[f32]) {
+        let buffer = &schedule.buffers[buffer];
+        self.slots[buffer.slot][..buffer.len].copy_from_slice(values);
+    }
+
+    /// Takes a buffer's memory out of the table, so that it can be written while others are read.
+    fn take(&mut self, schedule: &Schedule, buffer: BufferId) -> Array {
+        take(&mut self.slots[schedule.buffers[buffer].slot])
+    }
+
+    fn put(&mut self, schedule: &Schedule, buffer: BufferId, memory: Array) {
+        self.slots[schedule.buffers[buffer].slot] = memory;
+    }
+
+    /// Multiplies the weights by their factors, where there are any.
+    pub(crate) fn scale_weights(&mut self, steps: &[Step]) {
+        if self.scaled.is_empty() {
+            return;
+        }
+        for step in steps {
+            if let Step::Linear(linear) = step {
+                let range = linear.weight.clone();
+                vector::scale(&mut self.scaled[range.clone()], &self.parameters[range], linear.factor);
+            }
+        }
+    }
+
+    fn weights(&self, linear: &Linear) -> &[f32] {
+        let all = if self.scaled.is_empty() { &self.parameters } else { &self.scaled };
+        &all[linear.weight.clone()]
+    }
+
+    pub(crate) fn forward(&mut self, program: &Program, schedule: &Schedule, step: &Step, mode: Mode) {
+        let started = self.profile.start();
+        let target = schedule.values[step.to()];
+        let mut memory = self.take(schedule, target);
+        let to = &mut memory[..schedule.buffers[target].len];
+        let dims = program.values[step.to()].dims;
+        let mut scratch = take(&mut self.scratch);
+        match step {
+            Step::Linear(linear) => {
+                let x = self.read(schedule, schedule.values[linear.from]);
+                linear.conv.forward(x, self.weights(linear), to, &mut scratch);
+            }
+            Step::Merge { terms, relu, in_place, .. } => {
+                self.merge_forward(schedule, dims, (terms, *relu, *in_place), mode, to);
+            }
+            Step::Activation { activation, from, .. } => {
+                activation::forward(*activation, self.read(schedule, schedule.values[*from]), to);
+            }
+            Step::MaxPool { pool, from, .. } => {
+                let x = self.read(schedule, schedule.values[*from]);
+                pool.forward(dims.images * dims.channels, x, to);
+            }
+            Step::MeanPool { from, .. } => {
+                let x = self.read(schedule, schedule.values[*from]);
+                pool::mean_forward(program.values[*from].dims, x, to);
+            }
+            Step::MemberSum { members, from, .. } => {
+                let x = self.read(schedule, schedule.values[*from]);
+                rearrange::member_sum_forward(dims, *members, x, to);
+            }
+            Step::Transpose { from, .. } => {
+                let x = self.read(schedule, schedule.values[*from]);
+                let (rows, columns) = rows_and_columns(program, *from);
+                rearrange::transpose(rows, columns, x, to);
+            }
+        }
+        self.scratch = scratch;
+        self.put(schedule, target, memory);
+        self.profile.stop(started, step.kind(), Pass::Forward);
+    }
+
+    fn merge_forward(
+        &mut self,
+        schedule: &Schedule,
+        dims: crate::passes::Dims,
+        (terms, relu, in_place): (&[Term], bool, bool),
+        mode: Mode,
+        to: &mut [f32],
+    ) {
+        let mut norms = [take_norm(&mut self.norms, terms.first()), take_norm(&mut self.norms, terms.get(1))];
+        let [first, second] = norms.each_mut().map(Option::as_mut);
+        let operands = [(0, first), (1, second)].map(|(place, state)| {
+            terms.get(place).map(|term| {
+                let overwritten = in_place && place == 0;
+                let x = (!overwritten).then(|| self.read(schedule, schedule.values[term.from]));
+                Operand { x, affine: &term.affine, state }
+            })
+        });
+        merge::forward(dims, operands, relu, mode, &self.parameters, to);
+        for (term, norm) in terms.iter().zip(norms) {
+            put_norm(&mut self.norms, term, norm);
+        }
+    }
+
+    pub(crate) fn backward(&mut self, program: &Program, schedule: &Schedule, back: &Backward, mode: Mode) {
+        match *back {
+            Backward::Sum { into, from, other } => {
+                let started = self.profile.start();
+                let mut memory = self.take(schedule, into);
+                let to = &mut memory[..schedule.buffers[into].len];
+                if into != from {
+                    to.copy_from_slice(self.read(schedule, from));
+                }
+                rearrange::add(to, self.read(schedule, other));
+                self.put(schedule, into, memory);
+                self.profile.stop(started, crate::Kind::Merge, Pass::DataGradient);
+            }
+            Backward::Step { step, incoming, result, norms } => match (&program.steps[step], result) {
+                (Step::Linear(linear), _) => self.linear_backward(schedule, linear, incoming.0, result),
+                (merge @ Step::Merge { .. }, Some(result)) => {
+                    let started = self.profile.start();
+                    self.merge_backward(program, schedule, merge, (incoming, result, norms), mode);
+                    self.profile.stop(started, crate::Kind::Merge, Pass::DataGradient);
+                }
+                (step, Some(result)) => {
+                    let started = self.profile.start();
+                    self.other_backward(program, schedule, step, incoming.0, result);
+                    self.profile.stop(started, step.kind(), Pass::DataGradient);
+                }
+                (_, None) => {}
+            },
+        }
+    }
+
+    fn linear_backward(
+        &mut self,
+        schedule: &Schedule,
+        linear: &Linear,
+        incoming: BufferId,
+        result: Option<BufferId>,
+    ) {
+        let started = self.profile.start();
+        let (mut scratch, mut gradients) = (take(&mut self.scratch), take(&mut self.gradients));
+        let weight_gradient = &mut gradients[linear.weight.clone()];
+        let x = self.read(schedule, schedule.values[linear.from]);
+        linear.conv.weight_gradient(x, self.read(schedule, incoming), weight_gradient, &mut scratch);
+        if !self.scaled.is_empty() {
+            vector::scale_in_place(weight_gradient, linear.factor);
+        }
+        self.gradients = gradients;
+        let started = self.profile.stop(started, linear.kind, Pass::WeightGradient);
+        if let Some(result) = result {
+            let mut memory = self.take(schedule, result);
+            let to = &mut memory[..schedule.buffers[result].len];
+            let gradient = self.read(schedule, incoming);
+            linear.conv.data_gradient(gradient, self.weights(linear), to, &mut scratch);
+            self.put(schedule, result, memory);
+            self.profile.stop(started, linear.kind, Pass::DataGradient);
+        }
+        self.scratch = scratch;
+    }
+
+    fn merge_backward(
+        &mut self,
+        program: &Program,
+        schedule: &Schedule,
+        step: &Step,
+        (incoming, result, targets): ((BufferId, Option<BufferId>), BufferId, [Option<BufferId>; 2]),
+        mode: Mode,
+    ) {
+        let Step::Merge { terms, relu, to, .. } = step else { return };
+        let len = schedule.buffers[result].len;
+        let mut memory = self.take(schedule, result);
+        let mut norm_memory = targets.map(|target| target.map(|target| self.take(schedule, target)));
+        let mut gradients = take(&mut self.gradients);
+        let [first, second] =
+            norm_memory.each_mut().map(|memory| memory.as_mut().map(|memory| &mut memory[..len]));
+        let operands = [(0, first), (1, second)].map(|(place, target)| {
+            terms.get(place).map(|term| {
+                let norm = match term.affine {
+                    Affine::Norm { state, .. } => {
+                        Some((self.read(schedule, schedule.values[term.from]), &self.norms[state]))
+                    }
+                    _ => None,
+                };
+                BackwardOperand { affine: &term.affine, norm, target }
+            })
+        });
+        let mask = match (*relu, step.masks_by_output()) {
+            (false, _) => Mask::None,
+            (true, true) => Mask::Output(self.read(schedule, schedule.values[*to])),
+            (true, false) => Mask::Norm,
+        };
+        let pass = merge::Backward {
+            dims: program.values[*to].dims,
+            mode,
+            mask,
+            first: (result != incoming.0).then(|| self.read(schedule, incoming.0)),
+            second: incoming.1.map(|second| self.read(schedule, second)),
+            gradient: &mut memory[..len],
+            operands,
+        };
+        pass.run(&self.parameters, &mut gradients);
+        self.gradients = gradients;
+        self.put(schedule, result, memory);
+        for (target, memory) in targets.into_iter().zip(norm_memory) {
+            if let (Some(target), Some(memory)) = (target, memory) {
+                self.put(schedule, target, memory);
+            }
+        }
+    }
+
+    fn other_backward(
+        &mut self,
+        program: &Program,
+        schedule: &Schedule,
+        step: &Step,
+        incoming: BufferId,
+        result: BufferId,
+    ) {
+        let mut memory = self.take(schedule, result);
+        let to = &mut memory[..schedule.buffers[result].len];
+        let value = |value: ValueId| self.read(schedule, schedule.values[value]);
+        match step {
+            Step::Activation { activation, from, .. } => {
+                if result != incoming {
+                    to.copy_from_slice(self.read(schedule, incoming));
+                }
+                activation::backward(*activation, value(*from), to);
+            }
+            Step::MaxPool { pool, from, to: of } => {
+                let dims = program.values[*of].dims;
+                pool.backward(dims.images * dims.channels, value(*from), self.read(schedule, incoming), to);
+            }
+            Step::MeanPool { from, .. } => {
+                pool::mean_backward(program.values[*from].dims, self.read(schedule, incoming), to);
+            }
+            Step::MemberSum { members, to: of, .. } => {
+                let gradient = self.read(schedule, incoming);
+                rearrange::member_sum_backward(program.values[*of].dims, *members, gradient, to);
+            }
+            Step::Transpose { to: of, .. } => {
+                let (rows, columns) = rows_and_columns(program, *of);
+                rearrange::transpose(rows, columns, self.read(schedule, incoming), to);
+            }
+            Step::Linear(_) | Step::Merge { .. } => {}
+        }
+        self.put(schedule, result, memory);
+    }
+
+    /// Sets the initial parameters.
+    pub(crate) fn initialise(&mut self, table: &Table, parametrisation: crate::Parametrisation, seed: u64) {
+        table.initialise(parametrisation, seed, &mut self.parameters);
+        for norm in &mut self.norms {
+            norm.running_mean.fill(0.0);
+            norm.running_var.fill(1.0);
+        }
+    }
+}
+
+/// A value of one-pixel images as a matrix.
+fn rows_and_columns(program: &Program, value: ValueId) -> (usize, usize) {
+    let dims = program.values[value].dims;
+    if program.values[value].flat { (dims.channels, dims.pixels) } else { (dims.images, dims.channels) }
+}
+
+fn take_norm(norms: &mut [NormState], term: Option<&Term>) -> Option<NormState> {
+    match term?.affine {
+        Affine::Norm { state, .. } => Some(take(&mut norms[state])),
+        _ => None,
+    }
+}
+
+fn put_norm(norms: &mut [NormState], term: &Term, norm: Option<NormState>) {
+    if let (Affine::Norm { state, .. }, Some(norm)) = (&term.affine, norm) {
+        norms[*state] = norm;
+    }
+}

@@ -1,0 +1,213 @@
+//! Every pass of every convolution against the seven loops of the definition, in f64.
+
+use collegial_nn::kernels::{Conv, ConvShape, Isa, ShapeError};
+use proptest::prelude::*;
+
+/// Deterministic values in [-1, 1), from a counter (SplitMix64).
+fn values(len: usize, seed: u64) -> Vec<f32> {
+    let draw = |i: usize| {
+        let mut z = (i as u64).wrapping_add(seed << 32).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((z >> 40) as f32) / (1 << 23) as f32 - 1.0
+    };
+    (0..len).map(draw).collect()
+}
+
+/// Calls `visit(input index, weight index, output index)` for every multiplication of the convolution.
+fn definition(s: &ConvShape, mut visit: impl FnMut(usize, usize, usize)) {
+    let (out_height, out_width) = (s.out_height(), s.out_width());
+    for n in 0..s.batch {
+        for o in 0..s.groups * s.outputs {
+            for c in 0..s.inputs {
+                let channel = (n * s.groups + o / s.outputs) * s.inputs + c;
+                for (kh, kw) in (0..s.kernel * s.kernel).map(|p| (p / s.kernel, p % s.kernel)) {
+                    for (i, j) in (0..out_height * out_width).map(|p| (p / out_width, p % out_width)) {
+                        let y = (i * s.stride + kh).wrapping_sub(s.padding);
+                        let x = (j * s.stride + kw).wrapping_sub(s.padding);
+                        if y < s.height && x < s.width {
+                            visit(
+                                (channel * s.height + y) * s.width + x,
+                                ((o * s.inputs + c) * s.kernel + kh) * s.kernel + kw,
+                                ((n * s.groups * s.outputs + o) * out_height + i) * out_width + j,
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Output, data gradient and weight gradient.
+type Passes = [Vec<f32>; 3];
+
+/// A sum by definition: its value, that of its absolute terms, and their number.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    value: f64,
+    absolute: f64,
+    terms: f64,
+}
+
+impl Sum {
+    fn add(&mut self, term: f64) {
+        self.value += term;
+        self.absolute += term.abs();
+        self.terms += 1.0;
+    }
+
+    /// Rounding errors of n terms behave like a random walk: with unit u = 2^-24 the sum is off by less than
+    /// 4 sqrt(n + 1) u times the absolute sum, but for a probability of exp(-8) if the walk were at its bound all along.
+    fn tolerance(&self) -> f64 {
+        4.0 * (self.terms + 1.0).sqrt() * f64::from(f32::EPSILON) / 2.0 * self.absolute
+    }
+}
+
+fn reference(s: &ConvShape, input: &[f32], weights: &[f32], out_grad: &[f32]) -> [Vec<Sum>; 3] {
+    let mut sums = [s.output_len(), s.input_len(), s.weight_len()].map(|len| vec![Sum::default(); len]);
+    definition(s, |i, w, o| {
+        let (x, weight, g) = (f64::from(input[i]), f64::from(weights[w]), f64::from(out_grad[o]));
+        sums[0][o].add(x * weight);
+        sums[1][i].add(g * weight);
+        sums[2][w].add(g * x);
+    });
+    sums
+}
+
+fn data(s: &ConvShape) -> (Vec<f32>, Vec<f32>, Vec<f32>) {
+    (values(s.input_len(), 1), values(s.weight_len(), 2), values(s.output_len(), 3))
+}
+
+/// Runs the passes with scratch and results full of NaN: neither may be read before it is written.
+fn run(conv: &Conv, threads: usize) -> Passes {
+    let s = conv.shape();
+    let (input, weights, out_grad) = data(s);
+    let mut results = [s.output_len(), s.input_len(), s.weight_len()].map(|len| vec![f32::NAN; len]);
+    let mut scratch = vec![f32::NAN; conv.scratch_len(threads)];
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool starts");
+    pool.install(|| {
+        let [output, in_grad, weight_grad] = &mut results;
+        conv.forward(&input, &weights, output, &mut scratch);
+        scratch.fill(f32::NAN);
+        conv.data_gradient(&out_grad, &weights, in_grad, &mut scratch);
+        scratch.fill(f32::NAN);
+        conv.weight_gradient(&input, &out_grad, weight_grad, &mut scratch);
+    });
+    results
+}
+
+const PASSES: [&str; 3] = ["forward", "data gradient", "weight gradient"];
+
+fn check(s: ConvShape, isa: Isa) {
+    let (input, weights, out_grad) = data(&s);
+    let expected = reference(&s, &input, &weights, &out_grad);
+    let conv = Conv::with_isa(s, isa).expect("the shape is valid");
+    for (pass, got) in run(&conv, 2).iter().enumerate() {
+        for (i, (got, sum)) in got.iter().zip(&expected[pass]).enumerate() {
+            let close = (f64::from(*got) - sum.value).abs() <= sum.tolerance();
+            assert!(close, "{s:?} {isa:?}, {} at {i}: {got}, expected {}", PASSES[pass], sum.value);
+        }
+    }
+}
+
+fn check_all(s: ConvShape) {
+    check(s, Isa::detect());
+    check(s, Isa::Portable);
+}
+
+prop_compose! {
+    /// Odd shapes of 3x3 convolutions.
+    fn odd_shapes()(
+        batch in 1..4usize,
+        groups in 1..4usize,
+        inputs in prop_oneof![1..14usize, Just(23)],
+        outputs in prop_oneof![1..14usize, Just(23)],
+        height in 1..10usize,
+        width in 1..18usize,
+        stride in 1..3usize,
+    ) -> ConvShape {
+        ConvShape { batch, groups, inputs, outputs, height, width, kernel: 3, stride, padding: 1 }
+    }
+}
+
+prop_compose! {
+    /// Any kernel, stride and padding that fit.
+    fn any_shapes()(
+        batch in 1..4usize,
+        groups in 1..3usize,
+        inputs in 1..6usize,
+        outputs in 1..9usize,
+        height in 1..13usize,
+        width in 1..20usize,
+        kernel in 1..8usize,
+        stride in 1..5usize,
+        padding in 0..5usize,
+    ) -> ConvShape {
+        let kernel = kernel.min(height.min(width) + 2 * padding);
+        ConvShape { batch, groups, inputs, outputs, height, width, kernel, stride, padding }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn odd_3x3_shapes_agree_with_the_definition(shape in odd_shapes()) {
+        check_all(shape);
+    }
+
+    #[test]
+    fn any_kernel_agrees_with_the_definition(shape in any_shapes()) {
+        check_all(shape);
+    }
+}
+
+#[test]
+fn the_networks_own_shapes_agree_with_the_definition() {
+    for (groups, width, size, stride) in [
+        (2, 10, 32, 1),
+        (2, 20, 16, 1),
+        (2, 40, 8, 1),
+        (2, 20, 32, 2),
+        (1, 40, 16, 2),
+        (1, 64, 8, 1),
+        (3, 1, 56, 1),
+    ] {
+        check_all(ConvShape::grouped3x3(2, groups, width, size, stride));
+    }
+    // More channels than one block of taps, and images of more than one chunk of vectors.
+    check_all(ConvShape { outputs: 7, ..ConvShape::grouped3x3(1, 1, 90, 7, 1) });
+    check_all(ConvShape { inputs: 3, ..ConvShape::grouped3x3(3, 1, 5, 56, 2) });
+    // The stem of a ResNet, and projections.
+    check_all(ConvShape { inputs: 3, kernel: 7, padding: 3, ..ConvShape::grouped3x3(1, 1, 8, 28, 2) });
+    check_all(ConvShape::pointwise(3, 20, 33, 8, 1));
+    check_all(ConvShape::pointwise(2, 20, 33, 7, 2));
+}
+
+#[test]
+fn results_are_the_same_bits_for_any_number_of_threads() {
+    for shape in [
+        ConvShape::grouped3x3(5, 3, 10, 9, 1),
+        ConvShape::grouped3x3(5, 3, 7, 9, 2),
+        ConvShape::grouped3x3(3, 1, 70, 8, 1),
+        ConvShape::pointwise(5, 60, 50, 8, 1),
+        ConvShape::pointwise(5, 60, 50, 9, 2),
+    ] {
+        let conv = Conv::new(shape).expect("the shape is valid");
+        let bits =
+            |threads: usize| run(&conv, threads).map(|v| v.iter().map(|x| x.to_bits()).collect::<Vec<_>>());
+        let one = bits(1);
+        assert_eq!(one, bits(2), "{shape:?}");
+        assert_eq!(one, bits(3), "{shape:?}");
+    }
+}
+
+#[test]
+fn impossible_shapes_are_refused_with_a_sentence() {
+    let zero = ConvShape { groups: 0, ..ConvShape::grouped3x3(1, 1, 1, 8, 1) };
+    assert_eq!(Conv::new(zero).err(), Some(ShapeError::Zero("the number of groups")));
+    let large = ConvShape { padding: 0, ..ConvShape::grouped3x3(1, 1, 1, 2, 1) };
+    let message = Conv::new(large).err().map(|error| error.to_string());
+    assert_eq!(message.as_deref(), Some("a kernel of 3 does not fit an image of 2x2 padded by 0"));
+}

@@ -1,0 +1,260 @@
+//! Outputs, running statistics and gradients of whole networks against the definition in f64 and its finite differences.
+
+mod reference;
+
+use collegial_arch::{Graph, Spec};
+use collegial_nn::{Mode, Network, Parametrisation};
+use collegial_stats::Rng;
+use proptest::prelude::*;
+use reference::{Loss, forward, normals, randomise, tensors};
+
+/// f32 carries 24 bits; the networks here are up to 30 layers deep, each of which may lose a bit or two of the largest
+/// value of its output.
+const OUTPUT_TOLERANCE: f64 = 2e-4;
+
+/// The error of a directional derivative, relative to the length of the gradient: the forward error, amplified by the
+/// backward pass, plus that of the finite difference (h^2 and rounding: below 1e-6).
+const GRADIENT_TOLERANCE: f64 = 2e-3;
+
+/// Step of the finite differences: small, so that few ReLUs change sides within it.
+const STEP: f64 = 1e-6;
+
+fn input_for(graph: &Graph, batch: usize) -> Vec<f32> {
+    normals(batch * graph.input_shape().elements() as usize, 1)
+}
+
+fn wide(values: &[f32]) -> Vec<f64> {
+    values.iter().map(|&x| f64::from(x)).collect()
+}
+
+fn largest(values: &[f64]) -> f64 {
+    values.iter().fold(0.0, |largest, x| x.abs().max(largest))
+}
+
+fn assert_close(what: &str, got: &[f32], expected: &[f64]) {
+    assert_eq!(got.len(), expected.len(), "{what}");
+    let scale = largest(expected).max(1e-3);
+    for (got, expected) in got.iter().zip(expected) {
+        let error = (f64::from(*got) - expected).abs();
+        assert!(error <= OUTPUT_TOLERANCE * scale, "{what}: {got}, expected {expected} (scale {scale})");
+    }
+}
+
+/// Checks a network in one mode: outputs, statistics, loss, and the gradient of every parameter along two directions, one
+/// random and one along its largest entry.
+fn check(
+    graph: &Graph,
+    batch: usize,
+    parametrisation: Parametrisation,
+    mode: Mode,
+    loss: &Loss,
+    factor: &dyn Fn(&str) -> f64,
+) {
+    let mut network =
+        Network::with_parametrisation(graph, batch, parametrisation).expect("the graph is valid");
+    randomise(&mut network, 5);
+    let input = input_for(graph, batch);
+    let before = tensors(&network);
+    let mut after = before.clone();
+    let expected = forward(graph, &mut after, factor, &wide(&input), batch, mode);
+    let outputs = network.forward(&input, mode).to_vec();
+    assert_close("outputs", &outputs, &expected);
+    for (name, values) in network.statistics() {
+        assert_close(&name, values, &after[&name]);
+    }
+    let (value, gradient) = loss.engine(&outputs, batch);
+    let exact = loss.value(&expected, batch);
+    assert!((value - exact).abs() <= 1e-3 * exact.abs().max(1e-2), "the loss is {value}, expected {exact}");
+    network.backward(&gradient);
+
+    let at = |name: &str, direction: &[f64], step: f64| {
+        let mut moved = before.clone();
+        let tensor = moved.get_mut(name).expect("a parameter");
+        tensor.iter_mut().zip(direction).for_each(|(x, d)| *x += step * d);
+        loss.value(&forward(graph, &mut moved, factor, &wide(&input), batch, mode), batch)
+    };
+    let norm_of_all = network.gradients().iter().map(|&g| f64::from(g).powi(2)).sum::<f64>().sqrt();
+    for parameter in network.parameters() {
+        let name = &parameter.name;
+        let gradient = wide(network.gradient(name).expect("a parameter"));
+        let length = gradient.iter().map(|g| g * g).sum::<f64>().sqrt();
+        let mut random = vec![0.0; gradient.len()];
+        let mut rng = Rng::new(3, 7, parameter.range.start as u64);
+        random.iter_mut().for_each(|x| *x = rng.normal());
+        let mut single = vec![0.0; gradient.len()];
+        let peak = gradient.iter().position(|g| g.abs() == largest(&gradient)).unwrap_or(0);
+        single[peak] = 1.0;
+        // A tensor whose gradient vanishes (weights before a norm of one value's worth of freedom) is measured against the
+        // network's whole gradient.
+        let scale = length.max(1e-2 * norm_of_all);
+        for direction in [random, single] {
+            let size = direction.iter().map(|d| d * d).sum::<f64>().sqrt();
+            let analytic: f64 = gradient.iter().zip(&direction).map(|(g, d)| g * d).sum();
+            let numeric = (at(name, &direction, STEP / size) - at(name, &direction, -STEP / size))
+                / (2.0 * STEP / size);
+            let error = (analytic - numeric).abs() / size;
+            assert!(
+                error <= GRADIENT_TOLERANCE * scale + 1e-7,
+                "{name}: {analytic}, by differences {numeric} (length {length}, of all {norm_of_all})"
+            );
+        }
+    }
+}
+
+fn graph(toml: &str) -> Graph {
+    Spec::from_toml(toml).expect("the spec is valid").graph().expect("the spec is valid")
+}
+
+fn squares(graph: &Graph, batch: usize) -> Loss {
+    Loss::HalfSquares(normals(batch * graph.output_shape().elements() as usize, 2))
+}
+
+fn labels(graph: &Graph, batch: usize) -> Loss {
+    Loss::CrossEntropy((0..batch).map(|n| (n * 7 + 1) % graph.output_shape().channels).collect())
+}
+
+fn check_standard(graph: &Graph, batch: usize) {
+    for mode in [Mode::Train, Mode::Evaluate] {
+        check(graph, batch, Parametrisation::Standard, mode, &labels(graph, batch), &|_| 1.0);
+    }
+}
+
+fn resnext(
+    blocks: &str,
+    multiplicity: usize,
+    width: usize,
+    classes: usize,
+    image: usize,
+    stem: &str,
+) -> Graph {
+    graph(&format!(
+        "kind = \"resnext\"\nstem = \"{stem}\"\nblocks = {blocks}\nclasses = {classes}\nimage = {image}\n\
+         stem_channels = 5\noutputs = 6\ndesign = \"{multiplicity}x{width}d\"\n"
+    ))
+}
+
+#[test]
+fn a_small_resnext() {
+    check_standard(&resnext("[2, 2]", 3, 2, 4, 8, "small"), 3);
+}
+
+#[test]
+fn a_resnext_with_odd_sizes() {
+    // Width 1, three pixels a side, one class.
+    check_standard(&resnext("[1, 2]", 5, 1, 1, 3, "small"), 2);
+    check_standard(&resnext("[2]", 1, 7, 3, 5, "small"), 1);
+}
+
+#[test]
+fn a_resnext_with_the_stem_of_imagenet() {
+    check_standard(&resnext("[1, 1]", 2, 3, 3, 17, "imagenet"), 2);
+}
+
+#[test]
+fn a_small_wide_resnet() {
+    let toml = "kind = \"wide-resnet\"\ndepth = 10\nfactor = 1\nstages = 3\nclasses = 5\nimage = 6\n";
+    check_standard(&graph(toml), 2);
+}
+
+#[test]
+fn one_pixel_images() {
+    check_standard(&resnext("[1, 1]", 2, 3, 3, 1, "small"), 4);
+}
+
+fn ensemble(members: usize, widths: &str, activation: &str) -> Graph {
+    graph(&format!(
+        "kind = \"fully-connected\"\ninputs = 7\noutputs = 3\nmembers = {members}\nactivation = \"{activation}\"\nwidths = {widths}\n"
+    ))
+}
+
+#[test]
+fn ensembles_of_dense_layers() {
+    for activation in ["relu", "erf", "tanh", "gelu"] {
+        check_standard(&ensemble(4, "[6, 5, 9]", activation), 5);
+    }
+    check_standard(&ensemble(1, "[1, 1]", "relu"), 1);
+    check_standard(&ensemble(3, "[]", "relu"), 2);
+}
+
+#[test]
+fn the_ntk_parametrisation() {
+    // Eq. 1: sqrt(2 / n) before a ReLU, sqrt(1 / n) for the last layer and before other activations.
+    for (activation, gain) in [("relu", 2.0), ("tanh", 1.0)] {
+        let graph = ensemble(3, "[6, 5]", activation);
+        let factor = |name: &str| match name {
+            "fc1" => (gain / 7.0_f64).sqrt(),
+            "fc2" => (gain / 6.0_f64).sqrt(),
+            "fc3" => (1.0 / 5.0_f64).sqrt(),
+            _ => unreachable!("three layers"),
+        };
+        check(&graph, 4, Parametrisation::Ntk, Mode::Train, &squares(&graph, 4), &factor);
+    }
+}
+
+#[test]
+fn chains_of_every_kind() {
+    // A projection around a strided chain without norms; dense layers after a pool; conv after dense on one pixel.
+    let block = "kind = \"sequence\"\ninput = { channels = 3, height = 5, width = 4 }\nmembers = 2\nshortcut = \"projection\"\n\
+        layers = [{ type = \"conv\", width = 4, kernel = 3, activation = \"gelu\" }, \
+                  { type = \"conv\", width = 5, kernel = 3, stride = 2, norm = \"batch\", activation = \"tanh\" }, \
+                  { type = \"conv\", width = 6, kernel = 1, norm = \"batch\" }]\n";
+    let pooled = "kind = \"sequence\"\ninput = { channels = 2, height = 4, width = 4 }\nmembers = 3\njoin = \"scaled-sum\"\n\
+        layers = [{ type = \"conv\", width = 3, kernel = 3, activation = \"relu\" }, { type = \"global-average-pool\" }, \
+                  { type = \"dense\", width = 4, norm = \"batch\", activation = \"erf\" }, { type = \"dense\", width = 2 }]\n";
+    let mixed = "kind = \"sequence\"\ninput = { channels = 4 }\nshortcut = \"identity\"\n\
+        layers = [{ type = \"dense\", width = 5, activation = \"relu\" }, { type = \"conv\", width = 4, kernel = 3, norm = \"batch\" }, \
+                  { type = \"dense\", width = 4 }]\n";
+    for toml in [block, pooled, mixed] {
+        let graph = graph(toml);
+        for mode in [Mode::Train, Mode::Evaluate] {
+            check(&graph, 3, Parametrisation::Standard, mode, &squares(&graph, 3), &|_| 1.0);
+        }
+    }
+}
+
+fn layer() -> impl Strategy<Value = String> {
+    let norm = prop_oneof![Just("none"), Just("batch")];
+    let activation = prop_oneof![
+        Just("none"),
+        Just("relu"),
+        Just("relu"),
+        Just("relu"),
+        Just("erf"),
+        Just("tanh"),
+        Just("gelu")
+    ];
+    (1..6usize, 1..4usize, 1..3usize, norm, activation).prop_map(|(width, kernel, stride, norm, activation)| {
+        format!(
+            "{{ type = \"conv\", width = {width}, kernel = {kernel}, stride = {stride}, padding = 1, norm = \"{norm}\", \
+             activation = \"{activation}\" }}"
+        )
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_chains(
+        layers in prop::collection::vec(layer(), 1..4),
+        members in 1..4usize,
+        channels in 1..4usize,
+        height in 1..6usize,
+        width in 1..6usize,
+        batch in 2..4usize,
+        sum in any::<bool>(),
+        train in any::<bool>(),
+    ) {
+        let join = if sum { "scaled-sum" } else { "last-layer" };
+        let toml = format!(
+            "kind = \"sequence\"\ninput = {{ channels = {channels}, height = {height}, width = {width} }}\nmembers = {members}\n\
+             join = \"{join}\"\nlayers = [{}]\n",
+            layers.join(", ")
+        );
+        if let Ok(spec) = Spec::from_toml(&toml) {
+            let graph = spec.graph().expect("the spec was checked");
+            let mode = if train { Mode::Train } else { Mode::Evaluate };
+            check(&graph, batch, Parametrisation::Standard, mode, &squares(&graph, batch), &|_| 1.0);
+        }
+    }
+}
