@@ -26,13 +26,18 @@ pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
 
 /// Writes a file whole or not at all: into a temporary file beside it first, which then takes its name.
 pub fn write_file(path: &Path, content: &str) -> Result<(), Failure> {
+    write_bytes(path, content.as_bytes())
+}
+
+/// The same for files that are not text.
+pub fn write_bytes(path: &Path, content: &[u8]) -> Result<(), Failure> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
     let write = || -> io::Result<()> {
         let mut file = tempfile::Builder::new().prefix(".collegial-").tempfile_in(directory)?;
-        file.write_all(content.as_bytes())?;
+        file.write_all(content)?;
         file.as_file().sync_all()?;
         file.persist(path).map_err(|error| error.error)?;
         Ok(())

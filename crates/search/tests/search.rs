@@ -59,7 +59,8 @@ fn refusals_say_what_would_do() {
     assert!(narrow.contains("width 1") && narrow.contains("at least 2"), "{narrow}");
     let none = Search::new(spec("bottleneck-8")).multiple_of(16).run(&law()).unwrap_err().to_string();
     assert!(none.contains("the nearest feasible multiple is 8"), "{none}");
-    let beyond = Search::new(spec("bottleneck-8")).widths(Some(vec![20])).run(&law()).unwrap_err().to_string();
+    let beyond =
+        Search::new(spec("bottleneck-8")).widths(Some(vec![20])).run(&law()).unwrap_err().to_string();
     assert!(beyond.contains("the nearest feasible width is 8"), "{beyond}");
     let few =
         Search::new(spec("bottleneck-8")).max_multiplicity(Some(0)).run(&law()).unwrap_err().to_string();

@@ -6,4 +6,5 @@ pub mod info;
 pub mod man;
 pub mod merge;
 pub mod moments;
+pub mod ntk;
 pub mod search;

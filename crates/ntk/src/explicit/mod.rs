@@ -16,10 +16,11 @@ mod pass;
 mod plan;
 mod weights;
 
+use std::fmt;
 use std::ops::Range;
 
 use collegial_arch::Graph;
-use collegial_nn::Parametrisation;
+pub use collegial_nn::Parametrisation;
 use collegial_stats::{Moments, Rng, Tally, tally_blocks};
 
 use crate::{BLOCK, Error};
@@ -48,6 +49,17 @@ pub enum Readout {
     Trace,
     /// The sum of the kernels of all channels, each averaged over positions.
     PooledTrace,
+}
+
+impl fmt::Display for Readout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unit(unit) => write!(f, "output {unit}"),
+            Self::PooledUnit(unit) => write!(f, "output {unit} averaged over positions"),
+            Self::Trace => f.write_str("all outputs, summed"),
+            Self::PooledTrace => f.write_str("all outputs averaged over positions, summed"),
+        }
+    }
 }
 
 /// Which kernel to compute.
@@ -160,6 +172,20 @@ impl ExplicitKernel {
             moments
         })
     }
+}
+
+/// The stream that inputs are drawn from.
+const INPUTS: u32 = 0x696e_7075;
+
+/// Standard normal inputs for a network.
+pub fn normal_inputs(graph: &Graph, count: usize, seed: u64) -> Vec<Vec<f32>> {
+    let shape = graph.input_shape();
+    let draw = |index: usize| {
+        let mut x = vec![0.0; shape.channels * shape.pixels()];
+        Rng::new(seed, INPUTS, index as u64).fill_normal(&mut x);
+        x
+    };
+    (0..count).map(draw).collect()
 }
 
 fn check_inputs(graph: &Graph, inputs: &[Vec<f32>]) -> Result<(), Error> {
