@@ -1,7 +1,8 @@
 //! Full kernels and draws of single kernels with explicit weights: the work of `bench/rivals/ntk_matrix_*.py` and of the bottleneck
 //! block's draws.
 //!
-//! `cargo bench -p collegial-ntk --bench explicit` prints one JSON line per measurement, best of several repetitions on two threads.
+//! `cargo bench -p collegial-ntk --bench explicit` prints one JSON line per measurement, best of several repetitions on two threads;
+//! `-- draws` or another part of a name runs those only.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -52,7 +53,16 @@ fn inputs(graph: &Graph, count: usize) -> Vec<Vec<f32>> {
     (0..count).map(input).collect()
 }
 
+/// Whether a measurement was asked for.
+fn wanted(name: &str) -> bool {
+    let mut words = std::env::args().skip(1).filter(|word| !word.starts_with('-')).peekable();
+    words.peek().is_none() || words.any(|word| name.contains(&word))
+}
+
 fn matrix(name: &str, spec: &str, count: usize, readout: Readout) {
+    if !wanted(name) {
+        return;
+    }
     let graph = graph(spec);
     let options = Options { readout, ..Options::default() };
     let kernel = ExplicitKernel::new(&graph, options, &inputs(&graph, count)).expect("a kernel");
@@ -63,6 +73,10 @@ fn matrix(name: &str, spec: &str, count: usize, readout: Readout) {
 
 /// Single-image kernels of the block 256 -> n -> n (3x3) -> 256 on 8x8, pooled output, weights drawn each time.
 fn draws(width: usize) {
+    let name = format!("bottleneck draws, 8x8, width {width}");
+    if !wanted(&name) {
+        return;
+    }
     let spec = format!("kind = 'bottleneck'\nwidth = {width}\nimage = 8\nnorm = 'none'\nshortcut = 'none'");
     let graph = graph(&spec);
     let options = Options { readout: Readout::PooledUnit(0), ..Options::default() };
@@ -70,7 +84,7 @@ fn draws(width: usize) {
     let draws = 100_000 / width as u64;
     let seconds = best(|| black_box(kernel.tally(1, 0, 0..draws)));
     println!(
-        "{{\"bench\": \"bottleneck 8x8, weights drawn\", \"width\": {width}, \"kernels_per_second\": {:.0}}}",
+        "{{\"bench\": \"{name}\", \"width\": {width}, \"kernels_per_second\": {:.0}}}",
         draws as f64 / seconds
     );
 }

@@ -108,8 +108,8 @@ impl Workspace {
         let shape = plan.steps[plan.output].shape;
         let mut cotangent = self.take(plan.len(plan.output));
         for image in cotangent.chunks_exact_mut(shape.channels * shape.pixels()) {
-            for (at, value) in image.iter_mut().enumerate() {
-                *value = seed(at / shape.pixels(), at % shape.pixels());
+            for (channel, plane) in image.chunks_exact_mut(shape.pixels()).enumerate() {
+                plane.iter_mut().enumerate().for_each(|(position, d)| *d = seed(channel, position));
             }
         }
         self.cotangents[plan.output] = Some(cotangent);
