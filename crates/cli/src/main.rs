@@ -7,6 +7,7 @@ mod arguments;
 mod failure;
 mod output;
 mod progress;
+mod terminal;
 mod verbs;
 mod widths;
 

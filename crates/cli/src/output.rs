@@ -19,9 +19,13 @@ pub fn print(text: &str) -> Result<(), Failure> {
 
 /// Writes one JSON document to stdout.
 pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(value)
-        .map_err(|error| Failure::User(format!("the result has no JSON form: {error}")))?;
-    print(&format!("{text}\n"))
+    print(&format!("{}\n", to_json(value)?))
+}
+
+/// The JSON form of a result.
+pub fn to_json(value: &impl Serialize) -> Result<String, Failure> {
+    serde_json::to_string_pretty(value)
+        .map_err(|error| Failure::User(format!("the result has no JSON form: {error}")))
 }
 
 /// Writes a file whole or not at all: into a temporary file beside it first, which then takes its name.

@@ -8,6 +8,7 @@ fn run(line: &str) -> String {
         .args(line.split_whitespace())
         .env_remove("CLICOLOR_FORCE")
         .env("NO_COLOR", "1")
+        .env("LC_ALL", "C.UTF-8")
         .output()
         .expect("the binary runs");
     let code = output.status.code().map_or("killed".to_owned(), |code| code.to_string());
@@ -213,6 +214,42 @@ fn figures_are_written_whole_or_refused() {
     let nowhere = directory.path().join("no/such/fit.svg");
     let text = run(&format!("fit bottleneck-16 --widths 2,4 --trials 100 --figure {}", nowhere.display()));
     assert!(text.contains("exit 2") && text.contains("cannot write"), "{text}");
+}
+
+#[test]
+fn a_report_holds_the_verdict_the_figures_and_the_data() {
+    let directory = tempfile::tempdir().unwrap();
+    let page = directory.path().join("report.html");
+    let figures = directory.path().join("figures");
+    let line = format!(
+        "search resnext29-1x128d --trials 200 --per-stage --free-widths --report {} --figures {}",
+        page.display(),
+        figures.display()
+    );
+    assert!(run(&line).contains("exit 0"));
+    let html = std::fs::read_to_string(&page).unwrap();
+    for part in ["x10d", "</svg>", "curve.csv", "search.json", "--per-stage", "Seed 0"] {
+        assert!(html.contains(part), "{part}");
+    }
+    for foreign in ["http://", "https://"] {
+        let outside = html.replace("http://www.w3.org/", "").contains(foreign);
+        assert!(!outside, "the page reaches out to {foreign}");
+    }
+    for name in ["primal", "dual", "alpha", "residuals"] {
+        assert!(
+            figures.join(format!("{name}.svg")).is_file() && figures.join(format!("{name}.csv")).is_file()
+        );
+    }
+}
+
+#[test]
+fn plain_terminals_get_plain_characters() {
+    let output = Command::new(env!("CARGO_BIN_EXE_collegial"))
+        .args(["search", "resnext29-1x128d", "--alpha", "1.6"])
+        .env("LC_ALL", "C")
+        .output()
+        .unwrap();
+    assert!(output.stdout.is_ascii(), "{}", String::from_utf8_lossy(&output.stdout));
 }
 
 /// Ctrl-C in the middle of a long fit: the draws so far are fitted, printed and saved, and the exit code is 130.

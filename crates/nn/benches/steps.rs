@@ -27,6 +27,7 @@ enum Job {
     },
     Train {
         network: Box<Network>,
+        updating: f64,
         optimiser: Optimiser,
         input: Vec<f32>,
         labels: Vec<usize>,
@@ -55,15 +56,27 @@ impl Job {
     fn run(&mut self) {
         match self {
             Self::Sgemm { a, b, c } => sgemm(a, b, c),
-            Self::Train { network, optimiser, input, labels, gradient } => {
+            Self::Train { network, updating, optimiser, input, labels, gradient } => {
                 let logits = network.forward(input, Mode::Train);
                 cross_entropy(logits, labels, gradient);
                 network.backward(gradient);
+                let start = Instant::now();
                 optimiser.step(1e-3, network.values_and_gradients());
+                *updating += start.elapsed().as_secs_f64();
             }
             Self::Infer { network, input } => {
                 network.forward(input, Mode::Evaluate);
             }
+        }
+    }
+
+    /// Starts the profile anew.
+    fn forget(&mut self) {
+        if let Self::Train { updating, .. } = self {
+            *updating = 0.0;
+        }
+        if let Some(network) = self.network() {
+            network.reset_profile();
         }
     }
 
@@ -124,6 +137,7 @@ fn train(name: &str, batch: usize, rule: Rule) -> Work {
         best: f64::INFINITY,
         job: Job::Train {
             network: Box::new(network),
+            updating: 0.0,
             optimiser: Optimiser::new(rule, values),
             input: noise(batch * graph.input_shape().elements() as usize),
             labels: (0..batch).map(|n| n % classes).collect(),
@@ -149,17 +163,20 @@ fn infer(name: &str, batch: usize, folded: bool) -> Work {
 }
 
 fn profile(work: &mut Work, steps: usize) {
+    let updating = if let Job::Train { updating, .. } = work.job { updating } else { 0.0 };
     let Some(network) = work.job.network() else { return };
     let total: f64 = network.profile().entries().map(|(.., spent)| spent.as_secs_f64()).sum();
-    println!("\n{}: {:.1} ms a step in layers", work.name, 1e3 * total / steps as f64);
+    let mean = |seconds: f64| 1e3 * seconds / steps as f64;
+    println!(
+        "\n{}: on average {:.2} ms in layers, {:.2} in the optimiser",
+        work.name,
+        mean(total),
+        mean(updating)
+    );
     for (kind, pass, spent) in network.profile().entries() {
         let (kind, pass) = (format!("{kind:?}"), format!("{pass:?}"));
         let spent = spent.as_secs_f64();
-        println!(
-            "  {kind:<12} {pass:<15} {:>9.2} ms {:>5.1} %",
-            1e3 * spent / steps as f64,
-            100.0 * spent / total
-        );
+        println!("  {kind:<12} {pass:<15} {:>9.2} ms {:>5.1} %", mean(spent), 100.0 * spent / total);
     }
 }
 
@@ -211,9 +228,7 @@ fn main() {
             (0..repeats).for_each(|_| measure(work));
             if round == 0 {
                 work.best = f64::INFINITY;
-                if let Some(network) = work.job.network() {
-                    network.reset_profile();
-                }
+                work.job.forget();
             }
         }
     }

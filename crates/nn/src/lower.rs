@@ -151,20 +151,20 @@ impl Lowering<'_> {
             (1, _) => Kind::Convolution,
             _ => Kind::Grouped,
         };
+        let weights = vec![node.shape.channels, shape.inputs, kernel, kernel];
         let from = self.image(node.inputs[0]);
         let to = self.image_value(node.shape);
-        let weights = vec![node.shape.channels, shape.inputs, kernel, kernel];
         self.linear(node, shape, weights, kind, (from, to))
     }
 
     /// A dense layer is a 1x1 convolution of one image whose pixels are the samples.
     fn dense(&mut self, node: &Node, groups: usize, bias: bool) -> Result<Built, Error> {
-        let inputs = self.graph.nodes[node.inputs[0]].shape.channels;
+        let inputs = self.graph.nodes[node.inputs[0]].shape.channels / groups;
         let units = node.shape.channels;
         let shape = ConvShape {
             batch: 1,
             groups,
-            inputs: inputs / groups,
+            inputs,
             outputs: units / groups,
             height: 1,
             width: self.options.batch,
@@ -174,7 +174,7 @@ impl Lowering<'_> {
         };
         let from = self.flat(node.inputs[0]);
         let to = self.flat_value(units);
-        let built = self.linear(node, shape, vec![units, inputs / groups], Kind::Dense, (from, to))?;
+        let built = self.linear(node, shape, vec![units, inputs], Kind::Dense, (from, to))?;
         if !bias {
             return Ok(built);
         }
@@ -192,10 +192,9 @@ impl Lowering<'_> {
     ) -> Result<Built, Error> {
         let conv = Conv::new(shape).map_err(|reason| Error::Layer { name: node.name.clone(), reason })?;
         let area = shape.kernel * shape.kernel;
-        let fan_in = shape.inputs * area;
+        let (fan_in, fan_out) = (shape.inputs * area, weights[0] * area);
         let gain = if self.meets_relu(node) { 2.0 } else { 1.0 };
-        let role =
-            Role::Weight { fan_in, fan_out: weights[0] * area, gain, convolution: kind != Kind::Dense };
+        let role = Role::Weight { fan_in, fan_out, gain, convolution: kind != Kind::Dense };
         let weight = self.parameters.add(format!("{}.weight", node.name), weights, role);
         let factor = match self.options.parametrisation {
             Parametrisation::Standard => 1.0,
@@ -284,11 +283,10 @@ impl Lowering<'_> {
         }
         // Operands that lie differently, which only one-pixel images can.
         let flat = self.values[terms[0].from].flat;
-        for index in 0..2 {
-            if self.values[terms[index].from].flat != flat {
-                let from = self.ready(node.inputs[index]);
-                let from = self.transpose(from);
-                terms[index] = Term { from, affine: Affine::Plain };
+        for (term, &input) in terms.iter_mut().zip(&node.inputs) {
+            if self.values[term.from].flat != flat {
+                let from = self.ready(input);
+                *term = Term { from: self.transpose(from), affine: Affine::Plain };
             }
         }
         Ok(Built::Open(terms))

@@ -149,11 +149,31 @@ prop_compose! {
     }
 }
 
+prop_compose! {
+    /// 1x1 convolutions wide enough to be matrix products, and some that are not.
+    fn pointwise_shapes()(
+        batch in 1..4usize,
+        groups in 1..3usize,
+        inputs in 24..150usize,
+        outputs in 24..150usize,
+        height in 1..9usize,
+        width in 1..12usize,
+        stride in 1..4usize,
+    ) -> ConvShape {
+        ConvShape { batch, groups, inputs, outputs, height, width, kernel: 1, stride, padding: 0 }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn odd_3x3_shapes_agree_with_the_definition(shape in odd_shapes()) {
+        check_all(shape);
+    }
+
+    #[test]
+    fn pointwise_shapes_agree_with_the_definition(shape in pointwise_shapes()) {
         check_all(shape);
     }
 
@@ -181,8 +201,9 @@ fn the_networks_own_shapes_agree_with_the_definition() {
     check_all(ConvShape { inputs: 3, ..ConvShape::grouped3x3(3, 1, 5, 56, 2) });
     // The stem of a ResNet, and projections.
     check_all(ConvShape { inputs: 3, kernel: 7, padding: 3, ..ConvShape::grouped3x3(1, 1, 8, 28, 2) });
-    check_all(ConvShape::pointwise(3, 20, 33, 8, 1));
-    check_all(ConvShape::pointwise(2, 20, 33, 7, 2));
+    check_all(ConvShape::pointwise(2, 40, 270, 32, 1));
+    check_all(ConvShape::pointwise(9, 130, 70, 8, 1));
+    check_all(ConvShape::pointwise(2, 64, 70, 57, 2));
 }
 
 #[test]
@@ -193,6 +214,7 @@ fn results_are_the_same_bits_for_any_number_of_threads() {
         ConvShape::grouped3x3(3, 1, 70, 8, 1),
         ConvShape::pointwise(5, 60, 50, 8, 1),
         ConvShape::pointwise(5, 60, 50, 9, 2),
+        ConvShape::pointwise(2, 130, 300, 25, 1),
     ] {
         let conv = Conv::new(shape).expect("the shape is valid");
         let bits =

@@ -1,4 +1,5 @@
-//! How results are shown: a [`Table`] as aligned text, CSV or Markdown; a [`Figure`] as SVG or CSV.
+//! How results are shown: a [`Table`] as aligned text, CSV or Markdown; a [`Figure`] as SVG, CSV or characters on a
+//! terminal; and a [`Page`], one self-contained HTML file with both.
 //!
 //! This crate computes nothing; it takes numbers that others made and gives text back. What is particular to a result, such
 //! as the figures of a search, is in [`views`].
@@ -6,9 +7,13 @@
 mod figure;
 mod markup;
 mod number;
+mod page;
 mod table;
+mod terminal;
 pub mod views;
 
 pub use figure::{Axis, Band, Figure, Layer, Line, Mark, Marker, Point, Points, Stroke, VerticalRange};
 pub use number::{grouped, significant};
+pub use page::{Download, Page, Provenance, Section};
 pub use table::{Align, Table};
+pub use terminal::{Glyphs, TextFormat};

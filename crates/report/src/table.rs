@@ -34,6 +34,16 @@ impl Table {
         self.rows.push(cells);
     }
 
+    /// Headings with their alignment, for other forms of the table.
+    pub(crate) fn columns(&self) -> &[(String, Align)] {
+        &self.columns
+    }
+
+    /// The rows, one cell per column each.
+    pub(crate) fn rows(&self) -> &[Vec<String>] {
+        &self.rows
+    }
+
     /// Aligned text with a rule under the headings.
     pub fn to_text(&self) -> String {
         let widths: Vec<usize> = (0..self.columns.len()).map(|column| self.width(column)).collect();

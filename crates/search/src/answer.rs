@@ -1,6 +1,5 @@
 //! What a search says; serialised, it is the JSON that scripts read.
 
-use collegial_arch::Cost;
 use serde::Serialize;
 
 use crate::curve::CurvePoint;
@@ -86,8 +85,10 @@ pub struct Answer {
     pub baseline_variance: f64,
     /// Which single block the analysis was made on.
     pub analysed: String,
-    /// What a member is charged for.
-    pub cost: Cost,
+    /// What a member is charged for: `params`, `flops`, `activations` or `time`.
+    pub cost: &'static str,
+    /// The same in words, such as `parameters`.
+    pub cost_unit: &'static str,
     /// What the whole network may cost.
     pub budget: u64,
     /// How the primal's multiplicity was rounded.

@@ -1,8 +1,9 @@
 //! Both objectives over every width, with a real-valued multiplicity (Eqs. 8 and 10).
 
-use collegial_arch::{Cost, Module};
+use collegial_arch::Module;
 use serde::Serialize;
 
+use crate::price::Price;
 use crate::variance::{Estimate, Variance};
 use crate::{Error, Flat};
 
@@ -41,16 +42,16 @@ impl Curve {
     pub fn new(
         baseline: &Module,
         widths: &[usize],
-        cost: Cost,
+        price: &dyn Price,
         variance: &dyn Variance,
     ) -> Result<Self, Error> {
         let members = baseline.members() as f64;
-        let budget = members * baseline.member_cost(cost)? as f64;
+        let budget = members * price.of_member(baseline)? as f64;
         let target = variance.of(baseline)?;
         let point = |&width: &usize| {
             let member = baseline.scaled_to(width)?;
             let estimate = variance.of(&member)?;
-            Ok(point(width, member.member_cost(cost)?, estimate, budget, target, members))
+            Ok(point(width, price.of_member(&member)?, estimate, budget, target, members))
         };
         let points = widths.iter().map(point).collect::<Result<_, Error>>()?;
         Ok(Self { points })

@@ -37,6 +37,9 @@ pub enum Error {
         /// What it needs.
         needs: u64,
     },
+    /// A network that the engine cannot run.
+    #[error("cannot time this network: {0}")]
+    Timing(String),
     /// A variance that is not known where it is needed.
     #[error("{0}")]
     Variance(String),

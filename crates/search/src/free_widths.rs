@@ -8,7 +8,8 @@ use collegial_arch::{Cost, Module};
 use serde::Serialize;
 
 use crate::Error;
-use crate::variance::Variance;
+use crate::price::Price;
+use crate::variance::{Relaxed, Variance};
 
 /// The best width vector.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -34,7 +35,14 @@ const MOST_BOXES: usize = 5_000;
 const ACCURACY: f64 = 1e-9;
 
 /// Finds the integer width vector, each width between 1 and the baseline's, that minimises Var(**n**) β(**n**).
-pub fn free_widths(baseline: &Module, cost: Cost, variance: &dyn Variance) -> Result<FreeWidths, Error> {
+pub fn free_widths(
+    baseline: &Module,
+    price: &dyn Price,
+    variance: &dyn Variance,
+) -> Result<FreeWidths, Error> {
+    let cost = price.counted().ok_or_else(|| {
+        Error::Variance("free widths need a cost that is counted; take params, flops or activations".into())
+    })?;
     let objective = Objective::new(baseline, cost, variance)?;
     let (widths, boxes, proved) = objective.minimise(&baseline.widths());
     let member = baseline.with_widths(&widths)?;
@@ -55,7 +63,7 @@ pub fn free_widths(baseline: &Module, cost: Cost, variance: &dyn Variance) -> Re
 /// ln(Var β) at real widths.
 struct Objective<'a> {
     cost: NeighbourProducts,
-    variance: Box<dyn Fn(&[f64]) -> f64 + 'a>,
+    variance: Relaxed<'a>,
 }
 
 /// β as a function of real widths: 1 + x_l are the widths, and only neighbours multiply.

@@ -2,7 +2,8 @@
 //!
 //! A baseline module of width ñ is replaced by m members of width n. The *primal* problem keeps the cost and minimises the
 //! kernel's variance Var(n)/m; the *dual* keeps the variance and minimises the cost m β(n). Both have the same optimal width,
-//! the one that minimises Var(n) β(n). [`Search`] asks a [`Variance`] for Var(n) and knows nothing of where it comes from.
+//! the one that minimises Var(n) β(n). [`Search`] asks a [`Variance`] for Var(n) and a [`Price`] for β(n), and knows nothing of
+//! where they come from.
 //!
 //! ```
 //! use collegial_search::{Law, Search};
@@ -16,6 +17,7 @@ mod curve;
 mod error;
 mod free_widths;
 mod network;
+mod price;
 mod search;
 mod stages;
 mod variance;
@@ -25,6 +27,7 @@ pub use curve::{Curve, CurvePoint};
 pub use error::Error;
 pub use free_widths::{FreeWidths, free_widths};
 pub use network::Rule;
+pub use price::{Price, Time};
 pub use search::Search;
 pub use stages::{StageOptimum, per_stage};
-pub use variance::{Estimate, Exact, Law, Measured, Variance};
+pub use variance::{Estimate, Exact, Law, Measured, Relaxed, Variance};

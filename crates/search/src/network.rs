@@ -1,9 +1,10 @@
 //! The integer correction: from a real multiplicity at block level to a design whose whole network fits the budget.
 
-use collegial_arch::{Cost, Design, MAX_DIMENSION, Spec, Totals};
+use collegial_arch::{Design, Spec};
 use serde::Serialize;
 
 use crate::Error;
+use crate::price::Price;
 
 /// Which integer multiplicity the primal takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -27,39 +28,28 @@ pub(crate) fn with_design(spec: &Spec, design: Design) -> Result<Spec, Error> {
     }
 }
 
-/// What a design's whole network costs.
-pub(crate) fn totals(spec: &Spec, design: Design) -> Result<Totals, Error> {
-    Ok(with_design(spec, design)?.graph()?.counts()?.total)
-}
-
 /// The multiplicity of members of width n whose network meets the budget by the rule, up to `most`.
 pub(crate) fn fit_multiplicity(
     spec: &Spec,
     width: usize,
-    cost: Cost,
+    price: &dyn Price,
     budget: u64,
     rule: Rule,
     most: usize,
 ) -> Result<Design, Error> {
-    let most = most.min(MAX_DIMENSION / (width << 8).max(1)).max(1);
-    let price =
-        |multiplicity: usize| Ok::<u64, Error>(totals(spec, Design::new(multiplicity, width)?)?.of(cost));
-    // The cost grows with m, so the largest affordable m is found by bisection.
-    let (mut low, mut high) = (0, most);
-    while low < high {
-        let middle = low + (high - low).div_ceil(2);
-        if price(middle)? <= budget {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
+    let price_of =
+        |multiplicity: usize| price.of_network(&with_design(spec, Design::new(multiplicity, width)?)?);
+    let low = largest_within(budget, most, &price_of)?;
     let multiplicity = match rule {
-        Rule::Under if low == 0 => return Err(too_small(spec, width, cost, budget)?),
+        Rule::Under if low == 0 => {
+            let smallest = Design::new(1, width)?.to_string();
+            return Err(Error::Budget { budget, cost: price.unit(), smallest, needs: price_of(1)? });
+        }
         Rule::Under => low,
         Rule::Nearest if low == 0 => 1,
         Rule::Nearest if low < most => {
-            let (below, above) = (budget - price(low)?, price(low + 1)?.saturating_sub(budget));
+            let (below, above) =
+                (budget.saturating_sub(price_of(low)?), price_of(low + 1)?.saturating_sub(budget));
             if above < below { low + 1 } else { low }
         }
         Rule::Nearest => low,
@@ -67,18 +57,25 @@ pub(crate) fn fit_multiplicity(
     Ok(Design::new(multiplicity, width)?)
 }
 
-/// The refusal of a budget, with the nearest design that would do.
-fn too_small(spec: &Spec, width: usize, cost: Cost, budget: u64) -> Result<Error, Error> {
-    let design = Design::new(1, width)?;
-    let needs = totals(spec, design)?.of(cost);
-    Ok(Error::Budget { budget, cost: unit(cost), smallest: design.to_string(), needs })
-}
-
-/// The unit of a cost, in words.
-pub(crate) fn unit(cost: Cost) -> &'static str {
-    match cost {
-        Cost::Params => "parameters",
-        Cost::Flops => "FLOPs",
-        Cost::Activations => "activations",
+/// The largest m up to `most` whose price is within the budget, 0 if there is none: the price grows with m, so by doubling
+/// and then halving. (Doubling first, because the price of a network far beyond the budget may not be payable.)
+fn largest_within(
+    budget: u64,
+    most: usize,
+    price: &dyn Fn(usize) -> Result<u64, Error>,
+) -> Result<usize, Error> {
+    let (mut low, mut high) = (0, 1.min(most));
+    while low < high && price(high)? <= budget {
+        low = high;
+        high = high.saturating_mul(2).min(most);
     }
+    while low + 1 < high {
+        let middle = low + (high - low) / 2;
+        if price(middle)? <= budget {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Ok(low)
 }

@@ -1,11 +1,14 @@
 //! Algorithm 2.
 
+use std::sync::Arc;
+
 use collegial_arch::{Cost, Design, Module, Spec, Totals};
 
 use crate::Error;
 use crate::answer::{Answer, Flat, Nearby, Optimum, Problem};
 use crate::curve::{Curve, CurvePoint};
-use crate::network::{self, Rule, fit_multiplicity, totals};
+use crate::network::{self, Rule, fit_multiplicity};
+use crate::price::Price;
 use crate::variance::Variance;
 
 /// Widths within this share of the optimum's objective count as nearly as good.
@@ -15,7 +18,7 @@ const FLATNESS: f64 = 0.01;
 #[derive(Clone, Debug)]
 pub struct Search {
     baseline: Spec,
-    cost: Cost,
+    price: Arc<dyn Price>,
     rule: Rule,
     budget: Option<u64>,
     widths: Option<Vec<usize>>,
@@ -28,7 +31,7 @@ impl Search {
     pub fn new(baseline: Spec) -> Self {
         Self {
             baseline,
-            cost: Cost::Params,
+            price: Arc::new(Cost::Params),
             rule: Rule::Nearest,
             budget: None,
             widths: None,
@@ -37,10 +40,15 @@ impl Search {
         }
     }
 
-    /// What a member is charged for.
+    /// What a member is charged for: a count, or [`Time`](crate::Time).
     #[must_use]
-    pub fn cost(self, cost: Cost) -> Self {
-        Self { cost, ..self }
+    pub fn cost(self, price: impl Price + 'static) -> Self {
+        Self { price: Arc::new(price), ..self }
+    }
+
+    /// What a member is charged for.
+    pub fn price(&self) -> &dyn Price {
+        self.price.as_ref()
     }
 
     /// How the primal's multiplicity is rounded.
@@ -119,14 +127,14 @@ impl Search {
     /// Finds both optima.
     pub fn run(&self, variance: &dyn Variance) -> Result<Answer, Error> {
         let module = self.module()?;
-        let whole = Curve::new(&module, &self.candidate_widths()?, self.cost, variance)?;
+        let whole = Curve::new(&module, &self.candidate_widths()?, self.price(), variance)?;
         let curve = self.affordable(whole)?;
         let (Some(&best), Some(&dual)) = (curve.optimum(), curve.dual_optimum()) else {
             return Err(Error::NoWidths("there is no width to choose from".into()));
         };
         let baseline = self.baseline.graph()?.counts()?.total;
-        let budget = self.budget.unwrap_or(baseline.of(self.cost));
-        let context = Context { search: self, baseline, budget };
+        let price = self.price.of_network(&self.baseline)?;
+        let context = Context { search: self, price, budget: self.budget.unwrap_or(price) };
         let primal = context.optimum(&best, Problem::Primal)?;
         let flat =
             curve.flat(FLATNESS).unwrap_or(Flat { tolerance: FLATNESS, low: best.width, high: best.width });
@@ -136,8 +144,9 @@ impl Search {
             baseline_flops: baseline.flops,
             baseline_variance: variance.of(&module)?.value / module.members() as f64,
             analysed: analysed(&self.baseline, &module),
-            cost: self.cost,
-            budget,
+            cost: self.price.name(),
+            cost_unit: self.price.unit(),
+            budget: context.budget,
             rule: self.rule,
             variance_source: variance.source(),
             alpha: variance.alpha(),
@@ -195,27 +204,36 @@ fn analysed(spec: &Spec, module: &Module) -> String {
 /// What every design is compared with.
 struct Context<'a> {
     search: &'a Search,
-    baseline: Totals,
+    /// What the baseline costs.
+    price: u64,
     budget: u64,
 }
 
+/// A design after the integer correction, with its whole network's counts.
+struct Corrected {
+    design: Design,
+    totals: Totals,
+    real_efficiency: f64,
+}
+
 impl Context<'_> {
-    /// The design after the integer correction, with its whole network's counts.
-    fn design(&self, point: &CurvePoint, problem: Problem) -> Result<(Design, Totals), Error> {
-        let Search { baseline, cost, rule, max_multiplicity, .. } = self.search;
+    fn corrected(&self, point: &CurvePoint, problem: Problem) -> Result<Corrected, Error> {
+        let Search { baseline, rule, max_multiplicity, .. } = self.search;
+        let price = self.search.price();
         let most = max_multiplicity.unwrap_or(usize::MAX);
         let design = match problem {
-            Problem::Primal => fit_multiplicity(baseline, point.width, *cost, self.budget, *rule, most)?,
+            Problem::Primal => fit_multiplicity(baseline, point.width, price, self.budget, *rule, most)?,
             Problem::Dual => {
                 Design::new((point.dual_multiplicity.round() as usize).clamp(1, most), point.width)?
             }
         };
-        Ok((design, totals(baseline, design)?))
+        let network = network::with_design(baseline, design)?;
+        let real_efficiency = self.price as f64 / price.of_network(&network)? as f64;
+        Ok(Corrected { design, totals: network.graph()?.counts()?.total, real_efficiency })
     }
 
     fn optimum(&self, point: &CurvePoint, problem: Problem) -> Result<Optimum, Error> {
-        let (design, totals) = self.design(point, problem)?;
-        let cost = self.search.cost;
+        let Corrected { design, totals, real_efficiency } = self.corrected(point, problem)?;
         let variance = point.variance / design.multiplicity as f64;
         let target = point.variance / point.dual_multiplicity;
         Ok(Optimum {
@@ -233,7 +251,7 @@ impl Context<'_> {
                 Problem::Primal => 1.0,
                 Problem::Dual => point.efficiency,
             },
-            real_efficiency: self.baseline.of(cost) as f64 / totals.of(cost) as f64,
+            real_efficiency,
         })
     }
 
@@ -256,8 +274,9 @@ impl Context<'_> {
         for problem in [Problem::Primal, Problem::Dual] {
             for point in &nearest {
                 // A budget too small for one member of this width leaves the row out; the optimum has its own refusal.
-                let Ok((design, totals)) = self.design(point, problem) else { continue };
-                let cost = self.search.cost;
+                let Ok(Corrected { design, totals, real_efficiency }) = self.corrected(point, problem) else {
+                    continue;
+                };
                 rows.push(Nearby {
                     problem,
                     design: design.to_string(),
@@ -265,7 +284,7 @@ impl Context<'_> {
                     parameters: totals.parameters,
                     flops: totals.flops,
                     variance: point.variance / design.multiplicity as f64,
-                    real_efficiency: self.baseline.of(cost) as f64 / totals.of(cost) as f64,
+                    real_efficiency,
                     distance: point.primal_objective / best.primal_objective - 1.0,
                 });
             }

@@ -1,10 +1,11 @@
 //! Every stage by itself: stages differ in n_in, so their blocks have optima of their own.
 
-use collegial_arch::{Cost, Module, Spec};
+use collegial_arch::{Module, Spec};
 use serde::Serialize;
 
 use crate::Error;
 use crate::curve::Curve;
+use crate::price::Price;
 use crate::variance::Variance;
 
 /// One stage's optimum beside what the whole network's design gives there.
@@ -36,7 +37,7 @@ pub struct StageOptimum {
 pub fn per_stage(
     baseline: &Spec,
     width: usize,
-    cost: Cost,
+    price: &dyn Price,
     variance: &dyn Variance,
 ) -> Result<Vec<StageOptimum>, Error> {
     let Spec::Resnext(network) = baseline else {
@@ -50,7 +51,7 @@ pub fn per_stage(
             let block = network.block(stage)?;
             let (channels, base) = (block.inputs, block.width);
             let widths: Vec<usize> = (1..=base).collect();
-            let curve = Curve::new(&Module::Bottleneck(block), &widths, cost, variance)?;
+            let curve = Curve::new(&Module::Bottleneck(block), &widths, price, variance)?;
             let common_width = (width << stage).min(base);
             let (Some(best), Some(common)) = (curve.optimum(), curve.points.get(common_width - 1)) else {
                 return Err(Error::NoWidths(format!("stage {} has no widths", stage + 1)));

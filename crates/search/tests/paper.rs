@@ -113,7 +113,7 @@ fn exact_variances_give_nearly_the_same_fully_connected_optimum() {
 
 #[test]
 fn later_stages_have_optima_of_their_own() {
-    let stages = per_stage(&spec("resnext29-1x128d"), 10, Cost::Params, &Law::new(ALPHA).unwrap()).unwrap();
+    let stages = per_stage(&spec("resnext29-1x128d"), 10, &Cost::Params, &Law::new(ALPHA).unwrap()).unwrap();
     assert_eq!(stages.len(), 3);
     assert_eq!((stages[0].channels, stages[0].width, stages[0].gain), (256, 10, 0.0));
     assert!(stages.iter().all(|stage| stage.gain >= 0.0));

@@ -1,7 +1,7 @@
 //! Options, refusals, and the free-width search against brute force.
 
-use collegial_arch::{Cost, Module, Spec};
-use collegial_search::{Error, Exact, Law, Rule, Search, Variance, free_widths};
+use collegial_arch::{Cost, Module, Overrides, Spec};
+use collegial_search::{Error, Exact, Law, Price, Rule, Search, Time, Variance, free_widths};
 use proptest::prelude::*;
 
 fn spec(name: &str) -> Spec {
@@ -89,7 +89,7 @@ fn brute_force(module: &Module, cost: Cost, variance: &dyn Variance) -> (Vec<usi
 }
 
 fn assert_best(module: &Module, cost: Cost, variance: &dyn Variance) {
-    let found = free_widths(module, cost, variance).unwrap();
+    let found = free_widths(module, &cost, variance).unwrap();
     assert!(found.proved);
     let member = module.with_widths(&found.widths).unwrap();
     let value = variance.of(&member).unwrap().value * member.member_cost(cost).unwrap() as f64;
@@ -118,7 +118,22 @@ fn free_widths_of_the_block_are_the_best_of_all() {
 #[test]
 fn free_widths_never_lose_to_one_ratio() {
     let network = module("fc6-200");
-    let free = free_widths(&network, Cost::Params, &Exact).unwrap();
+    let free = free_widths(&network, &Cost::Params, &Exact).unwrap();
     let tied = Search::new(spec("fc6-200")).run(&Exact).unwrap();
     assert!(free.proved && free.efficiency >= tied.dual.efficiency, "{free:?}");
+}
+
+#[test]
+fn measured_time_is_a_cost_too() {
+    let baseline = spec("bottleneck-16")
+        .with(&Overrides { image: Some(6), inputs: Some(32), outputs: Some(32), ..Overrides::default() })
+        .unwrap();
+    let module = baseline.module().unwrap();
+    let answer = Search::new(baseline).cost(Time::new(&module).unwrap()).run(&law()).unwrap();
+    assert_eq!(answer.cost, "time");
+    assert!(answer.curve.iter().all(|point| point.cost_of_member > 0));
+    assert!(answer.strong_duality && answer.primal.real_efficiency > 0.0);
+    let time = Time::new(&module).unwrap();
+    assert_eq!(time.of_member(&module).unwrap(), time.of_member(&module).unwrap(), "a time is measured once");
+    assert!(free_widths(&module, &time, &law()).unwrap_err().to_string().contains("counted"));
 }

@@ -3,19 +3,22 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use collegial_arch::{Cost, Module};
+use collegial_arch::{Cost, Module, Spec};
 use collegial_ntk::Fit;
 use collegial_ntk::fit::{Measurements, Method, Monitor, Sampling, default_widths, measure_variance};
-use collegial_report::views::search as view;
+use collegial_report::Provenance;
+use collegial_report::views::search_page::page;
+use collegial_report::views::{fit as fit_view, search as view};
 use collegial_search::{
-    Answer, Exact, Law, Measured, Rule, Search as Question, Variance, free_widths, per_stage,
+    Answer, Exact, Law, Measured, Rule, Search as Question, Time, Variance, free_widths, per_stage,
 };
 use serde::Serialize;
 
 use crate::arguments::{Common, Format, Model};
 use crate::failure::Failure;
-use crate::output::{print, print_json};
+use crate::output::{print, print_json, to_json, write_figure, write_file};
 use crate::progress::Progress;
+use crate::terminal;
 use crate::widths::Widths;
 
 /// Find the best number m and width n of members for a baseline, without training (Algorithm 2)
@@ -79,6 +82,8 @@ enum CostName {
     Flops,
     /// Elements put out by convolutions and dense layers.
     Activations,
+    /// Measured time of a training step on this machine (takes about half a minute; quiet machines only).
+    Time,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -111,12 +116,29 @@ struct Document<'a> {
 /// Runs the verb.
 pub fn run(verb: &Search, common: &Common) -> Result<(), Failure> {
     let baseline = verb.model.spec()?;
+    let question = question(verb, &baseline)?;
+    let progress = Progress::new("drawing kernels", common);
+    let (variance, fit) = variance(verb, &question, common, &progress)?;
+    let mut answer = question.run(variance.as_ref())?;
+    if verb.per_stage {
+        answer.per_stage =
+            Some(per_stage(&baseline, answer.primal.width, question.price(), variance.as_ref())?);
+    }
+    if verb.free_widths {
+        answer.free_widths = Some(free_widths(&question.module()?, question.price(), variance.as_ref())?);
+    }
+    let seconds = progress.seconds();
+    drop(progress);
+    write_files(verb, &answer, fit.as_ref(), common)?;
+    match common.format() {
+        Format::Json => print_json(&Document { answer: &answer, seed: common.seed, seconds }),
+        Format::Csv => print(&view::curve_table(&answer).to_csv()),
+        Format::Table => print(&text(&answer, seconds)),
+    }
+}
+
+fn question(verb: &Search, baseline: &Spec) -> Result<Question, Failure> {
     let question = Question::new(baseline.clone())
-        .cost(match verb.cost {
-            CostName::Params => Cost::Params,
-            CostName::Flops => Cost::Flops,
-            CostName::Activations => Cost::Activations,
-        })
         .rule(match verb.rule {
             RuleName::Nearest => Rule::Nearest,
             RuleName::Under => Rule::Under,
@@ -125,23 +147,15 @@ pub fn run(verb: &Search, common: &Common) -> Result<(), Failure> {
         .widths(verb.widths.as_ref().map(|widths| widths.0.clone()))
         .multiple_of(verb.multiple_of)
         .max_multiplicity(verb.max_multiplicity);
-    let progress = Progress::new("drawing kernels", common);
-    let (variance, fit) = variance(verb, &question, common, &progress)?;
-    let mut answer = question.run(variance.as_ref())?;
-    if verb.per_stage {
-        answer.per_stage = Some(per_stage(&baseline, answer.primal.width, answer.cost, variance.as_ref())?);
-    }
-    if verb.free_widths {
-        answer.free_widths = Some(free_widths(&question.module()?, answer.cost, variance.as_ref())?);
-    }
-    let seconds = progress.seconds();
-    drop(progress);
-    write_files(verb, &answer, fit.as_ref(), common)?;
-    match common.format() {
-        Format::Json => print_json(&Document { answer: &answer, seed: common.seed, seconds }),
-        Format::Csv => print(&view::curve_table(&answer).to_csv()),
-        Format::Table => print(&text(&answer, fit.as_ref(), seconds)),
-    }
+    Ok(match verb.cost {
+        CostName::Params => question.cost(Cost::Params),
+        CostName::Flops => question.cost(Cost::Flops),
+        CostName::Activations => question.cost(Cost::Activations),
+        CostName::Time => {
+            let time = Time::new(&question.module()?)?;
+            question.cost(time)
+        }
+    })
 }
 
 /// The variance function that was asked for, and the fit behind it if there is one.
@@ -183,22 +197,49 @@ fn fitted(module: &Module, trials: u64, common: &Common, progress: &Progress) ->
     Ok(Fit::new(&measurements, Method::default())?)
 }
 
-fn text(answer: &Answer, fit: Option<&Fit>, seconds: f64) -> String {
-    let _ = fit;
+fn text(answer: &Answer, seconds: f64) -> String {
     let mut text = String::new();
     for sentence in view::verdict(answer) {
-        text.push_str(&format!("{sentence}\n"));
+        text.push_str(&format!("{}\n", terminal::bold(&sentence)));
     }
-    text.push('\n');
+    text.push_str(&format!("\n{}\n", view::dual_figure(answer).to_text(&terminal::sketch())));
     text.push_str(&view::table(answer).to_text());
     if let Some(stages) = view::stage_table(answer) {
         text.push_str(&format!("\neach stage by itself\n\n{}", stages.to_text()));
     }
-    text.push_str(&format!("\n{}; {}\n{seconds:.2} s\n", answer.analysed, view::source_sentence(answer)));
+    if let Some(sentence) = view::free_widths_sentence(answer) {
+        text.push_str(&format!("\n{sentence}\n"));
+    }
+    text.push_str(&format!(
+        "\nanalysed: {}\n{}\n{seconds:.2} s\n",
+        answer.analysed,
+        view::source_sentence(answer)
+    ));
     text
 }
 
 fn write_files(verb: &Search, answer: &Answer, fit: Option<&Fit>, common: &Common) -> Result<(), Failure> {
-    let _ = (verb, answer, fit, common);
+    if let Some(directory) = &verb.figures {
+        std::fs::create_dir_all(directory)
+            .map_err(|error| Failure::User(format!("cannot make {}: {error}", directory.display())))?;
+        write_figure(&directory.join("primal.svg"), &view::primal_figure(answer))?;
+        write_figure(&directory.join("dual.svg"), &view::dual_figure(answer))?;
+        if let Some(fit) = fit {
+            write_figure(&directory.join("alpha.svg"), &fit_view::figure(fit))?;
+            write_figure(&directory.join("residuals.svg"), &fit_view::residual_figure(fit))?;
+        }
+        common.say(&format!("wrote figures to {}", directory.display()));
+    }
+    if let Some(path) = &verb.report {
+        let json = to_json(answer)?;
+        let drawn = answer.alpha_ci.is_some() || answer.variance_source == "measured";
+        let provenance = Provenance {
+            command: terminal::command_line(),
+            seed: drawn.then_some(common.seed),
+            version: format!("collegial {}", env!("CARGO_PKG_VERSION")),
+        };
+        write_file(path, &page(answer, fit, &json, provenance).to_html())?;
+        common.say(&format!("wrote {}", path.display()));
+    }
     Ok(())
 }

@@ -1,16 +1,30 @@
 //! A convolution, planned: which algorithm runs each pass of a shape.
+//!
+//! The rules, measured on AVX2 with two threads (shares of the sgemm rate, `benches/kernels.rs`):
+//!
+//! - 1x1 without padding, groups of 32 channels or more: matrix products (`pointwise`). The direct kernels gain by reading
+//!   an input once for many kernel positions; with one position they reach 44 to 88 % forward and for the data gradient,
+//!   where products reach 77 to 105 %. At 10 channels (batch 128) products lose, 21 to 30 % against 31 to 34 %; at 47
+//!   they win, 73 % against 54 %. The threshold lies between the two.
+//! - Everything else: direct. Dense 3x3 layers of 128 to 512 channels run at 99 to 106 % forward and for the data gradient
+//!   and at 88 to 97 % for the weight gradient, so im2col and a product, which reaches at best 100 % less the copying, has
+//!   no shape left to win.
 
 use super::direct::Pass;
 use super::direct_weights::WeightGradient;
 use super::pointwise::Pointwise;
 use super::shape::{ConvShape, ShapeError};
 use super::simd::Isa;
-use super::workers::ScratchLen;
+
+/// Channels of a group from which 1x1 convolutions are matrix products.
+const WIDE: usize = 32;
 
 /// A convolution of one shape, ready to run its three passes.
 ///
-/// Making one allocates small tables; the passes allocate nothing, run on rayon's current pool, and give the same bits
-/// for any number of threads. Arrays are NCHW; weights are `[out channels][in channels of the group][kernel][kernel]`.
+/// Making one allocates small tables; the passes allocate nothing themselves (the `gemm` crate keeps a packing buffer per
+/// thread), run on rayon's current pool, and give the same bits for any number of threads. Arrays are NCHW; weights are
+/// `[out channels][in channels of the group][kernel][kernel]`. Results are overwritten, never added to. Slices of other
+/// lengths than the shape's, or less scratch than [`Conv::scratch_len`] says, panic.
 pub struct Conv {
     shape: ConvShape,
     algorithm: Algorithm,
@@ -18,8 +32,14 @@ pub struct Conv {
 
 /// How the passes of a shape are computed.
 enum Algorithm {
-    Pointwise(Pointwise, WeightGradient),
-    Direct { forward: Pass, data_gradient: Pass, weight_gradient: WeightGradient },
+    Pointwise(Pointwise),
+    Direct(Box<Direct>),
+}
+
+struct Direct {
+    forward: Pass,
+    data_gradient: Pass,
+    weight_gradient: WeightGradient,
 }
 
 impl Conv {
@@ -39,14 +59,15 @@ impl Conv {
     /// If the shape is not valid, see [`ConvShape::validate`].
     pub fn with_isa(shape: ConvShape, isa: Isa) -> Result<Self, ShapeError> {
         shape.validate()?;
-        let algorithm = if Pointwise::fits(&shape) {
-            Algorithm::Pointwise(Pointwise::new(&shape), WeightGradient::new(&shape, isa))
+        let wide = shape.inputs.min(shape.outputs) >= WIDE;
+        let algorithm = if Pointwise::fits(&shape) && wide {
+            Algorithm::Pointwise(Pointwise::new(&shape, isa))
         } else {
-            Algorithm::Direct {
+            Algorithm::Direct(Box::new(Direct {
                 forward: Pass::forward(&shape, isa),
                 data_gradient: Pass::data_gradient(&shape, isa),
                 weight_gradient: WeightGradient::new(&shape, isa),
-            }
+            }))
         };
         Ok(Self { shape, algorithm })
     }
@@ -61,20 +82,14 @@ impl Conv {
     #[must_use]
     pub fn scratch_len(&self, threads: usize) -> usize {
         let lens = match &self.algorithm {
-            Algorithm::Pointwise(pointwise, weight_gradient) => [
-                pointwise.forward_scratch(),
-                pointwise.data_scratch(),
-                ScratchLen {
-                    shared: 0,
-                    per_worker: weight_gradient
-                        .scratch_len()
-                        .per_worker
-                        .max(pointwise.weight_scratch().per_worker),
-                },
-            ],
-            Algorithm::Direct { forward, data_gradient, weight_gradient } => {
-                [forward.scratch_len(), data_gradient.scratch_len(), weight_gradient.scratch_len()]
+            Algorithm::Pointwise(pointwise) => {
+                [pointwise.forward_scratch(), pointwise.data_scratch(), pointwise.weight_scratch()]
             }
+            Algorithm::Direct(direct) => [
+                direct.forward.scratch_len(),
+                direct.data_gradient.scratch_len(),
+                direct.weight_gradient.scratch_len(),
+            ],
         };
         lens.into_iter().map(|len| len.total(threads)).fold(0, usize::max)
     }
@@ -83,8 +98,8 @@ impl Conv {
     pub fn forward(&self, input: &[f32], weights: &[f32], output: &mut [f32], scratch: &mut [f32]) {
         self.shape.check(input.len(), weights.len(), output.len());
         match &self.algorithm {
-            Algorithm::Pointwise(pointwise, _) => pointwise.forward(input, weights, output, scratch),
-            Algorithm::Direct { forward, .. } => forward.run(input, weights, output, scratch),
+            Algorithm::Pointwise(pointwise) => pointwise.forward(input, weights, output, scratch),
+            Algorithm::Direct(direct) => direct.forward.run(input, weights, output, scratch),
         }
     }
 
@@ -92,10 +107,8 @@ impl Conv {
     pub fn data_gradient(&self, out_grad: &[f32], weights: &[f32], in_grad: &mut [f32], scratch: &mut [f32]) {
         self.shape.check(in_grad.len(), weights.len(), out_grad.len());
         match &self.algorithm {
-            Algorithm::Pointwise(pointwise, _) => {
-                pointwise.data_gradient(out_grad, weights, in_grad, scratch)
-            }
-            Algorithm::Direct { data_gradient, .. } => data_gradient.run(out_grad, weights, in_grad, scratch),
+            Algorithm::Pointwise(pointwise) => pointwise.data_gradient(out_grad, weights, in_grad, scratch),
+            Algorithm::Direct(direct) => direct.data_gradient.run(out_grad, weights, in_grad, scratch),
         }
     }
 
@@ -109,12 +122,10 @@ impl Conv {
     ) {
         self.shape.check(input.len(), weight_grad.len(), out_grad.len());
         match &self.algorithm {
-            Algorithm::Pointwise(_, weight_gradient) => {
-                weight_gradient.run(input, out_grad, weight_grad, scratch)
+            Algorithm::Pointwise(pointwise) => {
+                pointwise.weight_gradient(input, out_grad, weight_grad, scratch);
             }
-            Algorithm::Direct { weight_gradient, .. } => {
-                weight_gradient.run(input, out_grad, weight_grad, scratch)
-            }
+            Algorithm::Direct(direct) => direct.weight_gradient.run(input, out_grad, weight_grad, scratch),
         }
     }
 }

@@ -72,14 +72,12 @@ pub(crate) struct Pass {
 
 impl Pass {
     pub(crate) fn forward(shape: &ConvShape, isa: Isa) -> Self {
-        let (s, k) = (shape.stride, shape.kernel);
+        let positions = shape.kernel * shape.kernel;
         let planes = input_planes(shape);
         let pixels = Pixels::new(shape.out_height(), shape.out_width(), planes.row_stride);
         let stencil = Stencil::new(&kernel_taps(shape, &planes), shape.inputs, planes.len(), pixels);
-        debug_assert_eq!(stencil.positions.len(), k * k);
-        let strides = WeightStrides { output: shape.fan_in(), input: k * k };
+        let strides = WeightStrides { output: shape.fan_in(), input: positions };
         let out = (shape.out_height(), shape.out_width());
-        debug_assert!(s >= 1);
         Self::new(shape, isa, (shape.inputs, shape.outputs), planes, vec![stencil], strides, (1, out))
     }
 
@@ -188,16 +186,30 @@ impl Pass {
     pub(crate) fn run(&self, input: &[f32], weights: &[f32], output: &mut [f32], scratch: &mut [f32]) {
         let lens = self.scratch_len();
         let (packed, scratch) = scratch.split_at_mut(lens.shared);
-        self.pack_weights(weights, packed, scratch);
-        let packed = &*packed;
+        let packed = Shared::new(packed);
+        // Tasks that share no weights pack their own, which saves waking the threads twice.
+        let share = self.batch * self.parts > 1;
+        let tiles = even_blocks(self.outputs, MAX_ROWS);
+        if share {
+            for_each_task(self.groups * tiles.len(), 1, scratch, |task, _| {
+                self.pack_weights(
+                    weights,
+                    task / tiles.len(),
+                    tiles.clone().nth(task % tiles.len()),
+                    &packed,
+                );
+            });
+        }
         let output = Shared::new(output);
-        let tiles = even_blocks(self.outputs, MAX_ROWS).len();
         for_each_task(self.batch * self.groups * self.parts, lens.per_worker, scratch, |task, scratch| {
             // Images vary fastest: a group's weights stay in cache.
             let (image, rest) = (task % self.batch, task / self.batch);
             let (part, group) = (rest % self.parts, rest / self.parts);
-            let tiles = part * tiles / self.parts..(part + 1) * tiles / self.parts;
-            let rows = || even_blocks(self.outputs, MAX_ROWS).skip(tiles.start).take(tiles.len());
+            if !share {
+                self.pack_weights(weights, group, tiles.clone(), &packed);
+            }
+            let (start, end) = (part * tiles.len() / self.parts, (part + 1) * tiles.len() / self.parts);
+            let rows = || tiles.clone().skip(start).take(end - start);
             let Some((first, last)) = rows().next().zip(rows().last()) else { return };
             let channels = first.0..last.0 + last.1;
 
@@ -209,7 +221,8 @@ impl Pass {
             let output = unsafe {
                 output.piece((image_group * self.outputs + channels.start) * plane, channels.len() * plane)
             };
-            let weights = &packed[group * self.group_weights..][..self.group_weights];
+            // SAFETY: packed before, and only read from here on.
+            let weights = unsafe { packed.read(group * self.group_weights, self.group_weights) };
             self.convolve(input, weights, output, &rows(), scratch);
         });
     }
@@ -323,15 +336,17 @@ impl Pass {
         }
     }
 
-    /// Packs the weights as `[group][stencil][block of inputs][tile of outputs][tap][row]`.
-    fn pack_weights(&self, weights: &[f32], packed: &mut [f32], scratch: &mut [f32]) {
-        let packed = Shared::new(packed);
-        let tiles = even_blocks(self.outputs, MAX_ROWS);
-        for_each_task(self.groups * tiles.len(), 1, scratch, |task, _| {
-            let (group, tile) = (task / tiles.len(), task % tiles.len());
-            let Some((row, rows)) = tiles.clone().nth(tile) else { return };
-            let base = group * self.group_weights;
-            let weights = &weights[base..][..self.group_weights];
+    /// Packs weights of a group as `[group][stencil][block of inputs][tile of outputs][tap][row]`.
+    fn pack_weights(
+        &self,
+        weights: &[f32],
+        group: usize,
+        tiles: impl IntoIterator<Item = (usize, usize)>,
+        packed: &Shared,
+    ) {
+        let base = group * self.group_weights;
+        let weights = &weights[base..][..self.group_weights];
+        for (row, rows) in tiles {
             let mut stencil_at = base;
             for stencil in &self.stencils {
                 let positions = stencil.positions.len();
@@ -343,21 +358,24 @@ impl Pass {
                 }
                 stencil_at += self.outputs * self.inputs * positions;
             }
-        });
+        }
     }
 
     fn pack_tile(&self, stencil: &Stencil, weights: &[f32], (row, rows): (usize, usize), to: &mut [f32]) {
+        let WeightStrides { output, input } = self.weight_strides;
         let positions = stencil.positions.len();
-        if positions == 0 {
+        if input == positions {
+            // A whole kernel after the other: the taps of a channel lie in a row.
+            for o in 0..rows {
+                let from = &weights[(row + o) * output..];
+                to[o..].iter_mut().step_by(rows).zip(from).for_each(|(to, from)| *to = *from);
+            }
             return;
         }
-        for (c, to) in to.chunks_exact_mut(rows * positions).enumerate() {
-            for o in 0..rows {
-                let from = &weights[(row + o) * self.weight_strides.output + c * self.weight_strides.input..];
-                for (to, position) in to[o..].iter_mut().step_by(rows).zip(&stencil.positions) {
-                    *to = from[*position];
-                }
-            }
+        for (tap, to) in to.chunks_exact_mut(rows).enumerate() {
+            let at = row * output + tap / positions * input + stencil.positions[tap % positions];
+            let from = weights[at..].iter().step_by(output);
+            to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
         }
     }
 }

@@ -6,45 +6,36 @@
 //! chunks in order, so the sum depends neither on the number of threads nor on the size of the blocks.
 
 use super::direct::{input_planes, kernel_taps};
-use super::planes::{Pixels, Planes, copy_every};
+use super::planes::{Pixels, Planes};
 use super::shape::ConvShape;
 use super::simd::{Isa, LANES};
-use super::tile::{Correlate, MAX_GRADIENT_ROWS, TILE_COLUMNS, correlate};
+use super::tile::{Correlate, MAX_GRADIENT_ROWS, correlate};
 use super::workers::{ScratchLen, Shared, even_blocks, for_each_task};
 use std::ops::Range;
 
 /// Vectors of a chunk: four gradient channels of 128 vectors are 16 KB, half the first-level cache.
 const VECTORS_PER_CHUNK: usize = 128;
 
-/// Floats of prepared input at once, a fraction of the second-level cache.
+/// Floats of padded input at once, a fraction of the second-level cache.
 const INPUT_BLOCK: usize = 1 << 15;
 
-/// Output and input channels of a task at most, for 1x1 kernels and for larger ones. Every task prepares its inputs and
-/// gradients again, which costs a fifth of a cycle a value: little beside 128 x 1 or 48 x 9 multiplications.
-const CHANNELS_PER_TASK: [usize; 2] = [128, 64];
+/// Output and input channels of a task at most. Every task pads its inputs and packs its gradients again, which costs a
+/// fraction of a cycle a value: little beside 64 x 9 multiplications.
+const CHANNELS_PER_TASK: usize = 64;
 
 /// Tasks per thread that even out their load.
 const TASKS_PER_THREAD: usize = 3;
-
-/// How a chunk of inputs lies in scratch.
-enum Inputs {
-    /// `[channel][image][planes]`, zero-padded: kernel positions share what they read.
-    Padded(Planes),
-    /// `[triple of channels][image, vector][3][8]`, for 1x1 kernels: one stream per register tile, as nothing is shared.
-    Interleaved,
-}
 
 /// The weight gradient, planned.
 pub(crate) struct WeightGradient {
     isa: Isa,
     shape: ConvShape,
-    inputs: Inputs,
+    planes: Planes,
     pixels: Pixels,
     /// Images per chunk.
     images: usize,
-    /// Input channels per block, and the floats of scratch they take.
+    /// Input channels per block.
     channels: usize,
-    block_len: usize,
     /// Taps of a block of channels.
     taps: Vec<u32>,
     /// Vectors of a chunk's images.
@@ -65,46 +56,35 @@ impl WeightGradient {
     pub(crate) fn new(shape: &ConvShape, isa: Isa) -> Self {
         assert!(isa.is_available(), "this CPU cannot run {isa:?}");
         let planes = input_planes(shape);
-        let pointwise = shape.kernel == 1 && shape.padding == 0;
-        let row_stride = if pointwise { shape.out_width() } else { planes.row_stride };
-        let pixels = Pixels::new(shape.out_height(), shape.out_width(), row_stride);
+        let pixels = Pixels::new(shape.out_height(), shape.out_width(), planes.row_stride);
         let images = (VECTORS_PER_CHUNK / pixels.vectors.len()).clamp(1, shape.batch);
         let images = shape.batch.div_ceil(shape.batch.div_ceil(images));
-        let channel_len = images * if pointwise { pixels.packed_len() } else { planes.len() };
+        let image_len = planes.len();
+        let channel_len = images * image_len;
         let channels = (INPUT_BLOCK / channel_len).clamp(1, shape.inputs);
-        let (inputs, taps, vectors, block_len);
-        if pointwise {
-            inputs = Inputs::Interleaved;
-            let triple_len = TILE_COLUMNS * channel_len;
-            let tap = |c: usize| (c / TILE_COLUMNS * triple_len + c % TILE_COLUMNS * LANES) as u32;
-            taps = (0..channels).map(tap).collect();
-            vectors = (0..images * pixels.vectors.len()).map(|v| (v * TILE_COLUMNS * LANES) as u32).collect();
-            block_len = channels.next_multiple_of(TILE_COLUMNS) * channel_len;
-        } else {
-            let image_len = planes.len();
-            let positions = kernel_taps(shape, &planes);
-            let tap = |c: usize| positions.iter().map(move |(_, at)| (c * channel_len + at) as u32);
-            taps = (0..channels).flat_map(tap).collect();
-            let image = |n: usize| pixels.vectors.iter().map(move |at| (n * image_len) as u32 + at);
-            vectors = (0..images).flat_map(image).collect();
-            block_len = channels * channel_len + LANES;
-            inputs = Inputs::Padded(planes);
+        let positions = kernel_taps(shape, &planes);
+        let tap = |c: usize| positions.iter().map(move |(_, at)| (c * channel_len + at) as u32);
+        let vector = |n: usize| pixels.vectors.iter().map(move |at| (n * image_len) as u32 + at);
+        Self {
+            isa,
+            shape: *shape,
+            images,
+            channels,
+            taps: (0..channels).flat_map(tap).collect(),
+            vectors: (0..images).flat_map(vector).collect(),
+            planes,
+            pixels,
         }
-        Self { isa, shape: *shape, inputs, pixels, images, channels, block_len, taps, vectors }
     }
 
-    /// Floats of scratch: for each worker a chunk of packed gradients and a block of prepared inputs.
+    /// Floats of scratch: for each worker a chunk of packed gradients and a block of padded inputs.
     pub(crate) fn scratch_len(&self) -> ScratchLen {
-        let kept = if self.shape.stride > 1 { self.shape.out_pixels() } else { 0 };
-        ScratchLen { shared: 0, per_worker: self.gradient_len() + kept + self.block_len }
+        let inputs = self.channels * self.images * self.planes.len() + LANES;
+        ScratchLen { shared: 0, per_worker: self.gradient_len() + inputs }
     }
 
     fn gradient_len(&self) -> usize {
-        self.shape.outputs.min(self.channels_per_task()) * self.vectors.len() * LANES
-    }
-
-    fn channels_per_task(&self) -> usize {
-        CHANNELS_PER_TASK[usize::from(self.shape.kernel > 1)]
+        self.shape.outputs.min(CHANNELS_PER_TASK) * self.vectors.len() * LANES
     }
 
     /// The largest blocks that give every thread some.
@@ -113,8 +93,10 @@ impl WeightGradient {
         let enough = |size: &usize| {
             s.groups * s.outputs.div_ceil(*size) * s.inputs.div_ceil(*size) >= TASKS_PER_THREAD * threads
         };
-        let most = self.channels_per_task();
-        [most, most * 3 / 4, most / 2].into_iter().find(enough).unwrap_or(most / 4)
+        [CHANNELS_PER_TASK, CHANNELS_PER_TASK * 3 / 4]
+            .into_iter()
+            .find(enough)
+            .unwrap_or(CHANNELS_PER_TASK / 2)
     }
 
     /// Computes the gradient of the weights from the input and the gradient of the output.
@@ -145,14 +127,13 @@ impl WeightGradient {
         weights: &Shared,
         scratch: &mut [f32],
     ) {
-        let (packed, scratch) = scratch.split_at_mut(self.gradient_len());
-        let (inputs, kept) = scratch.split_at_mut(self.block_len);
+        let (packed, padded) = scratch.split_at_mut(self.gradient_len());
         let positions = self.shape.kernel * self.shape.kernel;
         let vectors = images.len() * self.pixels.vectors.len();
         self.pack_gradient(gradient, block, images.clone(), packed);
         for (start, channels) in even_blocks(block.columns, self.channels) {
             let start = block.column + start;
-            self.prepare(input, block.group, start..start + channels, images.clone(), inputs, kept);
+            self.pad_inputs(input, block.group, start..start + channels, images.clone(), padded);
             for (tile, rows) in even_blocks(block.rows, MAX_GRADIENT_ROWS) {
                 let gradient = &packed[tile * vectors * LANES..][..rows * vectors * LANES];
                 let row = block.group * self.shape.outputs + block.row + tile;
@@ -161,7 +142,7 @@ impl WeightGradient {
                     let taps = &self.taps[..channels * positions];
                     let fan_in = self.shape.fan_in();
                     let call = Correlate {
-                        input: inputs.as_ptr(),
+                        input: padded.as_ptr(),
                         taps,
                         vectors: &self.vectors[first..last],
                         gradient: &gradient[first * rows * LANES..last * rows * LANES],
@@ -171,8 +152,8 @@ impl WeightGradient {
                         accumulate: images.start > 0 || first > 0,
                     };
                     // SAFETY: a task has its own rows and columns of the weights, whose address was just checked; the
-                    // tables stay inside the prepared inputs, but for up to seven floats after the last vector of
-                    // padded planes, which `prepare` leaves room for.
+                    // tables stay inside the padded inputs, but for up to seven floats after the last vector, which
+                    // `pad_inputs` leaves room for.
                     unsafe { correlate(self.isa, rows, &call) };
                 }
             }
@@ -195,54 +176,26 @@ impl WeightGradient {
         }
     }
 
-    /// Lays out the inputs of a chunk, see [`Inputs`].
+    /// Pads the inputs of a chunk as `[channel][image][planes]`.
     ///
-    /// The last vector of the last padded image reads up to seven floats more. Their gradient is zero, but zero times
-    /// whatever the scratch held need not be: they are cleared.
-    fn prepare(
+    /// The last vector of the last image reads up to seven floats more. Their gradient is zero, but zero times whatever the
+    /// scratch held need not be: they are cleared.
+    fn pad_inputs(
         &self,
         input: &[f32],
         group: usize,
         channels: Range<usize>,
         images: Range<usize>,
-        prepared: &mut [f32],
-        kept: &mut [f32],
+        padded: &mut [f32],
     ) {
-        let s = &self.shape;
-        let plane = |image: usize, c: usize| {
-            let channel = (image * s.groups + group) * s.inputs + c;
-            &input[channel * s.in_pixels()..][..s.in_pixels()]
-        };
-        match &self.inputs {
-            Inputs::Padded(planes) => {
-                for (index, c) in channels.enumerate() {
-                    let padded = &mut prepared[index * self.images * planes.len()..];
-                    for (image, padded) in images.clone().zip(padded.chunks_exact_mut(planes.len())) {
-                        planes.fill(plane(image, c), padded);
-                    }
-                    padded[images.len() * planes.len()..][..LANES].fill(0.0);
-                }
+        let (plane, len) = (self.shape.in_pixels(), self.planes.len());
+        for (index, c) in channels.enumerate() {
+            let padded = &mut padded[index * self.images * len..];
+            for (image, padded) in images.clone().zip(padded.chunks_exact_mut(len)) {
+                let channel = (image * self.shape.groups + group) * self.shape.inputs + c;
+                self.planes.fill(&input[channel * plane..][..plane], padded);
             }
-            Inputs::Interleaved => {
-                let per_image = TILE_COLUMNS * self.pixels.packed_len();
-                for (index, c) in channels.enumerate() {
-                    let triple = &mut prepared[index / TILE_COLUMNS * self.images * per_image..];
-                    for (image, packed) in images.clone().zip(triple.chunks_exact_mut(per_image)) {
-                        let plane =
-                            if s.stride == 1 { plane(image, c) } else { keep(s, plane(image, c), kept) };
-                        self.pixels.interleave(plane, index % TILE_COLUMNS, TILE_COLUMNS, packed);
-                    }
-                }
-            }
+            padded[images.len() * len..][..LANES].fill(0.0);
         }
     }
-}
-
-/// Copies the pixels that the stride of a 1x1 convolution keeps.
-pub(crate) fn keep<'a>(s: &ConvShape, plane: &[f32], kept: &'a mut [f32]) -> &'a [f32] {
-    let rows = plane.chunks_exact(s.width).step_by(s.stride);
-    for (row, kept) in rows.zip(kept.chunks_exact_mut(s.out_width())) {
-        copy_every(s.stride, row, kept);
-    }
-    &kept[..s.out_pixels()]
 }

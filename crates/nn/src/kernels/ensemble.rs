@@ -4,8 +4,7 @@
 //! wastes lanes. That makes a layer a grouped 1x1 convolution of one image whose pixels are the batch, which is how it is
 //! computed.
 
-use super::direct::Pass;
-use super::direct_weights::WeightGradient;
+use super::conv::Conv;
 use super::shape::{ConvShape, ShapeError};
 use super::simd::Isa;
 
@@ -62,13 +61,11 @@ impl EnsembleShape {
     }
 }
 
-/// A block-diagonal dense layer of one shape, ready to run its three passes; see [`Conv`](super::Conv) for what holds of
-/// scratch, threads and results.
+/// A block-diagonal dense layer of one shape, ready to run its three passes; see [`Conv`] for what holds of scratch,
+/// threads and results.
 pub struct EnsembleDense {
     shape: EnsembleShape,
-    forward: Pass,
-    data_gradient: Pass,
-    weight_gradient: WeightGradient,
+    conv: Conv,
 }
 
 impl EnsembleDense {
@@ -87,14 +84,7 @@ impl EnsembleDense {
     ///
     /// If a size is zero or too large.
     pub fn with_isa(shape: EnsembleShape, isa: Isa) -> Result<Self, ShapeError> {
-        let conv = shape.as_convolution();
-        conv.validate()?;
-        Ok(Self {
-            shape,
-            forward: Pass::forward(&conv, isa),
-            data_gradient: Pass::data_gradient(&conv, isa),
-            weight_gradient: WeightGradient::new(&conv, isa),
-        })
+        Ok(Self { shape, conv: Conv::with_isa(shape.as_convolution(), isa)? })
     }
 
     /// The planned shape.
@@ -106,22 +96,17 @@ impl EnsembleDense {
     /// Floats of scratch that any pass needs on a pool of `threads`.
     #[must_use]
     pub fn scratch_len(&self, threads: usize) -> usize {
-        [self.forward.scratch_len(), self.data_gradient.scratch_len(), self.weight_gradient.scratch_len()]
-            .into_iter()
-            .map(|len| len.total(threads))
-            .fold(0, usize::max)
+        self.conv.scratch_len(threads)
     }
 
     /// `output = weights * input`, member by member.
     pub fn forward(&self, input: &[f32], weights: &[f32], output: &mut [f32], scratch: &mut [f32]) {
-        self.shape.as_convolution().check(input.len(), weights.len(), output.len());
-        self.forward.run(input, weights, output, scratch);
+        self.conv.forward(input, weights, output, scratch);
     }
 
     /// The gradient of the input from that of the output.
     pub fn data_gradient(&self, out_grad: &[f32], weights: &[f32], in_grad: &mut [f32], scratch: &mut [f32]) {
-        self.shape.as_convolution().check(in_grad.len(), weights.len(), out_grad.len());
-        self.data_gradient.run(out_grad, weights, in_grad, scratch);
+        self.conv.data_gradient(out_grad, weights, in_grad, scratch);
     }
 
     /// The gradient of the weights from the input and the gradient of the output, summed over the batch.
@@ -132,7 +117,6 @@ impl EnsembleDense {
         weight_grad: &mut [f32],
         scratch: &mut [f32],
     ) {
-        self.shape.as_convolution().check(input.len(), weight_grad.len(), out_grad.len());
-        self.weight_gradient.run(input, out_grad, weight_grad, scratch);
+        self.conv.weight_gradient(input, out_grad, weight_grad, scratch);
     }
 }

@@ -1,17 +1,24 @@
-//! Single-threaded sgemm on slices, over the `gemm` crate.
+//! Single-threaded sgemm on slices, over the `gemm` crate, and the transposes that it wants.
 
-/// A matrix stored row by row.
+use super::simd::{Isa, LANES, transpose_block};
+
+/// A matrix stored row by row, row i from `i * row_stride` on.
 #[derive(Clone, Copy)]
 pub(crate) struct Matrix<'a> {
     values: &'a [f32],
     rows: usize,
     columns: usize,
+    row_stride: usize,
 }
 
 impl<'a> Matrix<'a> {
     pub(crate) fn new(values: &'a [f32], rows: usize, columns: usize) -> Self {
-        assert!(values.len() >= rows * columns);
-        Self { values, rows, columns }
+        Self::with_stride(values, rows, columns, columns)
+    }
+
+    pub(crate) fn with_stride(values: &'a [f32], rows: usize, columns: usize, row_stride: usize) -> Self {
+        assert!(rows > 0 && values.len() >= (rows - 1) * row_stride + columns);
+        Self { values, rows, columns, row_stride }
     }
 }
 
@@ -19,7 +26,7 @@ impl<'a> Matrix<'a> {
 pub(crate) fn matmul(target: &mut [f32], left: Matrix, right: Matrix, accumulate: bool) {
     let (rows, columns, depth) = (left.rows, right.columns, left.columns);
     assert!(right.rows == depth && target.len() >= rows * columns);
-    // SAFETY: `Matrix::new` and the line above check that each slice holds its matrix.
+    // SAFETY: `Matrix::with_stride` and the line above check that each slice holds its matrix.
     unsafe {
         gemm::gemm(
             rows,
@@ -31,10 +38,10 @@ pub(crate) fn matmul(target: &mut [f32], left: Matrix, right: Matrix, accumulate
             accumulate,
             left.values.as_ptr(),
             1,
-            depth as isize,
+            left.row_stride as isize,
             right.values.as_ptr(),
             1,
-            columns as isize,
+            right.row_stride as isize,
             1.0,
             1.0,
             false,
@@ -47,24 +54,31 @@ pub(crate) fn matmul(target: &mut [f32], left: Matrix, right: Matrix, accumulate
 
 /// Writes the transpose of a `rows x columns` matrix, row i of which starts at `i * row_stride`.
 ///
-/// In blocks of 8 x 8, which the compiler keeps in registers.
-pub(crate) fn transpose(from: &[f32], row_stride: usize, (rows, columns): (usize, usize), to: &mut [f32]) {
-    const BLOCK: usize = 8;
-    for i in (0..rows).step_by(BLOCK) {
-        for j in (0..columns).step_by(BLOCK) {
-            if i + BLOCK <= rows && j + BLOCK <= columns {
-                let block: [[f32; BLOCK]; BLOCK] = std::array::from_fn(|r| {
-                    let row = &from[(i + r) * row_stride + j..][..BLOCK];
-                    std::array::from_fn(|c| row[c])
-                });
-                for c in 0..BLOCK {
-                    let column: [f32; BLOCK] = std::array::from_fn(|r| block[r][c]);
-                    to[(j + c) * rows + i..][..BLOCK].copy_from_slice(&column);
-                }
-            } else {
-                for r in i..rows.min(i + BLOCK) {
-                    for c in j..columns.min(j + BLOCK) {
-                        to[c * rows + r] = from[r * row_stride + c];
+/// In blocks of 8 x 8, 32 columns at a time, so that the rows being written stay in cache until they are whole lines.
+pub(crate) fn transpose(
+    isa: Isa,
+    from: &[f32],
+    row_stride: usize,
+    (rows, columns): (usize, usize),
+    to: &mut [f32],
+) {
+    const STRIP: usize = 32;
+    assert!(from.len() >= (rows - 1) * row_stride + columns && to.len() >= rows * columns);
+    for strip in (0..columns).step_by(STRIP) {
+        for i in (0..rows).step_by(LANES) {
+            for j in (strip..columns.min(strip + STRIP)).step_by(LANES) {
+                if i + LANES <= rows && j + LANES <= columns {
+                    // SAFETY: the block is inside both matrices, whose sizes were checked.
+                    unsafe {
+                        let (from, to) =
+                            (from.as_ptr().add(i * row_stride + j), to.as_mut_ptr().add(j * rows + i));
+                        transpose_block(isa, from, row_stride, to, rows);
+                    }
+                } else {
+                    for r in i..rows.min(i + LANES) {
+                        for c in j..columns.min(j + LANES) {
+                            to[c * rows + r] = from[r * row_stride + c];
+                        }
                     }
                 }
             }

@@ -1,4 +1,11 @@
-//! The multiplications of a training step, f32.
+//! The multiplications of a training step, f32, on slices.
+//!
+//! [`Conv`] plans and runs convolutions; [`EnsembleDense`] the block-diagonal dense layers of an MLP ensemble. A plan says how
+//! much scratch it needs, the caller passes it, and no pass allocates. From the outside in:
+//!
+//! - `conv` picks the algorithm: `pointwise` (1x1, matrix products over `matmul`) or `direct` and `direct_weights`;
+//! - `planes` lays out zero-padded images, `tile` holds the two register-blocked inner loops, `simd` their vectors;
+//! - `workers` shares tasks out over rayon's current pool, so that results do not depend on the number of threads.
 
 mod conv;
 mod direct;

@@ -174,8 +174,15 @@ impl Pixels {
         }
         vectors.take(self.vectors.len()).for_each(|to| to.fill(0.0));
         for (i, from) in plane.chunks_exact(self.columns).enumerate() {
-            for (at, from) in (i * self.packed_stride..).zip(from) {
-                packed[(at / LANES * rows + row) * LANES + at % LANES] = *from;
+            let (mut at, mut from) = (i * self.packed_stride, from);
+            while !from.is_empty() {
+                let (piece, rest) = from.split_at(from.len().min(LANES - at % LANES));
+                let to = &mut packed[(at / LANES * rows + row) * LANES + at % LANES..];
+                match piece.first_chunk::<LANES>() {
+                    Some(vector) => to[..LANES].copy_from_slice(vector),
+                    None => to.iter_mut().zip(piece).for_each(|(to, from)| *to = *from),
+                }
+                (at, from) = (at + piece.len(), rest);
             }
         }
     }

@@ -3,6 +3,7 @@
 use super::matmul::{Matrix, matmul, transpose};
 use super::planes::copy_every;
 use super::shape::ConvShape;
+use super::simd::Isa;
 use super::workers::{ScratchLen, Shared, even_blocks, for_each_task};
 use std::ops::Range;
 
@@ -12,8 +13,13 @@ const ENOUGH_TASKS: usize = 16;
 /// Input channels of a block of the weight gradient: its transposed pixels stay in the second-level cache.
 const COLUMNS: usize = 128;
 
-/// Output channels of a block of the weight gradient, at least: each block transposes its inputs again.
-const LEAST_ROWS: usize = 96;
+/// Output channels of a block of the weight gradient: the first that makes enough blocks, as each transposes its inputs
+/// again.
+const ROWS: [usize; 4] = [256, 192, 128, 64];
+
+/// Blocks of the weight gradient that keep a few cores busy. (Their size decides how `gemm` orders its sums, so it may not
+/// depend on the number of threads.)
+const ENOUGH_BLOCKS: usize = 6;
 
 /// Pixels of a chunk of the weight gradient, about.
 const PIXELS: usize = 512;
@@ -23,6 +29,7 @@ const TRANSPOSED_ROWS: usize = 64;
 
 /// A 1x1 convolution, planned.
 pub(crate) struct Pointwise {
+    isa: Isa,
     shape: ConvShape,
 }
 
@@ -32,9 +39,9 @@ impl Pointwise {
         shape.kernel == 1 && shape.padding == 0
     }
 
-    pub(crate) fn new(shape: &ConvShape) -> Self {
+    pub(crate) fn new(shape: &ConvShape, isa: Isa) -> Self {
         debug_assert!(Self::fits(shape));
-        Self { shape: *shape }
+        Self { isa, shape: *shape }
     }
 
     /// Floats of scratch of the forward pass: an image of the pixels that the stride keeps.
@@ -51,7 +58,7 @@ impl Pointwise {
     /// Floats of scratch of the weight gradient: the inputs of a chunk, kept and transposed, its output gradients, and a
     /// block of the result.
     pub(crate) fn weight_scratch(&self) -> ScratchLen {
-        let chunk = self.chunk() * self.shape.out_pixels();
+        let chunk = self.chunk_pixels();
         let kept = if self.shape.stride == 1 { 0 } else { self.shape.out_pixels() * COLUMNS };
         let gathered = if self.chunk() == 1 { 0 } else { self.rows() };
         ScratchLen { shared: 0, per_worker: kept + chunk * (COLUMNS + gathered) + self.rows() * COLUMNS }
@@ -75,7 +82,7 @@ impl Pointwise {
             let weights = &weights[(image_group % s.groups * s.outputs + row) * inputs..];
             // SAFETY: a task has its own image, group and channels.
             let output = unsafe { output.piece((image_group * s.outputs + row) * pixels, rows * pixels) };
-            let image = if s.stride == 1 { image } else { self.keep(image, kept) };
+            let image = self.keep(image, kept);
             matmul(output, Matrix::new(weights, rows, inputs), Matrix::new(image, inputs, pixels), false);
         });
     }
@@ -124,7 +131,7 @@ impl Pointwise {
             let weights = &weights[group * s.outputs * s.inputs + row..];
             // SAFETY: a task has its own input channels.
             let to = unsafe { transposed.piece((group * s.inputs + row) * s.outputs, rows * s.outputs) };
-            transpose(weights, s.inputs, (s.outputs, rows), to);
+            transpose(self.isa, weights, s.inputs, (s.outputs, rows), to);
         });
     }
 
@@ -133,10 +140,21 @@ impl Pointwise {
         PIXELS.div_ceil(self.shape.out_pixels()).min(self.shape.batch)
     }
 
+    /// Pixels of which the weight gradient makes one product.
+    fn chunk_pixels(&self) -> usize {
+        if self.chunk() == 1 {
+            self.shape.out_pixels().min(PIXELS)
+        } else {
+            self.chunk() * self.shape.out_pixels()
+        }
+    }
+
     /// Output channels of a task of the weight gradient.
     fn rows(&self) -> usize {
-        let blocks = self.shape.groups * self.shape.inputs.div_ceil(COLUMNS);
-        self.shape.outputs.div_ceil(ENOUGH_TASKS.div_ceil(blocks)).max(LEAST_ROWS).min(self.shape.outputs)
+        let columns = self.shape.groups * self.shape.inputs.div_ceil(COLUMNS);
+        let enough = |rows: &usize| columns * self.shape.outputs.div_ceil(*rows) >= ENOUGH_BLOCKS;
+        let rows = ROWS.into_iter().find(enough).unwrap_or(ROWS[ROWS.len() - 1]);
+        rows.min(self.shape.outputs)
     }
 
     /// `weight_grad (out x in) = sum over chunks of out_grad (out x pixels) * transposed input (pixels x in)`.
@@ -196,33 +214,42 @@ impl Pointwise {
     ) {
         let s = &self.shape;
         let pixels = s.out_pixels();
-        let (transposed, scratch) = scratch.split_at_mut(self.chunk() * pixels * COLUMNS);
+        let (transposed, scratch) = scratch.split_at_mut(self.chunk_pixels() * COLUMNS);
         let (kept, gathered) = scratch.split_at_mut(if s.stride == 1 { 0 } else { pixels * COLUMNS });
-        for (image, transposed) in images.clone().zip(transposed.chunks_exact_mut(pixels * columns)) {
+        let channels = |image: usize| {
             let start = ((image * s.groups + group) * s.inputs + column) * s.in_pixels();
-            let channels = &input[start..][..columns * s.in_pixels()];
-            let channels = if s.stride == 1 { channels } else { self.keep(channels, kept) };
-            transpose(channels, pixels, (columns, pixels), transposed);
-        }
-        let channel = |image: usize, o: usize| ((image * s.groups + group) * s.outputs + row + o) * pixels;
-        let depth = images.len() * pixels;
-        let out_grad = if images.len() == 1 {
-            &out_grad[channel(images.start, 0)..]
-        } else {
-            for (o, gathered) in gathered.chunks_exact_mut(depth).take(rows).enumerate() {
-                for (image, gathered) in images.clone().zip(gathered.chunks_exact_mut(pixels)) {
-                    gathered.copy_from_slice(&out_grad[channel(image, o)..][..pixels]);
-                }
-            }
-            &*gathered
+            &input[start..][..columns * s.in_pixels()]
         };
-        let (left, right) = (Matrix::new(out_grad, rows, depth), Matrix::new(transposed, depth, columns));
+        let channel = |image: usize, o: usize| ((image * s.groups + group) * s.outputs + row + o) * pixels;
+        if images.len() == 1 {
+            let channels = self.keep(channels(images.start), kept);
+            for (first, depth) in even_blocks(pixels, PIXELS) {
+                transpose(self.isa, &channels[first..], pixels, (columns, depth), transposed);
+                let out_grad = &out_grad[channel(images.start, 0) + first..];
+                let left = Matrix::with_stride(out_grad, rows, depth, pixels);
+                matmul(block, left, Matrix::new(transposed, depth, columns), images.start > 0 || first > 0);
+            }
+            return;
+        }
+        let depth = images.len() * pixels;
+        for (image, transposed) in images.clone().zip(transposed.chunks_exact_mut(pixels * columns)) {
+            transpose(self.isa, self.keep(channels(image), kept), pixels, (columns, pixels), transposed);
+        }
+        for (o, gathered) in gathered.chunks_exact_mut(depth).take(rows).enumerate() {
+            for (image, gathered) in images.clone().zip(gathered.chunks_exact_mut(pixels)) {
+                gathered.copy_from_slice(&out_grad[channel(image, o)..][..pixels]);
+            }
+        }
+        let (left, right) = (Matrix::new(gathered, rows, depth), Matrix::new(transposed, depth, columns));
         matmul(block, left, right, images.start > 0);
     }
 
-    /// Copies the pixels that the stride keeps.
-    fn keep<'a>(&self, image: &[f32], kept: &'a mut [f32]) -> &'a [f32] {
+    /// The pixels that the stride keeps: the image itself, or a copy.
+    fn keep<'a>(&self, image: &'a [f32], kept: &'a mut [f32]) -> &'a [f32] {
         let s = &self.shape;
+        if s.stride == 1 {
+            return image;
+        }
         for (plane, kept) in image.chunks_exact(s.in_pixels()).zip(kept.chunks_exact_mut(s.out_pixels())) {
             let rows = plane.chunks_exact(s.width).step_by(s.stride);
             for (row, kept) in rows.zip(kept.chunks_exact_mut(s.out_width())) {

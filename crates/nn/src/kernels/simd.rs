@@ -79,14 +79,75 @@ impl Vector for [f32; LANES] {
     }
 }
 
+/// Transposes 8 x 8 floats.
+///
+/// # Safety
+///
+/// The CPU has `isa`; eight rows of eight floats are readable at `from` and writable at `to`, with these strides.
+#[inline]
+pub(crate) unsafe fn transpose_block(
+    isa: Isa,
+    from: *const f32,
+    from_stride: usize,
+    to: *mut f32,
+    to_stride: usize,
+) {
+    // SAFETY: the caller's.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        if isa == Isa::Avx2 {
+            return avx2::transpose_block(from, from_stride, to, to_stride);
+        }
+        debug_assert_eq!(isa, Isa::Portable);
+        for (i, j) in (0..LANES * LANES).map(|at| (at / LANES, at % LANES)) {
+            *to.add(j * to_stride + i) = *from.add(i * from_stride + j);
+        }
+    }
+}
+
 #[cfg(target_arch = "x86_64")]
-pub(crate) mod avx2 {
-    use super::Vector;
+mod avx2 {
+    use super::{LANES, Vector};
     use std::arch::x86_64::{
         __m128, __m256, _mm_add_ps, _mm_storeu_ps, _mm256_castps256_ps128, _mm256_extractf128_ps,
-        _mm256_fmadd_ps, _mm256_hadd_ps, _mm256_loadu_ps, _mm256_set1_ps, _mm256_setzero_ps,
-        _mm256_storeu_ps,
+        _mm256_fmadd_ps, _mm256_hadd_ps, _mm256_loadu_ps, _mm256_permute2f128_ps, _mm256_set1_ps,
+        _mm256_setzero_ps, _mm256_shuffle_ps, _mm256_storeu_ps, _mm256_unpackhi_ps, _mm256_unpacklo_ps,
     };
+
+    /// See [`super::transpose_block`].
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn transpose_block(
+        from: *const f32,
+        from_stride: usize,
+        to: *mut f32,
+        to_stride: usize,
+    ) {
+        // SAFETY: the caller's.
+        unsafe {
+            let rows: [__m256; LANES] = std::array::from_fn(|i| _mm256_loadu_ps(from.add(i * from_stride)));
+            // Pairs of rows, then quadruples, then the halves of the vectors.
+            let pair = |i: usize, high: bool| {
+                let (a, b) = (rows[i], rows[i + 1]);
+                if high { _mm256_unpackhi_ps(a, b) } else { _mm256_unpacklo_ps(a, b) }
+            };
+            let four = |i: usize, column: usize| {
+                let (a, b) = (pair(i, column >= 2), pair(i + 2, column >= 2));
+                if column.is_multiple_of(2) {
+                    _mm256_shuffle_ps::<0x44>(a, b)
+                } else {
+                    _mm256_shuffle_ps::<0xEE>(a, b)
+                }
+            };
+            for column in 0..4 {
+                let (top, bottom) = (four(0, column), four(4, column));
+                _mm256_storeu_ps(to.add(column * to_stride), _mm256_permute2f128_ps::<0x20>(top, bottom));
+                _mm256_storeu_ps(
+                    to.add((column + 4) * to_stride),
+                    _mm256_permute2f128_ps::<0x31>(top, bottom),
+                );
+            }
+        }
+    }
 
     /// The four sums of four vectors, in order.
     #[inline(always)]

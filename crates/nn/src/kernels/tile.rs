@@ -15,9 +15,6 @@ pub(crate) const MAX_ROWS: usize = 6;
 /// The most output channels a register tile of [`correlate`] holds: 4 x 3 accumulators, 3 inputs and a gradient.
 pub(crate) const MAX_GRADIENT_ROWS: usize = 4;
 
-/// Columns of most register tiles of [`correlate`].
-pub(crate) const TILE_COLUMNS: usize = 3;
-
 /// `output[o][p] (+)= sum over k of weights[k][o] * input[taps[k] + vectors[p]]`, p in eights of pixels.
 #[derive(Clone, Copy)]
 pub(crate) struct Multiply<'a> {
@@ -178,9 +175,9 @@ unsafe fn correlate_rows<V: Vector>(rows: usize, call: &Correlate) {
     unsafe {
         match rows {
             1 => correlate_tiles::<V, 1, 9>(call),
-            2 => correlate_tiles::<V, 2, TILE_COLUMNS>(call),
-            3 => correlate_tiles::<V, 3, TILE_COLUMNS>(call),
-            4 => correlate_tiles::<V, 4, TILE_COLUMNS>(call),
+            2 => correlate_tiles::<V, 2, 3>(call),
+            3 => correlate_tiles::<V, 3, 3>(call),
+            4 => correlate_tiles::<V, 4, 3>(call),
             _ => unreachable!("a tile has 1 to {MAX_GRADIENT_ROWS} rows, not {rows}"),
         }
     }

@@ -65,6 +65,15 @@ impl<'a> Shared<'a> {
 
     /// # Safety
     ///
+    /// No piece that overlaps is alive at the same time.
+    pub(crate) unsafe fn read(&self, start: usize, len: usize) -> &[f32] {
+        assert!(start + len <= self.len);
+        // SAFETY: in bounds as just checked; nobody writes to it by the caller.
+        unsafe { std::slice::from_raw_parts(self.start.add(start), len) }
+    }
+
+    /// # Safety
+    ///
     /// No two pieces alive at the same time overlap.
     #[allow(clippy::mut_from_ref)]
     pub(crate) unsafe fn piece(&self, start: usize, len: usize) -> &mut [f32] {

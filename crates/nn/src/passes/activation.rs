@@ -114,3 +114,28 @@ fn slope(activation: Activation, x: f32) -> f32 {
         Activation::None => 1.0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn erf_is_right_to_a_billionth_and_saturates() {
+        for step in -5000..=5000 {
+            let x = f64::from(step) * 1e-3;
+            let exact = 1.0 - collegial_stats::special::erfc(x);
+            // Beyond 4 the series is held at erf(4), which is 1.6e-8 from 1.
+            let tolerance = if x.abs() <= SATURATION { 1e-9 } else { 2e-8 };
+            assert!((erf(x) - exact).abs() <= tolerance, "erf({x}) = {}, expected {exact}", erf(x));
+        }
+        assert!(erf(f64::NAN).is_nan());
+    }
+
+    #[test]
+    fn vectors_have_the_bits_of_scalars() {
+        let x: Vec<f32> = (0..35).map(|i| (i as f32 - 17.0) * 0.31).collect();
+        let mut to = vec![0.0; x.len()];
+        erf_into(&mut to, &x);
+        assert!(to.iter().zip(&x).all(|(to, &x)| *to == erf(f64::from(x)) as f32));
+    }
+}

@@ -26,8 +26,8 @@ const CHUNK: usize = 1 << 11;
 
 /// A tensor as planes of equal size, `[images][channels][pixels]`.
 ///
-/// Behind dense layers a batch is *one* image whose pixels are the samples, `[1][units][batch]`: a dense layer is then a
-/// 1x1 convolution, and everything below serves both.
+/// Behind dense layers a batch is *one* image whose pixels are the samples, `[1][units][batch]`: that is how the
+/// kernels want dense layers, and everything below serves both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dims {
     pub images: usize,

@@ -303,3 +303,58 @@ mod streaming {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(len: usize, seed: f32) -> Vec<f32> {
+        (0..len).map(|i| ((i as f32 + seed) * 0.71).sin() * 3.0).collect()
+    }
+
+    #[test]
+    fn streams_have_the_bits_of_plain_loops() {
+        let streamed = Stream::for_tensor(TOO_LARGE);
+        let plain = Stream::for_tensor(1);
+        let (by, and) = ((1.3, -0.2), (-0.7, 0.1));
+        for len in [0, 1, 7, 8, 64, 1000, 2048] {
+            // One of every alignment.
+            for start in 0..8 {
+                let (mut x, y) = (values(len, 1.0), values(len, 2.0));
+                if len > 2 {
+                    x[2] = f32::NAN;
+                }
+                for floor in [0.0, f32::NEG_INFINITY] {
+                    let mut results = [vec![9.0; len + 8], vec![9.0; len + 8]];
+                    let bits = |values: &[f32]| values.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+                    for (stream, result) in [plain, streamed].into_iter().zip(&mut results) {
+                        stream.affine(&mut result[start..start + len], &x, by, floor);
+                        stream.finish();
+                    }
+                    assert_eq!(bits(&results[0]), bits(&results[1]));
+                    for (stream, result) in [plain, streamed].into_iter().zip(&mut results) {
+                        stream.affine_two(&mut result[start..start + len], &x, by, &y, and, floor);
+                        stream.finish();
+                    }
+                    assert_eq!(bits(&results[0]), bits(&results[1]));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn sums_of_odd_lengths() {
+        for len in [0, 1, 31, 32, 33, 500, 2048] {
+            let (x, g) = (values(len, 3.0), values(len, 4.0));
+            let wide = |x: &[f32]| x.iter().map(|&x| f64::from(x)).collect::<Vec<_>>();
+            let (wx, wg) = (wide(&x), wide(&g));
+            // 64 additions per lane of numbers below 9 at 6e-8 each.
+            let close =
+                |got: f64, expected: f64| assert!((got - expected).abs() <= 1e-4 * (1.0 + len as f64).sqrt());
+            close(sum(&x), wx.iter().sum());
+            close(sums(&x, 0.5).0, wx.iter().map(|x| x - 0.5).sum());
+            close(sums(&x, 0.5).1, wx.iter().map(|x| (x - 0.5).powi(2)).sum());
+            close(centred_product(&g, &x, 0.25), wg.iter().zip(&wx).map(|(g, x)| g * (x - 0.25)).sum());
+        }
+    }
+}

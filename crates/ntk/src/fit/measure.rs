@@ -138,7 +138,9 @@ impl Measurements {
         if sampling.precision.is_some_and(|precision| !(precision.is_finite() && precision > 0.0)) {
             return Err(Error::Fit("the precision must be a positive share of alpha, such as 0.02".into()));
         }
-        if sampling.precision.is_some() && (sampling.shard != Shard::ALL || sampling.trials % BLOCK != 0) {
+        if sampling.precision.is_some()
+            && (sampling.shard != Shard::ALL || !sampling.trials.is_multiple_of(BLOCK))
+        {
             return Err(Error::Fit(format!(
                 "a precision cannot be reached by one shard alone and needs trials that are a multiple of {BLOCK}"
             )));

@@ -31,14 +31,23 @@ multiversion! {
             for p in 0..count {
                 let row = &weights[p * stride..p * stride + rank];
                 let out = &mut out[p * n + begin..][..length];
-                out.fill(0.0);
-                for (k, &weight) in row.iter().enumerate() {
-                    if weight != 0.0 {
-                        let weight = (scale * weight) as f32;
-                        for (out, z) in out.iter_mut().zip(&z[k * n + begin..][..length]) {
+                // The first product is stored, not added: a pass of zeros less.
+                let mut fresh = true;
+                for (k, &weight) in row.iter().enumerate().filter(|(_, weight)| **weight != 0.0) {
+                    let weight = (scale * weight) as f32;
+                    let z = &z[k * n + begin..][..length];
+                    if std::mem::take(&mut fresh) {
+                        for (out, z) in out.iter_mut().zip(z) {
+                            *out = weight * z;
+                        }
+                    } else {
+                        for (out, z) in out.iter_mut().zip(z) {
                             *out += weight * z;
                         }
                     }
+                }
+                if fresh {
+                    out.fill(0.0);
                 }
             }
         }

@@ -220,11 +220,12 @@ impl Workspace {
         resized(&mut state.cotangent_gram, columns * columns);
         gram(&state.cotangent, step.outputs, &step.pairs, &mut state.cotangent_gram);
         let square = step.scale * step.scale;
-        for p in 0..columns {
-            for q in 0..columns {
-                let at = p * columns + q;
-                let entry = p / step.positions * plan.inputs + q / step.positions;
-                kernel[entry] += square * state.patch_gram[at] * state.cotangent_gram[at];
+        let rows = state.patch_gram.chunks_exact(columns).zip(state.cotangent_gram.chunks_exact(columns));
+        for (p, (patches, cotangents)) in rows.enumerate() {
+            let entries = &mut kernel[p / step.positions * plan.inputs..][..plan.inputs];
+            let by_input = patches.chunks_exact(step.positions).zip(cotangents.chunks_exact(step.positions));
+            for (entry, (patches, cotangents)) in entries.iter_mut().zip(by_input) {
+                *entry += square * patches.iter().zip(cotangents).map(|(c, d)| c * d).sum::<f64>();
             }
         }
     }

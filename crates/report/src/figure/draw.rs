@@ -15,7 +15,7 @@ impl<'a> Ink<'a> {
         Self { out, colour }
     }
 
-    /// Open polylines in one element; those of a single point are drawn as a dot by round line ends elsewhere.
+    /// Open polylines in one element.
     pub(crate) fn path(&mut self, class: &str, polylines: &[Vec<(f64, f64)>]) {
         self.element(class, &path_data(polylines, false));
     }
@@ -57,7 +57,7 @@ impl<'a> Ink<'a> {
                 self.polygons("point", &[polygon(&[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)])]);
             }
             Marker::Triangle => {
-                self.polygons("point", &[polygon(&[(0.0, -1.25), (1.15, 0.85), (-1.15, 0.85)])])
+                self.polygons("point", &[polygon(&[(0.0, -1.25), (1.15, 0.85), (-1.15, 0.85)])]);
             }
             Marker::Diamond => {
                 self.polygons("point", &[polygon(&[(0.0, -1.3), (1.3, 0.0), (0.0, 1.3), (-1.3, 0.0)])]);

@@ -153,17 +153,25 @@ impl Points {
     }
 }
 
-/// The region between two curves, such as a confidence band. It has the colour of the line or points added before it.
+/// The region between two curves, such as a confidence band.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Band {
     pub(crate) label: String,
     pub(crate) edges: Vec<(f64, f64, f64)>,
+    pub(crate) colour: Option<usize>,
 }
 
 impl Band {
     /// A band from `(x, low, high)`, with its name in the legend (none if empty).
     pub fn new(label: impl Into<String>, edges: impl IntoIterator<Item = (f64, f64, f64)>) -> Self {
-        Self { label: label.into(), edges: edges.into_iter().collect() }
+        Self { label: label.into(), edges: edges.into_iter().collect(), colour: None }
+    }
+
+    /// Sets the colour by number; otherwise it is that of the line or points added before.
+    #[must_use]
+    pub fn colour(mut self, number: usize) -> Self {
+        self.colour = Some(number);
+        self
     }
 }
 
@@ -174,18 +182,26 @@ pub struct Mark {
     pub(crate) x: f64,
     pub(crate) y: f64,
     pub(crate) drop_lines: bool,
+    pub(crate) colour: Option<usize>,
 }
 
 impl Mark {
-    /// A mark at `(x, y)`. It has the colour of the line or points added before it.
+    /// A mark at `(x, y)`.
     pub fn new(label: impl Into<String>, x: f64, y: f64) -> Self {
-        Self { label: label.into(), x, y, drop_lines: false }
+        Self { label: label.into(), x, y, drop_lines: false, colour: None }
     }
 
     /// Also draws thin lines from the mark to both axes.
     #[must_use]
     pub fn drop_lines(mut self) -> Self {
         self.drop_lines = true;
+        self
+    }
+
+    /// Sets the colour by number; otherwise it is that of the line or points added before.
+    #[must_use]
+    pub fn colour(mut self, number: usize) -> Self {
+        self.colour = Some(number);
         self
     }
 }

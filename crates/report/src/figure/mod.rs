@@ -20,6 +20,7 @@
 
 pub(crate) mod axis;
 mod draw;
+mod labels;
 mod layer;
 mod legend;
 mod placement;
@@ -28,9 +29,11 @@ mod text;
 pub(crate) mod ticks;
 
 use crate::table::csv_line;
+use crate::terminal::{self, TextFormat};
 pub use axis::Axis;
 pub(crate) use axis::Scale;
 pub use layer::{Band, Layer, Line, Mark, Marker, Point, Points, Stroke, VerticalRange};
+pub(crate) use svg::Format;
 
 /// The rules for colours and strokes, in a `<style>` of every figure that stands alone.
 pub(crate) const STYLE: &str = include_str!("figure.css");
@@ -99,17 +102,17 @@ impl Figure {
 
     /// A self-contained SVG, 720 units wide, that scales to its container.
     pub fn to_svg(&self) -> String {
-        svg::render(self, svg::Format::WIDE, true)
+        svg::render(self, Format::WIDE, true)
     }
 
-    /// The wide form for a page that has [`STYLE`] already.
-    pub(crate) fn to_inline_svg(&self) -> String {
-        svg::render(self, svg::Format::WIDE, false)
+    /// The drawing in another size, with text as large, for a page that has [`STYLE`] already.
+    pub(crate) fn to_inline_svg(&self, format: Format) -> String {
+        svg::render(self, format, false)
     }
 
-    /// A form 360 units wide with text of the same size, for narrow columns of such a page.
-    pub(crate) fn to_narrow_svg(&self) -> String {
-        svg::render(self, svg::Format::NARROW, false)
+    /// A sketch in characters, without title and without colour, exactly as large as the format says.
+    pub fn to_text(&self, format: &TextFormat) -> String {
+        terminal::render(self, format)
     }
 
     /// All data in long form: `series,x,y,low,high,label`, one line per point, empty where there is no such value.
@@ -144,16 +147,17 @@ impl Figure {
                 let series = matches!(other.layer, Layer::Line(_) | Layer::Points(_));
                 series && !layer.label().is_empty() && other.layer.label() == layer.label()
             });
-            let chosen = match layer {
+            let colour = match layer {
                 Layer::Line(Line { colour, .. }) | Layer::Points(Points { colour, .. }) => {
-                    Some(colour.or(namesake.map(|other| other.colour)))
+                    current = colour.or(namesake.map(|other| other.colour)).unwrap_or(next_colour);
+                    next_colour = next_colour.max(current.saturating_add(1));
+                    current
                 }
-                _ => None,
+                Layer::Band(Band { colour, .. }) | Layer::Mark(Mark { colour, .. }) => {
+                    colour.unwrap_or(current)
+                }
+                Layer::VerticalRange(_) => current,
             };
-            if let Some(chosen) = chosen {
-                current = chosen.unwrap_or(next_colour);
-                next_colour = next_colour.max(current.saturating_add(1));
-            }
             let (mut stroke, mut marker) = (Stroke::Solid, Marker::Circle);
             if let Layer::Line(line) = layer {
                 stroke = line.stroke.unwrap_or(Stroke::CYCLE[lines % Stroke::CYCLE.len()]);
@@ -163,7 +167,7 @@ impl Figure {
                 marker = set.marker.unwrap_or(Marker::CYCLE[points % Marker::CYCLE.len()]);
                 points += 1;
             }
-            styled.push(Styled { layer, colour: current, stroke, marker });
+            styled.push(Styled { layer, colour, stroke, marker });
         }
         styled.iter().map(|one| Styled { colour: one.colour % COLOURS, ..*one }).collect()
     }
@@ -173,7 +177,9 @@ impl Figure {
         if let Some(description) = &self.description {
             return description.clone();
         }
-        let mut parts = vec![format!("Horizontal axis: {}. Vertical axis: {}.", self.x.label, self.y.label)];
+        let axes = [("Horizontal", &self.x.label), ("Vertical", &self.y.label)];
+        let axes = axes.into_iter().filter(|(_, label)| !label.trim().is_empty());
+        let mut parts: Vec<String> = axes.map(|(which, label)| format!("{which} axis: {label}.")).collect();
         let named = self.layers.iter().filter(|layer| !layer.label().is_empty());
         for layer in named {
             let (label, xs) = (layer.label(), layer.extent().0.len());

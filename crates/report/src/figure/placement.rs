@@ -108,13 +108,13 @@ impl Placer {
 
     /// The cheapest place beside the point at `(x, y)`, `distance` away from it or, failing that, further off.
     pub(crate) fn place(&mut self, (x, y): (f64, f64), distance: f64, width: f64, height: f64) -> Place {
-        let candidates =
-            [(distance, false), (distance + 18.0, true)].into_iter().flat_map(|(away, leader)| {
-                DIRECTIONS.iter().map(move |&(dx, dy, anchor)| {
-                    let middle = y + dy * (away + height / 2.0);
-                    Place { x: x + dx * away, y: middle, anchor, leader }
-                })
-            });
+        let rings = [0.0, 18.0, 36.0, 54.0].map(|further| (distance + further, further > 0.0));
+        let candidates = rings.into_iter().flat_map(|(away, leader)| {
+            DIRECTIONS.iter().map(move |&(dx, dy, anchor)| {
+                let middle = y + dy * (away + height / 2.0);
+                Place { x: x + dx * away, y: middle, anchor, leader }
+            })
+        });
         let cost = |(order, place): (usize, Place)| {
             let rect = Self::covered(&place, width, height);
             let outside = OUTSIDE * (rect.area() - rect.overlap(&self.frame));

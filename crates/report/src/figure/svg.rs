@@ -3,9 +3,9 @@
 use super::draw::{Ink, stroke_class};
 use super::layer::{Band, Layer, Line, Mark, Points};
 use super::legend::Legend;
-use super::placement::{Placer, Rect};
+use super::placement::Rect;
 use super::ticks::{Ticks, ticks};
-use super::{Figure, Marker, STYLE, Scale, Styled, text};
+use super::{Figure, Marker, STYLE, Scale, Styled, labels, text};
 use crate::markup::{coordinate, escape};
 
 /// The size of a drawing; its height follows from what is written above and below the data.
@@ -17,16 +17,20 @@ pub(crate) struct Format {
 
 impl Format {
     pub(crate) const WIDE: Self = Self { width: 720.0, plot_height: 320.0 };
+    pub(crate) const PANEL: Self = Self { width: 540.0, plot_height: 280.0 };
     pub(crate) const NARROW: Self = Self { width: 360.0, plot_height: 240.0 };
 }
 
 const MARGIN: f64 = 14.0;
 const TITLE: f64 = 16.0;
+/// How much wider bold text is.
+pub(crate) const BOLD: f64 = 1.15;
 const TITLE_LINE: f64 = 22.0;
 const NAME: f64 = 13.0;
 const NAME_LINE: f64 = 19.0;
 const TICK: f64 = 12.5;
-const RADIUS: f64 = 4.5;
+/// Of a data point's marker.
+pub(crate) const RADIUS: f64 = 4.5;
 
 /// Draws the figure, with its style sheet unless the page has it already.
 pub(crate) fn render(figure: &Figure, format: Format, with_style: bool) -> String {
@@ -47,7 +51,7 @@ pub(crate) fn render(figure: &Figure, format: Format, with_style: bool) -> Strin
     sheet.grid(&mut out);
     sheet.data(&mut out, &layers);
     sheet.axes(&mut out);
-    sheet.texts(&mut out, &layers);
+    labels::draw(&mut out, &sheet, &layers);
     out.push_str("</svg>\n");
     out
 }
@@ -60,7 +64,7 @@ pub(crate) fn tag_text(class: &str, x: f64, y: f64, anchor: &str, content: &str)
 }
 
 /// Where everything goes.
-struct Sheet<'a> {
+pub(crate) struct Sheet<'a> {
     title: Vec<String>,
     legend: Legend<'a>,
     x_name: Vec<String>,
@@ -69,7 +73,7 @@ struct Sheet<'a> {
     y: Scale,
     x_ticks: Ticks,
     y_ticks: Ticks,
-    plot: Rect,
+    pub(crate) plot: Rect,
     height: f64,
 }
 
@@ -77,7 +81,7 @@ impl<'a> Sheet<'a> {
     fn new(figure: &Figure, format: Format, layers: &[Styled<'a>]) -> Self {
         let room = format.width - 2.0 * MARGIN;
         let (x, y) = figure.scales();
-        let title = text::wrap(&figure.title, TITLE * 1.06, room);
+        let title = text::wrap(&figure.title, TITLE * BOLD, room);
         let legend = Legend::new(layers, room);
         let x_name = text::wrap(&figure.x.label, NAME, room);
         let y_name = text::wrap(&figure.y.label, NAME, room);
@@ -86,6 +90,10 @@ impl<'a> Sheet<'a> {
         let labels = y_ticks.major.iter().map(|tick| text::width(&tick.label, TICK));
         let left = (MARGIN + labels.fold(0.0, f64::max) + 9.0).min(format.width / 2.0);
         let right = format.width - MARGIN - 8.0;
+        let labels = fitting_ticks(&x, right - left).major;
+        let labels = labels.iter().map(|tick| text::width(&tick.label, TICK));
+        // Half of the last label may stand beyond the end of the axis.
+        let right = right.min(format.width - 4.0 - labels.fold(0.0, f64::max) / 2.0).max(left + 60.0);
         let x_ticks = fitting_ticks(&x, right - left);
 
         let above = [title.len() as f64 * TITLE_LINE, legend.height(), y_name.len() as f64 * NAME_LINE];
@@ -109,7 +117,7 @@ impl<'a> Sheet<'a> {
     }
 
     /// As [`Self::spot`], for points that are drawn with text: only those inside the frame.
-    fn visible(&self, x: f64, y: f64) -> Option<(f64, f64)> {
+    pub(crate) fn visible(&self, x: f64, y: f64) -> Option<(f64, f64)> {
         let inside = self.x.contains(x) && self.y.contains(y);
         self.spot(x, y).filter(|_| inside)
     }
@@ -174,8 +182,8 @@ impl<'a> Sheet<'a> {
 
     /// Everything that is cut off at the frame. A nested `svg` clips without an id, which could clash in a page.
     fn data(&self, out: &mut String, layers: &[Styled]) {
-        let frame = Rect { left: self.plot.left, right: self.plot.right, ..self.plot };
-        let [x, y, width, height] = [frame.left, frame.top, frame.width(), frame.height()].map(coordinate);
+        let Rect { left, top, .. } = self.plot;
+        let [x, y, width, height] = [left, top, self.plot.width(), self.plot.height()].map(coordinate);
         out.push_str(&format!(
             "<svg x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" viewBox=\"{x} {y} {width} {height}\">\n"
         ));
@@ -196,7 +204,7 @@ impl<'a> Sheet<'a> {
         }
         for styled in layers {
             if let Layer::Points(points) = styled.layer {
-                self.error_bars(&mut Ink::new(out, styled.colour), points);
+                Ink::new(out, styled.colour).path("bar", &self.error_bars(points));
             }
             if let Layer::Mark(mark) = styled.layer {
                 self.drop_lines(&mut Ink::new(out, styled.colour), mark);
@@ -247,18 +255,19 @@ impl<'a> Sheet<'a> {
         ink.polygons("band", &polygons);
     }
 
-    /// The line's pieces between gaps; a piece of one point is doubled, so that round ends make it a dot.
-    fn runs(&self, line: &Line) -> Vec<Vec<(f64, f64)>> {
+    /// The line's pieces between gaps; a piece of one point becomes a short dash, which can be seen.
+    pub(crate) fn runs(&self, line: &Line) -> Vec<Vec<(f64, f64)>> {
         let mut runs = unbroken(line.points.iter().map(|&(x, y)| self.spot(x, y)));
         for run in &mut runs {
             if let &mut [(x, y)] = run.as_mut_slice() {
-                *run = vec![(x - 1.5, y), (x + 1.5, y)];
+                *run = vec![(x - 2.5, y), (x + 2.5, y)];
             }
         }
         runs
     }
 
-    fn error_bars(&self, ink: &mut Ink, points: &Points) {
+    /// Every bar and its caps.
+    pub(crate) fn error_bars(&self, points: &Points) -> Vec<Vec<(f64, f64)>> {
         const CAP: f64 = 4.0;
         let mut strokes = vec![];
         for point in &points.points {
@@ -272,7 +281,7 @@ impl<'a> Sheet<'a> {
             let caps = [(low, low_cut), (high, high_cut)].into_iter().filter(|(_, cut)| !cut);
             strokes.extend(caps.map(|(y, _)| vec![(x - CAP, y), (x + CAP, y)]));
         }
-        ink.path("bar", &strokes);
+        strokes
     }
 
     fn drop_lines(&self, ink: &mut Ink, mark: &Mark) {
@@ -280,72 +289,12 @@ impl<'a> Sheet<'a> {
             ink.path("drop", &[vec![(x, y), (x, self.plot.bottom)], vec![(x, y), (self.plot.left, y)]]);
         }
     }
-
-    /// The text beside marks and points, placed when all else is known; marks choose first.
-    fn texts(&self, out: &mut String, layers: &[Styled]) {
-        let mut placer = Placer::new(self.plot);
-        for styled in layers {
-            match styled.layer {
-                Layer::Line(line) => {
-                    let runs = self.runs(line);
-                    let pieces = runs.iter().flat_map(|run| run.windows(2));
-                    pieces.for_each(|piece| placer.avoid_curve(piece[0], piece[1]));
-                }
-                Layer::Points(points) => {
-                    let spots = points.points.iter().filter_map(|point| self.visible(point.x, point.y));
-                    spots
-                        .for_each(|(x, y)| placer.keep_clear(Rect::around(x, y, RADIUS + 2.0, RADIUS + 2.0)));
-                }
-                Layer::Mark(mark) => {
-                    if let Some((x, y)) = self.visible(mark.x, mark.y) {
-                        placer.keep_clear(Rect::around(x, y, RADIUS + 6.0, RADIUS + 6.0));
-                    }
-                }
-                Layer::Band(_) | Layer::VerticalRange(_) => {}
-            }
-        }
-        let marks = layers.iter().filter_map(|styled| match styled.layer {
-            Layer::Mark(mark) => Some((mark.x, mark.y, mark.label.as_str())),
-            _ => None,
-        });
-        for (x, y, label) in marks {
-            self.label(out, &mut placer, "label optimum", 14.8, RADIUS + 8.0, (x, y, label));
-        }
-        let sets = layers.iter().filter_map(|styled| match styled.layer {
-            Layer::Points(points) => Some(&points.points),
-            _ => None,
-        });
-        for point in sets.flatten() {
-            if let Some(label) = &point.label {
-                self.label(out, &mut placer, "label", 12.5, RADIUS + 4.0, (point.x, point.y, label));
-            }
-        }
-    }
-
-    fn label(
-        &self,
-        out: &mut String,
-        placer: &mut Placer,
-        class: &str,
-        size: f64,
-        distance: f64,
-        (x, y, label): (f64, f64, &str),
-    ) {
-        let Some((x, y)) = self.visible(x, y).filter(|_| !label.trim().is_empty()) else { return };
-        let label = text::shorten(label, size, self.plot.width() / 2.0);
-        let place = placer.place((x, y), distance, text::width(&label, size), size * 1.1);
-        if place.leader {
-            let [x, y, to_x, to_y] = [x, y, place.x, place.y].map(coordinate);
-            out.push_str(&format!("<path class=\"leader\" d=\"M{x} {y}L{to_x} {to_y}\"/>\n"));
-        }
-        out.push_str(&tag_text(class, place.x, place.y + 0.35 * size, place.anchor.css(), &label));
-    }
 }
 
 /// The densest ticks whose labels do not touch.
 fn fitting_ticks(scale: &Scale, room: f64) -> Ticks {
     const APART: f64 = 12.0;
-    let most = ((room / 60.0) as usize).clamp(2, 11);
+    let most = ((room / 46.0) as usize).clamp(2, if scale.logarithmic { 11 } else { 8 });
     let fits = |ticks: &Ticks| {
         ticks.major.windows(2).all(|pair| {
             let ends = [&pair[0], &pair[1]].map(|tick| scale.fraction(tick.value).unwrap_or(0.0) * room);

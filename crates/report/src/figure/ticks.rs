@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(labels(&Axis::log("").range(1.0, 1e12), 5), ["10⁰", "10³", "10⁶", "10⁹", "10¹²"]);
         assert_eq!(labels(&Axis::log("").range(1.1, 1.45), 5), ["1.1", "1.2", "1.3", "1.4"]);
         assert_eq!(labels(&Axis::log("").range(1e6, 5e6), 4), ["10⁶", "2×10⁶", "5×10⁶"]);
-        let minor = ticks(&Axis::log("").range(1.0, 10.0).scale([]), 3).minor;
+        let minor = ticks(&Axis::log("").range(1.0, 10.0).scale([]), 4).minor;
         assert_eq!(minor, [3.0, 4.0, 6.0, 7.0, 8.0, 9.0]);
     }
 

@@ -2,3 +2,4 @@
 
 pub mod fit;
 pub mod search;
+pub mod search_page;

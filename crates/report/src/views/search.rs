@@ -1,23 +1,13 @@
 //! Algorithm 2's answer.
 
-use collegial_arch::Cost;
 use collegial_search::{Answer, Nearby, Optimum, Problem};
 
 use crate::{Align, Axis, Band, Figure, Line, Mark, Table, VerticalRange, grouped, significant};
 
-/// The unit of a cost, in words.
-fn unit(cost: Cost) -> &'static str {
-    match cost {
-        Cost::Params => "parameters",
-        Cost::Flops => "FLOPs",
-        Cost::Activations => "activations",
-    }
-}
-
 /// The answer in three sentences.
 pub fn verdict(answer: &Answer) -> Vec<String> {
     let (primal, dual, flat) = (&answer.primal, &answer.dual, &answer.flat);
-    let cost = unit(answer.cost);
+    let cost = answer.cost_unit;
     let mut sentences = vec![
         format!(
             "{}: {} times less kernel variance than {} at {} of its {cost}",
@@ -27,9 +17,10 @@ pub fn verdict(answer: &Answer) -> Vec<String> {
             percent(1.0 / primal.real_efficiency),
         ),
         format!(
-            "{}: {} times fewer {cost} than {} at {} of its kernel variance",
+            "{}: {} times {} {cost} than {} at {} of its kernel variance",
             dual.design,
             significant(dual.real_efficiency, 3),
+            fewer(answer),
             answer.baseline,
             percent(1.0 / dual.variance_reduction),
         ),
@@ -44,6 +35,11 @@ pub fn verdict(answer: &Answer) -> Vec<String> {
         ));
     }
     sentences
+}
+
+/// Parameters are fewer, time is less.
+fn fewer(answer: &Answer) -> &'static str {
+    if answer.cost == "time" { "less" } else { "fewer" }
 }
 
 fn percent(share: f64) -> String {
@@ -73,8 +69,8 @@ pub fn table(answer: &Answer) -> Table {
         ("parameters", Align::Right),
         ("FLOPs", Align::Right),
         ("variance", Align::Right),
-        ("times smaller", Align::Right),
-        ("off the optimum", Align::Right),
+        ("rho", Align::Right),
+        ("off by", Align::Right),
     ]);
     table.push([
         "baseline".into(),
@@ -173,6 +169,20 @@ pub fn stage_table(answer: &Answer) -> Option<Table> {
     Some(table)
 }
 
+/// The optimum with every layer's width free.
+pub fn free_widths_sentence(answer: &Answer) -> Option<String> {
+    let free = answer.free_widths.as_ref()?;
+    let widths: Vec<String> = free.widths.iter().map(ToString::to_string).collect();
+    Some(format!(
+        "with a width of its own for every layer the best member has widths {}: m = {:.2} at the baseline's cost, m = {:.2} and {:.3} times less cost at its variance, against {:.3} with one ratio for all layers",
+        widths.join(", "),
+        free.primal_multiplicity,
+        free.dual_multiplicity,
+        free.efficiency,
+        answer.dual.efficiency
+    ))
+}
+
 /// The primal objective over the widths (the paper's Fig. 3 a).
 pub fn primal_figure(answer: &Answer) -> Figure {
     let points = &answer.curve;
@@ -207,7 +217,7 @@ pub fn dual_figure(answer: &Answer) -> Figure {
         points.iter().map(|point| (point.width as f64, point.efficiency_ci[0], point.efficiency_ci[1]));
     let mut figure = Figure::new("Dual: efficiency at the baseline's variance")
         .x(Axis::log("width n of a member"))
-        .y(Axis::linear(format!("efficiency ρ: times fewer {}", unit(answer.cost))))
+        .y(Axis::linear(format!("efficiency ρ: times {} {}", fewer(answer), answer.cost_unit)))
         .with(flat_range(answer));
     if uncertain(answer) {
         figure = figure.with(Band::new("95 % interval", band));

@@ -45,6 +45,19 @@ struct Sums {
     products: [[f64; BLOCK]; 2],
 }
 
+/// [`BackwardOperand`] with a target that tasks share.
+struct SharedOperand<'a> {
+    affine: &'a Affine,
+    norm: Option<(&'a [f32], &'a NormState)>,
+    target: Option<Shared<'a>>,
+}
+
+impl<'a> SharedOperand<'a> {
+    fn new(BackwardOperand { affine, norm, target }: BackwardOperand<'a>) -> Self {
+        Self { affine, norm, target: target.map(Shared::new) }
+    }
+}
+
 /// What all tasks read.
 struct Task<'a> {
     dims: Dims,
@@ -53,7 +66,7 @@ struct Task<'a> {
     first: Option<&'a [f32]>,
     second: Option<&'a [f32]>,
     gradient: Shared<'a>,
-    operands: [Option<(&'a Affine, Option<(&'a [f32], &'a NormState)>, Option<Shared<'a>>)>; 2],
+    operands: [Option<SharedOperand<'a>>; 2],
     parameters: &'a [f32],
     parameter_gradients: Shared<'a>,
 }
@@ -62,7 +75,7 @@ impl Backward<'_> {
     /// Gradients of parameters go to `parameter_gradients`, which is laid out as `parameters`.
     pub(crate) fn run(self, parameters: &[f32], parameter_gradients: &mut [f32]) {
         let Self { dims, mode, mask, first, second, gradient, operands } = self;
-        let operands = operands.map(|operand| operand.map(|o| (o.affine, o.norm, o.target.map(Shared::new))));
+        let operands = operands.map(|operand| operand.map(SharedOperand::new));
         let (gradient, parameter_gradients) = (Shared::new(gradient), Shared::new(parameter_gradients));
         let task =
             Task { dims, mode, mask, first, second, gradient, operands, parameters, parameter_gradients };
@@ -79,7 +92,7 @@ impl Task<'_> {
     /// Adds and masks the gradients; takes the sums that parameters and norms need.
     fn reduce(&self, channels: Range<usize>) -> Sums {
         let mut sums = Sums { gradient: [0.0; BLOCK], products: [[0.0; BLOCK]; 2] };
-        let summed = self.operands.iter().flatten().any(|(affine, ..)| **affine != Affine::Plain);
+        let summed = self.operands.iter().flatten().any(|operand| *operand.affine != Affine::Plain);
         let mut chunks = self.dims.chunks(channels.clone()).peekable();
         while let Some((channel, range)) = chunks.next() {
             if let Some((_, next)) = chunks.peek() {
@@ -99,7 +112,7 @@ impl Task<'_> {
                 sums.gradient[index] += vector::sum(gradient);
             }
             for (products, operand) in sums.products.iter_mut().zip(&self.operands) {
-                if let Some((_, Some((x, state)), _)) = operand {
+                if let Some(SharedOperand { norm: Some((x, state)), .. }) = operand {
                     products[index] +=
                         vector::centred_product(gradient, &x[range.clone()], state.mean[channel]);
                 }
@@ -116,17 +129,20 @@ impl Task<'_> {
         for stream in [self.first, self.second, output].into_iter().flatten() {
             vector::prefetch(&stream[range.clone()]);
         }
-        for (_, norm, _) in self.operands.iter().flatten() {
-            if let Some((x, _)) = norm {
-                vector::prefetch(&x[range.clone()]);
-            }
+        for (x, _) in self.operands.iter().flatten().filter_map(|operand| operand.norm) {
+            vector::prefetch(&x[range.clone()]);
         }
     }
 
     fn mask(&self, gradient: &mut [f32], channel: usize, range: &Range<usize>) {
         match (&self.mask, &self.operands[0]) {
             (Mask::Output(output), _) => vector::mask_by_output(gradient, &output[range.clone()]),
-            (Mask::Norm, Some((Affine::Norm { scale, shift, .. }, Some((x, state)), _))) => {
+            (
+                Mask::Norm,
+                Some(SharedOperand {
+                    affine: Affine::Norm { scale, shift, .. }, norm: Some((x, state)), ..
+                }),
+            ) => {
                 let (mean, inverse) = (state.mean[channel], state.inverse_deviation[channel]);
                 let parameter = |place: &Range<usize>| self.parameters[place.start + channel];
                 let by = norm_coefficients(mean, inverse, parameter(scale), parameter(shift));
@@ -138,7 +154,7 @@ impl Task<'_> {
 
     /// Writes the gradients of an operand's parameters and, for a norm, of the operand.
     fn send_down(&self, place: usize, channels: Range<usize>, sums: &Sums) {
-        let Some((affine, norm, target)) = &self.operands[place] else { return };
+        let Some(SharedOperand { affine, norm, target }) = &self.operands[place] else { return };
         let set = |parameter: &Range<usize>, channel: usize, value: f64| {
             let at = parameter.start + channel;
             // SAFETY: every parameter belongs to one channel, and a task owns its channels.

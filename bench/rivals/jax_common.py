@@ -1,0 +1,22 @@
+"""What the JAX scripts share. Import before jax: the thread count must be settled when its CPU client starts."""
+
+import os
+
+from measure import emit, parser
+
+
+def start(description):
+    """Parse the command line, hold XLA to the asked threads and return the options.
+
+    XLA sizes its thread pool by the processor's affinity mask and has no other switch for it in this version.
+    """
+    options = parser(description).parse_args()
+    processors = sorted(os.sched_getaffinity(0))
+    if options.threads > len(processors):
+        raise SystemExit(f"--threads {options.threads}: this process may use only {len(processors)} processors")
+    os.sched_setaffinity(0, processors[: options.threads])
+    os.environ["JAX_PLATFORMS"] = "cpu"
+    import jax
+
+    emit(rival="jax", version=jax.__version__, threads=options.threads)
+    return options

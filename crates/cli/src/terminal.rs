@@ -1,0 +1,38 @@
+//! What depends on where the output goes: colours, characters, and how the program was called.
+
+use std::io::IsTerminal;
+
+use collegial_report::{Glyphs, TextFormat};
+
+/// Bold on a terminal, unless NO_COLOR is set or the terminal is dumb.
+pub fn bold(text: &str) -> String {
+    let wanted = std::io::stdout().is_terminal()
+        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+    if wanted { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
+}
+
+/// The size and characters of a sketch: beyond ASCII only where the locale says UTF-8.
+pub fn sketch() -> TextFormat {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .into_iter()
+        .find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
+    let unicode = locale.is_some_and(|locale| {
+        let locale = locale.to_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    });
+    TextFormat { glyphs: if unicode { Glyphs::Unicode } else { Glyphs::Ascii }, ..TextFormat::default() }
+}
+
+/// The command as it could be typed again.
+pub fn command_line() -> String {
+    let words = std::env::args().skip(1).map(|word| {
+        let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=,:+@%".contains(letter);
+        if !word.is_empty() && word.chars().all(plain) {
+            word
+        } else {
+            format!("'{}'", word.replace('\'', "'\\''"))
+        }
+    });
+    ["collegial".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
+}

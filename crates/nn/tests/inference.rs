@@ -1,0 +1,66 @@
+//! Networks that only infer agree with the ones they were made from.
+
+mod reference;
+
+use collegial_arch::Spec;
+use collegial_nn::{Error, Mode, Network};
+use reference::{normals, randomise};
+
+fn network(spec: &Spec, batch: usize) -> Network {
+    let mut network =
+        Network::new(&spec.graph().expect("the spec is valid"), batch).expect("the graph is valid");
+    randomise(&mut network, 11);
+    network
+}
+
+fn specs() -> Vec<Spec> {
+    let resnext = "kind = \"resnext\"\nstem = \"imagenet\"\nblocks = [2, 2]\nclasses = 7\nimage = 19\nstem_channels = 8\n\
+                   outputs = 12\ndesign = \"3x5d\"\n";
+    let resnext = Spec::from_toml(resnext).expect("the spec is valid");
+    vec![resnext, "wrn10-1".parse().expect("a name"), "fc3-4x9".parse().expect("a name")]
+}
+
+/// Folding rounds every weight once more: 1e-5 of the largest logit for some ten layers.
+const TOLERANCE: f32 = 1e-4;
+
+#[test]
+fn folded_and_unfolded_logits_agree() {
+    for spec in specs() {
+        let mut trained = network(&spec, 4);
+        let input = normals(4 * trained.graph().input_shape().elements() as usize, 6);
+        let expected = trained.forward(&input, Mode::Evaluate).to_vec();
+        let largest = expected.iter().fold(0.0_f32, |largest, x| x.abs().max(largest));
+        for folded in [false, true] {
+            let mut copy = trained.inference(4, folded).expect("the network is valid");
+            for (got, expected) in copy.forward(&input, Mode::Evaluate).iter().zip(&expected) {
+                assert!(
+                    (got - expected).abs() <= TOLERANCE * largest,
+                    "{spec}, folded {folded}: {got}, {expected}"
+                );
+            }
+            assert!(copy.bytes() < trained.bytes(), "{spec}: activations share memory");
+        }
+    }
+}
+
+#[test]
+fn a_folded_network_has_biases_for_norms() {
+    let spec = &specs()[0];
+    let folded = network(spec, 2).inference(1, true).expect("the network is valid");
+    assert_eq!(folded.statistics().count(), 0);
+    assert!(folded.get("layer1.0.conv2.bias").is_ok());
+    assert!(matches!(folded.get("layer1.0.bn2.weight"), Err(Error::UnknownTensor { .. })));
+}
+
+#[test]
+fn images_of_a_batch_do_not_see_each_other() {
+    let mut trained = network(&specs()[0], 3);
+    let input = normals(3 * trained.graph().input_shape().elements() as usize, 8);
+    let all = trained.forward(&input, Mode::Evaluate).to_vec();
+    let mut one = trained.inference(1, false).expect("the network is valid");
+    for (image, expected) in input.chunks(input.len() / 3).zip(all.chunks(all.len() / 3)) {
+        for (got, expected) in one.forward(image, Mode::Evaluate).iter().zip(expected) {
+            assert!((got - expected).abs() <= 1e-5 * (1.0 + expected.abs()), "{got}, {expected}");
+        }
+    }
+}
