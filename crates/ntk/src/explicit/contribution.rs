@@ -134,6 +134,49 @@ pub(crate) fn add(
     }
 }
 
+/// Positions up to which a remembered Gram pays.
+const REMEMBERED: usize = 1 << 10;
+
+/// The Gram of one image's patches, if it is small and the layer has no groups: the same for every draw of the weights.
+pub(crate) fn input_gram(shape: &ConvShape, x: &[f32]) -> Option<Vec<f32>> {
+    let (before, after) = (shape.height * shape.width, out_pixels(shape));
+    if shape.batch != 1 || shape.groups != 1 || before.max(after) > REMEMBERED {
+        return None;
+    }
+    let mut pixels = vec![0.0; before * before];
+    gram_of_positions(x, x, shape.inputs, before, &mut pixels);
+    if is_product(shape) {
+        return Some(pixels);
+    }
+    let mut patches = vec![0.0; after * after];
+    patch_gram(shape, &pixels, &mut patches);
+    Some(patches)
+}
+
+/// Adds the part of a layer that reads one image, whose patches' Gram is known.
+pub(crate) fn add_at_input(
+    kernel: &mut Gram,
+    shape: &ConvShape,
+    patches: &[f32],
+    d: &[f32],
+    scale: f64,
+    bias: bool,
+) {
+    let after = out_pixels(shape);
+    let mut cotangents = vec![0.0; after * after];
+    gram_of_positions(d, d, shape.outputs, after, &mut cotangents);
+    kernel.add_first(scale * dot(patches, &cotangents));
+    if bias {
+        add_planes(kernel, shape.outputs, d, |_, d| d.iter().sum());
+    }
+}
+
+/// Inner products over channels between the positions of two images.
+fn gram_of_positions(first: &[f32], second: &[f32], channels: usize, pixels: usize, gram: &mut [f32]) {
+    let left = View::new(first, (pixels, channels), (1, pixels));
+    multiply(gram, 1.0, left, View::new(second, (channels, pixels), (pixels, 1)));
+}
+
 /// Adds the inner products of one number per image and channel: `reduce(channel, plane)`.
 pub(crate) fn add_planes(
     kernel: &mut Gram,
@@ -185,9 +228,7 @@ fn add_pairs(kernel: &mut Gram, shape: &ConvShape, x: &[f32], d: &[f32], scale: 
             {
                 let image =
                     |n: usize| &values[(n * groups + group) * channels * pixels..][..channels * pixels];
-                let left = View::new(image(row.start), (pixels, channels), (1, pixels));
-                let right = View::new(image(column.start), (channels, pixels), (pixels, 1));
-                multiply(gram, 1.0, left, right);
+                gram_of_positions(image(row.start), image(column.start), channels, pixels, gram);
             }
             let patches = if is_product(shape) {
                 &pixel_gram

@@ -36,6 +36,11 @@ impl Gram {
         self.values[0]
     }
 
+    /// Adds to the first entry.
+    pub(crate) fn add_first(&mut self, value: f64) {
+        self.values[0] += value;
+    }
+
     /// The whole matrix, row by row.
     pub(crate) fn symmetric(&self) -> Vec<f64> {
         let at = |row: usize, column: usize| self.values[row.min(column) * self.count + row.max(column)];

@@ -110,13 +110,16 @@ impl ExplicitKernel {
         if !plan.steps[plan.output].has_parameters {
             return Err(Error::NoParameters { module: "network".into() });
         }
-        let channels = plan.steps[plan.output].shape.channels;
-        if let Readout::Unit(unit) | Readout::PooledUnit(unit) = options.readout
-            && unit >= channels
-        {
-            return Err(Error::OutputUnit { unit, outputs: channels });
+        let outputs = graph.output_shape().channels;
+        let mut readout = options.readout;
+        if let Readout::Unit(unit) | Readout::PooledUnit(unit) = &mut readout {
+            if *unit >= outputs {
+                return Err(Error::OutputUnit { unit: *unit, outputs });
+            }
+            // Where the plan has left out the others, the unit is its only one.
+            *unit = if plan.steps[plan.output].shape.channels < outputs { 0 } else { *unit };
         }
-        Ok(Self { plan, readout: options.readout, inputs: inputs.concat(), template })
+        Ok(Self { plan, readout, inputs: inputs.concat(), template })
     }
 
     /// How many inputs the kernel is between.
@@ -162,6 +165,7 @@ impl ExplicitKernel {
     pub fn tally(&self, seed: u64, stream: u32, trials: Range<u64>) -> Tally {
         tally_blocks(trials, BLOCK, |block| {
             let mut workspace = Workspace::new(&self.plan, 1, &self.inputs);
+            workspace.remember_input(&self.plan);
             let mut weights = self.template.clone();
             let mut moments = Moments::new();
             for trial in block {

@@ -21,6 +21,8 @@ pub(crate) struct Workspace {
     /// Buffers that nobody holds.
     spare: Vec<Vec<f32>>,
     scratch: Vec<f32>,
+    /// Of layers that read the network's input, the Grams of its patches, where they are to be kept.
+    input_grams: Vec<Option<Vec<f32>>>,
     pub kernel: Gram,
 }
 
@@ -38,7 +40,19 @@ impl Workspace {
             cotangents: plan.steps.iter().map(|_| None).collect(),
             spare: vec![],
             scratch: vec![0.0; scratch.max().unwrap_or(0)],
+            input_grams: vec![None; plan.steps.len()],
             kernel: Gram::zeros(plan.count),
+        }
+    }
+
+    /// Keeps what depends on the input only, for draws at one input.
+    pub(crate) fn remember_input(&mut self, plan: &Plan) {
+        for (id, step) in plan.steps.iter().enumerate() {
+            if let Kind::Linear(linear) = &step.kind
+                && step.inputs[0] == 0
+            {
+                self.input_grams[id] = contribution::input_gram(&linear.shape, &self.values[0]);
+            }
         }
     }
 
@@ -134,7 +148,15 @@ impl Workspace {
                 let x = &self.values[from];
                 let scale = f64::from(linear.factor).powi(2);
                 let bias = linear.bias.is_some();
-                contribution::add(&mut self.kernel, &linear.method, &linear.shape, (x, &d), scale, bias);
+                match &self.input_grams[id] {
+                    Some(gram) => {
+                        contribution::add_at_input(&mut self.kernel, &linear.shape, gram, &d, scale, bias);
+                    }
+                    None => {
+                        let pair = (x.as_slice(), d.as_slice());
+                        contribution::add(&mut self.kernel, &linear.method, &linear.shape, pair, scale, bias);
+                    }
+                }
                 if wanted {
                     let mut to = self.take(plan.len(from));
                     linear.backward(&d, weights.at(&linear.weight), &mut to, &mut self.scratch);

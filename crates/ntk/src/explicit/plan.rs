@@ -8,7 +8,7 @@ use collegial_nn::kernels::ConvShape;
 
 use super::linear::Linear;
 use super::weights::{Weights, gain};
-use super::{Norms, Options};
+use super::{Norms, Options, Readout};
 use crate::Error;
 
 /// What a step does.
@@ -80,10 +80,14 @@ impl Plan {
             meant.push(if matches!(kind, Kind::Nothing) { inputs[0] } else { id });
             let has_parameters = matches!(kind, Kind::Linear(_) | Kind::Norm(_))
                 || inputs.iter().any(|&input| steps[input].has_parameters);
+            let channels = match &kind {
+                Kind::Linear(linear) => linear.shape.groups * linear.shape.outputs,
+                _ => node.shape.channels,
+            };
             steps.push(Step {
                 kind,
                 inputs,
-                shape: node.shape,
+                shape: Shape { channels, ..node.shape },
                 computed: false,
                 in_place: false,
                 has_parameters,
@@ -151,7 +155,7 @@ fn kind(
     Ok(match node.op {
         Op::Input => Kind::Input,
         Op::Conv { .. } | Op::Dense { .. } => {
-            Kind::Linear(Box::new(linear(graph, id, options.parametrisation, count, weights)?))
+            Kind::Linear(Box::new(linear(graph, id, options, count, weights)?))
         }
         Op::BatchNorm => match options.norms {
             Norms::None => Kind::Nothing,
@@ -178,7 +182,7 @@ fn kind(
 fn linear(
     graph: &Graph,
     id: NodeId,
-    parametrisation: Parametrisation,
+    options: &Options,
     count: usize,
     weights: &Weights,
 ) -> Result<Linear, Error> {
@@ -214,7 +218,7 @@ fn linear(
         reason: reason.to_string(),
     };
     shape.validate().map_err(refuse)?;
-    let factor = match parametrisation {
+    let factor = match options.parametrisation {
         Parametrisation::Standard => 1.0,
         Parametrisation::Ntk => {
             let fan_in = shape.inputs * kernel * kernel;
@@ -223,5 +227,24 @@ fn linear(
     };
     let weight = weights.range(&format!("{}.weight", node.name));
     let bias = bias.then(|| weights.range(&format!("{}.bias", node.name)));
-    Linear::new(shape, factor, weight, bias).map_err(refuse)
+    let Some(unit) = only_unit(graph, id, options).filter(|&unit| unit < shape.outputs) else {
+        return Linear::new(shape, factor, weight, bias).map_err(refuse);
+    };
+    let row = |range: Range<usize>| {
+        let len = range.len() / shape.outputs;
+        range.start + unit * len..range.start + (unit + 1) * len
+    };
+    Linear::new(ConvShape { outputs: 1, ..shape }, factor, row(weight), bias.map(row)).map_err(refuse)
+}
+
+/// The one output unit of the last layer that the kernel depends on, where the layer is not grouped: its other outputs are
+/// left out.
+pub(crate) fn only_unit(graph: &Graph, id: NodeId, options: &Options) -> Option<usize> {
+    let ungrouped = matches!(graph.nodes[id].op, Op::Conv { groups: 1, .. } | Op::Dense { groups: 1, .. });
+    match options.readout {
+        Readout::Unit(unit) | Readout::PooledUnit(unit) if ungrouped && id + 1 == graph.nodes.len() => {
+            Some(unit)
+        }
+        _ => None,
+    }
 }
