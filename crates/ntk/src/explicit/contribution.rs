@@ -194,7 +194,7 @@ pub(crate) fn add_planes(
 fn add_tiles(kernel: &mut Gram, shape: &ConvShape, x: &[f32], d: &[f32], scale: f64) {
     let ConvShape { batch, groups, inputs, outputs, .. } = *shape;
     let work = batch * batch * groups * (inputs + outputs) / 2;
-    kernel.add_tiles(even_blocks(batch, TILE), work, |rows, columns| {
+    kernel.add_tiles(&even_blocks(batch, TILE), work, |rows, columns| {
         let mut sums = vec![0.0; rows.len() * columns.len()];
         let mut products = [vec![0.0; sums.len()], vec![0.0; sums.len()]];
         for group in 0..groups {
@@ -217,7 +217,7 @@ fn add_pairs(kernel: &mut Gram, shape: &ConvShape, x: &[f32], d: &[f32], scale: 
     let ConvShape { batch, groups, inputs, outputs, height, width, .. } = *shape;
     let (before, after) = (height * width, out_pixels(shape));
     let work = batch * batch * groups * (before * before * inputs + after * after * outputs);
-    kernel.add_tiles(even_blocks(batch, 1), work, |row, column| {
+    kernel.add_tiles(&even_blocks(batch, 1), work, |row, column| {
         let mut sum = 0.0;
         let mut pixel_gram = vec![0.0; before * before];
         let mut cotangent_gram = vec![0.0; after * after];

@@ -50,7 +50,7 @@ impl Gram {
     /// Adds `compute(rows, columns)` for every pair of tiles with rows <= columns, in a fixed order.
     pub(crate) fn add_tiles(
         &mut self,
-        tiles: Vec<Range<usize>>,
+        tiles: &[Range<usize>],
         work: usize,
         compute: impl Fn(Range<usize>, Range<usize>) -> Vec<f64> + Sync,
     ) {
@@ -77,7 +77,7 @@ impl Gram {
         }
         let segments = even_blocks(len, SEGMENT);
         let work = self.count * rows.len() / 2;
-        self.add_tiles(even_blocks(self.count, TILE), work, |first, second| {
+        self.add_tiles(&even_blocks(self.count, TILE), work, |first, second| {
             let mut sums = vec![0.0; first.len() * second.len()];
             let mut products = vec![0.0; sums.len()];
             for segment in &segments {

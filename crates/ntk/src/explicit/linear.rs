@@ -121,6 +121,7 @@ impl Linear {
     }
 }
 
+#[derive(Clone, Copy)]
 enum Direction {
     Forward,
     Backward,

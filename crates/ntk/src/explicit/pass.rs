@@ -175,14 +175,10 @@ impl Workspace {
             }
             Kind::Activation(phi) => {
                 let (before, after) = (&self.values[from], &self.values[id]);
-                each_image(plan, &mut d, |place, d| {
-                    // A ReLU's operand may be gone, and is not asked for.
-                    let before = if *phi == Activation::Relu { &[] } else { &before[place.clone()] };
-                    if *phi == Activation::Relu {
-                        relu_mask(&after[place], d);
-                    } else {
-                        activation::pull_back(*phi, &after[place], before, d);
-                    }
+                each_image(plan, &mut d, |place, d| match phi {
+                    // Its operand may be gone, and is not asked for.
+                    Activation::Relu => relu_mask(&after[place], d),
+                    _ => activation::pull_back(*phi, &after[place.clone()], &before[place], d),
                 });
                 self.send(from, d);
             }
