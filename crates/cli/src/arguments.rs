@@ -26,6 +26,7 @@ pub struct Arguments {
 pub enum Verb {
     Info(verbs::info::Info),
     Moments(verbs::moments::Moments),
+    Ntk(verbs::ntk::Ntk),
     Fit(verbs::fit::Fit),
     Merge(verbs::merge::Merge),
     Search(verbs::search::Search),

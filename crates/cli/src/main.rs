@@ -28,6 +28,7 @@ fn main() -> ExitCode {
     let result = match &arguments.verb {
         Verb::Info(verb) => verbs::info::run(verb, common),
         Verb::Moments(verb) => verbs::moments::run(verb, common),
+        Verb::Ntk(verb) => verbs::ntk::run(verb, common),
         Verb::Fit(verb) => verbs::fit::run(verb, common),
         Verb::Search(verb) => verbs::search::run(verb, common),
         Verb::Train(verb) => verbs::train::run(verb, common),

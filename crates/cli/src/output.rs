@@ -31,13 +31,18 @@ pub fn to_json(value: &impl Serialize) -> Result<String, Failure> {
 /// Writes a file whole or not at all: into a temporary file beside it first, which then takes its name. A link is
 /// followed, and what is not a regular file (a pipe, a device) is written to directly.
 pub fn write_file(path: &Path, content: &str) -> Result<(), Failure> {
+    write_bytes(path, content.as_bytes())
+}
+
+/// The same for files that are not text.
+pub fn write_bytes(path: &Path, content: &[u8]) -> Result<(), Failure> {
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let special = target.metadata().is_ok_and(|metadata| !metadata.is_file());
     let written = if special { std::fs::write(&target, content) } else { replace(&target, content) };
     written.map_err(|error| Failure::User(format!("cannot write {}: {}", path.display(), plain(&error))))
 }
 
-fn replace(path: &Path, content: &str) -> io::Result<()> {
+fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -51,7 +56,7 @@ fn replace(path: &Path, content: &str) -> io::Result<()> {
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
     let mut file = builder.tempfile_in(directory)?;
-    file.write_all(content.as_bytes())?;
+    file.write_all(content)?;
     file.as_file().sync_all()?;
     file.persist(path).map_err(|error| error.error)?;
     Ok(())

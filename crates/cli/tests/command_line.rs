@@ -65,6 +65,15 @@ snapshots! {
     moments_not_fully_connected: "moments bottleneck-8";
     moments_width_zero: "moments --widths 784,0";
     moments_nothing: "moments";
+    help_ntk: "ntk --help";
+    ntk_table: "ntk fc3-20 --count 3 --seed 5";
+    ntk_csv: "ntk fc3-4x6 --inputs 3 --count 2 --trace --format csv";
+    ntk_json: "ntk bottleneck-2x3d --inputs 4 --image 3 --outputs 4 --count 2 --pooled --norms frozen --json";
+    ntk_no_inputs: "ntk fc3-20 --count 0";
+    ntk_no_such_output: "ntk fc3-20 --output 10";
+    ntk_no_file: "ntk fc3-20 --input nowhere.npy";
+    ntk_no_weights: "ntk fc3-20 --weights nowhere.safetensors";
+    ntk_two_sources: "ntk fc3-20 --count 3 --input x.npy";
     help_fit: "fit --help";
     fit_table: "fit bottleneck-16 --widths 2,4,8,16 --trials 500 --seed 3 -q";
     fit_one_width: "fit bottleneck-16 --widths 4";
@@ -156,6 +165,48 @@ fn shards_merge_to_the_result_of_one_process() {
         run(&format!("merge {}", file("cut.json")))
             .contains("is not a file that `collegial fit --out` wrote")
     );
+}
+
+#[test]
+fn kernels_of_saved_weights_and_inputs_are_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str| directory.path().join(name).display().to_string();
+    let (weights, input, kernel) = (file("w.safetensors"), file("x.npy"), file("k.npy"));
+    let model = "ntk bottleneck-2x3d --inputs 4 --outputs 4 --image 5 --trace --json --seed 7";
+    let kernel_of =
+        |text: &str| text.split_once("\"kernel\"").unwrap().1.split_once("\"seconds").unwrap().0.to_owned();
+    let saved =
+        run(&format!("{model} --count 3 --save-weights {weights} --save-input {input} --out {kernel}"));
+    assert!(saved.contains("exit 0"), "{saved}");
+    let options = "--parametrisation ntk --norms none --threads 1";
+    let again = run(&format!("{model} --weights {weights} --input {input} {options}"));
+    assert_eq!(kernel_of(&again), kernel_of(&saved));
+    let npy = std::fs::read(&kernel).unwrap();
+    assert_eq!(npy.len(), 128 + 9 * 8);
+    let first: f64 =
+        kernel_of(&saved).split(['[', ',']).map(str::trim).find_map(|text| text.parse().ok()).unwrap();
+    assert_eq!(f64::from_le_bytes(npy[128..136].try_into().unwrap()), first);
+
+    let refused = |line: &str, reason: &str| {
+        let text = run(line);
+        assert!(text.contains("exit 2") && text.contains(reason), "{text}");
+        assert_eq!(text.split_once("--- stderr\n").unwrap().1.lines().count(), 1, "{text}");
+    };
+    refused(
+        &format!("ntk fc3-20 --input {input}"),
+        "holds inputs of shape [100], but the network takes [784, 1, 1]",
+    );
+    refused(&format!("ntk fc3-20 --input {weights}"), "it is not a .npy file");
+    refused(&format!("ntk fc3-20 --weights {weights}"), "it lacks \"fc1.weight\"");
+    refused(&format!("ntk fc3-20 --weights {input}"), "it is not a safetensors file");
+    refused(&format!("ntk fc3-20 --out {}", file("no/such/k.npy")), "cannot write");
+    let mut broken = std::fs::read(&input).unwrap();
+    let at = broken.len() - 8;
+    broken[at..].copy_from_slice(&f64::NAN.to_le_bytes());
+    std::fs::write(&input, &broken).unwrap();
+    refused(&format!("{model} --input {input}"), "input 2 contains NaN; inputs must be finite numbers");
+    std::fs::write(&input, &broken[..at]).unwrap();
+    refused(&format!("{model} --input {input}"), "it holds 299 numbers, but its shape is [3, 100]");
 }
 
 #[test]

@@ -55,6 +55,25 @@ pub enum Error {
         /// The offending value.
         value: f32,
     },
+    /// Weights that are not the network's.
+    #[error("the weights cannot be used: {0}")]
+    Weights(String),
+    /// A layer that cannot be planned.
+    #[error("the layer {name} cannot be planned: {reason}")]
+    Layer {
+        /// Its name.
+        name: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// An output that is not there.
+    #[error("output {unit} does not exist: the network has {outputs}, counted from 0")]
+    OutputUnit {
+        /// Which, from 0.
+        unit: usize,
+        /// How many there are.
+        outputs: usize,
+    },
     /// No hidden layer to take moments over, or a width of 0.
     #[error("{0}")]
     Widths(String),

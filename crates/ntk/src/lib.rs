@@ -2,17 +2,20 @@
 //!
 //! The variance of the empirical NTK is what the paper's method rests on. Three ways lead to it, each the oracle of the
 //! next: [`exact`] moments (fully connected ReLU networks), the [`LawSampler`] (any chain of layers, without drawing a weight
-//! matrix), and explicit weights (in the tests).
+//! matrix), and [`explicit`] weights (any network, N x N).
 //!
 //! The main type is [`LawSampler`]; [`Fit`] is the paper's Algorithm 1 on top of it.
 
 mod error;
 pub mod exact;
+pub mod explicit;
 pub mod fit;
 mod law;
 pub mod nmk;
+pub mod npy;
 
 pub use error::Error;
 pub use exact::ExactMoments;
+pub use explicit::ExplicitKernel;
 pub use fit::Fit;
 pub use law::{BLOCK, LawSampler, Output, Workspace};

@@ -7,5 +7,6 @@ pub mod info;
 pub mod man;
 pub mod merge;
 pub mod moments;
+pub mod ntk;
 pub mod search;
 pub mod train;

@@ -1,7 +1,7 @@
 //! Draws of the kernel that never draw a weight matrix: only what the columns see of it.
 
-mod activation;
-mod columns;
+pub(crate) mod activation;
+pub(crate) mod columns;
 mod factor;
 mod plan;
 mod sample;

@@ -1,0 +1,226 @@
+//! `collegial ntk`: the empirical tangent kernel of a draw or of a checkpoint.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use collegial_arch::Graph;
+use collegial_ntk::explicit::{
+    ExplicitKernel, Norms, Options, Parametrisation, Readout, Weights, normal_inputs,
+};
+use collegial_ntk::npy::Array;
+use collegial_report::{Align, Table, significant};
+use serde::Serialize;
+
+use crate::arguments::{Common, Format, Model};
+use crate::failure::Failure;
+use crate::output::{print, print_json, write_bytes};
+
+/// Compute the empirical tangent kernel between inputs, at drawn or given weights
+///
+/// K(x, x') is the sum over all parameters of df(x)/dw df(x')/dw, with f one output unit, or summed over all outputs with
+/// --trace. Where the output is a map, a unit is its middle position, or with --pooled its mean over positions. Batch norms are
+/// removed for drawn weights and frozen at their running statistics for given ones, unless --norms says otherwise. The numbers of
+/// a drawn network are those that training from the same seed starts with.
+#[derive(Args)]
+pub struct Ntk {
+    #[command(flatten)]
+    model: Model,
+    /// Number of standard normal inputs, drawn from the seed
+    #[arg(long, value_name = "N", default_value_t = 4, conflicts_with = "input")]
+    count: usize,
+    /// Inputs from a .npy file (f4 or f8): N x channels x height x width, or N x anything of that many values
+    #[arg(long, value_name = "FILE")]
+    input: Option<PathBuf>,
+    /// Weights from a safetensors file with torchvision's names instead of a draw
+    #[arg(long, value_name = "FILE")]
+    weights: Option<PathBuf>,
+    /// Gradients by the N(0, 1) weights that sqrt(gain / fan-in) scales, or by the actual weights [default: ntk, with --weights standard]
+    #[arg(long, value_enum)]
+    parametrisation: Option<ParametrisationName>,
+    /// What becomes of batch norms [default: none, with --weights frozen]
+    #[arg(long, value_enum)]
+    norms: Option<NormsName>,
+    /// Which output, from 0
+    #[arg(long, value_name = "UNIT", default_value_t = 0, conflicts_with = "trace")]
+    output: usize,
+    /// The sum of the kernels of all outputs
+    #[arg(long)]
+    trace: bool,
+    /// Outputs averaged over all positions instead of one position's
+    #[arg(long)]
+    pooled: bool,
+    /// Write the kernel to this .npy file
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Write the weights used to this safetensors file
+    #[arg(long, value_name = "FILE")]
+    save_weights: Option<PathBuf>,
+    /// Write the inputs used to this .npy file
+    #[arg(long, value_name = "FILE")]
+    save_input: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ParametrisationName {
+    /// By the N(0, 1) weights.
+    Ntk,
+    /// By the weights themselves.
+    Standard,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum NormsName {
+    /// Removed.
+    None,
+    /// Frozen at the running statistics; scales and shifts are parameters.
+    Frozen,
+}
+
+/// The JSON form; scripts rely on its keys.
+#[derive(Serialize)]
+struct Document<'a> {
+    model: String,
+    /// How many inputs.
+    inputs: usize,
+    /// Where they and the weights come from.
+    input: &'a str,
+    weights: &'a str,
+    parametrisation: &'static str,
+    norms: &'static str,
+    readout: String,
+    kernel: Vec<&'a [f64]>,
+    seconds: f64,
+}
+
+/// Runs the verb.
+pub fn run(verb: &Ntk, common: &Common) -> Result<(), Failure> {
+    let spec = verb.model.spec()?;
+    let graph = spec.graph()?;
+    let options = options(verb);
+    let inputs = match &verb.input {
+        Some(path) => read_inputs(path, &graph)?,
+        None => normal_inputs(&graph, verb.count, common.seed),
+    };
+    let start = std::time::Instant::now();
+    let kernel = ExplicitKernel::new(&graph, options, &inputs)?;
+    let weights = match &verb.weights {
+        Some(path) => Weights::from_safetensors(&graph, &read(path)?)
+            .map_err(|error| Failure::User(format!("{}: {error}", path.display())))?,
+        None => Weights::drawn(&graph, options.parametrisation, common.seed),
+    };
+    let matrix = kernel.at(&weights)?;
+    let seconds = start.elapsed().as_secs_f64();
+    save(verb, &weights, &inputs, &matrix)?;
+    let rows: Vec<&[f64]> = matrix.chunks_exact(inputs.len()).collect();
+    match common.format() {
+        Format::Json => print_json(&Document {
+            model: spec.name(),
+            inputs: inputs.len(),
+            input: &source(verb.input.as_deref(), &format!("standard normal, seed {}", common.seed)),
+            weights: &source(verb.weights.as_deref(), &format!("drawn, seed {}", common.seed)),
+            parametrisation: match options.parametrisation {
+                Parametrisation::Ntk => "ntk",
+                Parametrisation::Standard => "standard",
+            },
+            norms: match options.norms {
+                Norms::None => "none",
+                Norms::Frozen => "frozen",
+            },
+            readout: options.readout.to_string(),
+            kernel: rows,
+            seconds,
+        }),
+        Format::Csv => print(&table(&rows, |value| value.to_string()).to_csv()),
+        Format::Table => print(&format!(
+            "{}\n{}: kernel of {} between {} inputs\n{seconds:.2} s\n",
+            table(&rows, |value| significant(value, 6)).to_text(),
+            spec.name(),
+            options.readout,
+            rows.len(),
+        )),
+    }
+}
+
+fn options(verb: &Ntk) -> Options {
+    let given = verb.weights.is_some();
+    let parametrisation = match verb.parametrisation {
+        Some(ParametrisationName::Ntk) => Parametrisation::Ntk,
+        Some(ParametrisationName::Standard) => Parametrisation::Standard,
+        None if given => Parametrisation::Standard,
+        None => Parametrisation::Ntk,
+    };
+    let norms = match verb.norms {
+        Some(NormsName::None) => Norms::None,
+        Some(NormsName::Frozen) => Norms::Frozen,
+        None if given => Norms::Frozen,
+        None => Norms::None,
+    };
+    let readout = match (verb.trace, verb.pooled) {
+        (false, false) => Readout::Unit(verb.output),
+        (false, true) => Readout::PooledUnit(verb.output),
+        (true, false) => Readout::Trace,
+        (true, true) => Readout::PooledTrace,
+    };
+    Options { parametrisation, norms, readout }
+}
+
+fn source(path: Option<&Path>, otherwise: &str) -> String {
+    path.map_or_else(|| otherwise.to_owned(), |path| path.display().to_string())
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    std::fs::read(path).map_err(|error| Failure::User(format!("cannot read {}: {error}", path.display())))
+}
+
+/// The rows of an array as inputs; their lengths and values are checked with the kernel.
+fn read_inputs(path: &Path, graph: &Graph) -> Result<Vec<Vec<f32>>, Failure> {
+    let array = Array::parse(&read(path)?)
+        .map_err(|reason| Failure::User(format!("cannot take inputs from {}: {reason}", path.display())))?;
+    let Some((&count, rest)) = array.shape.split_first() else {
+        return Err(Failure::User(format!(
+            "cannot take inputs from {}: it is a single number",
+            path.display()
+        )));
+    };
+    let shape = graph.input_shape();
+    let sides = [shape.channels, shape.height, shape.width];
+    let len: usize = rest.iter().product();
+    if count > 0 && len != sides.iter().product::<usize>() {
+        return Err(Failure::User(format!(
+            "{} holds inputs of shape {rest:?}, but the network takes {sides:?}",
+            path.display()
+        )));
+    }
+    Ok(array.values.chunks_exact(len.max(1)).map(|row| row.iter().map(|&x| x as f32).collect()).collect())
+}
+
+fn save(verb: &Ntk, weights: &Weights, inputs: &[Vec<f32>], matrix: &[f64]) -> Result<(), Failure> {
+    let count = inputs.len();
+    if let Some(path) = &verb.save_weights {
+        write_bytes(path, &weights.to_safetensors()?)?;
+    }
+    if let Some(path) = &verb.save_input {
+        let values: Vec<f64> = inputs.iter().flatten().map(|&x| f64::from(x)).collect();
+        write_bytes(path, &Array { shape: vec![count, values.len() / count], values }.to_bytes())?;
+    }
+    if let Some(path) = &verb.out {
+        write_bytes(path, &Array { shape: vec![count, count], values: matrix.to_vec() }.to_bytes())?;
+    }
+    Ok(())
+}
+
+/// One row per input; its number first.
+fn table(rows: &[&[f64]], number: impl Fn(f64) -> String) -> Table {
+    let headings: Vec<String> = (0..rows.len()).map(|index| index.to_string()).collect();
+    let columns: Vec<(&str, Align)> = [("input", Align::Left)]
+        .into_iter()
+        .chain(headings.iter().map(|heading| (heading.as_str(), Align::Right)))
+        .collect();
+    let mut table = Table::new(&columns);
+    for (index, row) in rows.iter().enumerate() {
+        table.push_row(
+            [index.to_string()].into_iter().chain(row.iter().map(|&value| number(value))).collect(),
+        );
+    }
+    table
+}

@@ -1,0 +1,265 @@
+//! What one layer adds to the kernel: the inner products of its parameters' gradients between all pairs of images.
+//!
+//! With x(n, p) the input patch of image n at position p and d(n, p) the cotangent of the output there, the gradient of a weight
+//! matrix is the sum over p of d(n, p) x(n, p)^T. Two ways lead to the inner products, and the cheaper is taken:
+//!
+//! - Grams: the sum over p, q of <x(n, p), x(m, q)> <d(n, p), d(m, q)>. Nothing of the size of the weights appears; inner
+//!   products of patches are sums over kernel positions of inner products of pixels.
+//! - gradients: the gradients themselves, a block of the layer's weights at a time.
+//!
+//! Single products are f32; everything that is summed over positions, blocks and layers is f64, in a fixed order.
+
+use std::ops::Range;
+
+use collegial_nn::kernels::{Conv, ConvShape, ShapeError};
+
+use super::gram::{Gram, patch_gram};
+use super::linear::{is_product, out_pixels};
+use super::matmul::{View, even_blocks, map_tasks, multiply};
+use crate::law::columns::dot;
+
+/// Floats of the gradients of one block over all images.
+const BLOCK_FLOATS: usize = 1 << 20;
+
+/// Tasks over which images are shared out.
+const TASKS: usize = 16;
+
+/// Images of a tile where an image is one row of a Gram matrix.
+pub(crate) const TILE: usize = 48;
+
+/// How a layer's part of the kernel is computed.
+pub(crate) enum Method {
+    Grams,
+    Gradients(Vec<Block>),
+}
+
+/// A block of a layer's weights: whole groups, or some outputs of one group.
+pub(crate) struct Block {
+    groups: Range<usize>,
+    outputs: Range<usize>,
+    /// The layer restricted to one image and the block, where it is more than a matrix product.
+    conv: Option<Conv>,
+}
+
+impl Method {
+    /// The method with fewer multiplications.
+    pub(crate) fn cheapest(shape: &ConvShape) -> Result<Self, ShapeError> {
+        let ConvShape { batch, groups, inputs, outputs, height, width, kernel, .. } = *shape;
+        let [batch, groups, inputs, outputs] = [batch, groups, inputs, outputs].map(|count| count as f64);
+        let (before, after) = ((height * width) as f64, out_pixels(shape) as f64);
+        let taps = (kernel * kernel) as f64;
+        // Sums over patches go through memory: about four times the cost of a multiplication.
+        let patches = if is_product(shape) { 0.0 } else { 4.0 * taps * after * after };
+        let pairs = batch * (batch + 1.0) / 2.0;
+        let grams = pairs * (before * before * inputs + after * after * (outputs + 2.0) + patches);
+        let gradients = inputs * taps * outputs * (batch * after + pairs);
+        if groups * grams <= groups * gradients {
+            Ok(Self::Grams)
+        } else {
+            Block::all(shape).map(Self::Gradients)
+        }
+    }
+
+    /// Floats of scratch that a task needs.
+    fn scratch_len(block: &Block) -> usize {
+        block.conv.as_ref().map_or(0, |conv| conv.scratch_len(1))
+    }
+}
+
+impl Block {
+    fn all(shape: &ConvShape) -> Result<Vec<Self>, ShapeError> {
+        let fan_in = shape.inputs * shape.kernel * shape.kernel;
+        let weights = (BLOCK_FLOATS / shape.batch).max(1);
+        let blocks: Vec<(Range<usize>, Range<usize>)> = if shape.outputs * fan_in <= weights {
+            let groups = even_blocks(shape.groups, weights / (shape.outputs * fan_in));
+            groups.into_iter().map(|groups| (groups, 0..shape.outputs)).collect()
+        } else {
+            let outputs = even_blocks(shape.outputs, (weights / fan_in).max(1));
+            let of_group =
+                |group: usize| outputs.iter().map(move |outputs| (group..group + 1, outputs.clone()));
+            (0..shape.groups).flat_map(of_group).collect()
+        };
+        let block = |(groups, outputs): (Range<usize>, Range<usize>)| {
+            let part = ConvShape { batch: 1, groups: groups.len(), outputs: outputs.len(), ..*shape };
+            let conv = if is_product(shape) { None } else { Some(Conv::new(part)?) };
+            Ok(Self { groups, outputs, conv })
+        };
+        blocks.into_iter().map(block).collect()
+    }
+
+    /// How many weights it has.
+    fn len(&self, shape: &ConvShape) -> usize {
+        self.groups.len() * self.outputs.len() * shape.inputs * shape.kernel * shape.kernel
+    }
+
+    /// The gradient of the block's weights at one image.
+    fn gradient(&self, shape: &ConvShape, x: &[f32], d: &[f32], gradient: &mut [f32], scratch: &mut [f32]) {
+        let (before, after) = (shape.height * shape.width, out_pixels(shape));
+        let x = &x[self.groups.start * shape.inputs * before..][..self.groups.len() * shape.inputs * before];
+        let first = self.groups.start * shape.outputs + self.outputs.start;
+        let d = &d[first * after..][..self.groups.len() * self.outputs.len() * after];
+        if let Some(conv) = &self.conv {
+            conv.weight_gradient(x, d, gradient, scratch);
+            return;
+        }
+        let (inputs, outputs) = (shape.inputs, self.outputs.len());
+        let groups = x.chunks_exact(inputs * after).zip(d.chunks_exact(outputs * after));
+        for ((x, d), gradient) in groups.zip(gradient.chunks_exact_mut(outputs * inputs)) {
+            let d = View::new(d, (outputs, after), (after, 1));
+            multiply(gradient, 1.0, d, View::new(x, (after, inputs), (1, after)));
+        }
+    }
+}
+
+/// Adds the layer's part to the kernel, times `scale`; with a bias, that of the biases, too.
+pub(crate) fn add(
+    kernel: &mut Gram,
+    method: &Method,
+    shape: &ConvShape,
+    (x, d): (&[f32], &[f32]),
+    scale: f64,
+    bias: bool,
+) {
+    match method {
+        Method::Grams if out_pixels(shape) == 1 && is_product(shape) => {
+            add_tiles(kernel, shape, x, d, scale);
+        }
+        Method::Grams => add_pairs(kernel, shape, x, d, scale),
+        Method::Gradients(blocks) => {
+            blocks.iter().for_each(|block| add_block(kernel, block, shape, x, d, scale));
+        }
+    }
+    if bias {
+        add_planes(kernel, shape.groups * shape.outputs, d, |_, d| d.iter().sum());
+    }
+}
+
+/// Positions up to which a remembered Gram pays.
+const REMEMBERED: usize = 1 << 10;
+
+/// The Gram of one image's patches, if it is small and the layer has no groups: the same for every draw of the weights.
+pub(crate) fn input_gram(shape: &ConvShape, x: &[f32]) -> Option<Vec<f32>> {
+    let (before, after) = (shape.height * shape.width, out_pixels(shape));
+    if shape.batch != 1 || shape.groups != 1 || before.max(after) > REMEMBERED {
+        return None;
+    }
+    let mut pixels = vec![0.0; before * before];
+    gram_of_positions(x, x, shape.inputs, before, &mut pixels);
+    if is_product(shape) {
+        return Some(pixels);
+    }
+    let mut patches = vec![0.0; after * after];
+    patch_gram(shape, &pixels, &mut patches);
+    Some(patches)
+}
+
+/// Adds the part of a layer that reads one image, whose patches' Gram is known.
+pub(crate) fn add_at_input(
+    kernel: &mut Gram,
+    shape: &ConvShape,
+    patches: &[f32],
+    d: &[f32],
+    scale: f64,
+    bias: bool,
+) {
+    let after = out_pixels(shape);
+    let mut cotangents = vec![0.0; after * after];
+    gram_of_positions(d, d, shape.outputs, after, &mut cotangents);
+    kernel.add_first(scale * dot(patches, &cotangents));
+    if bias {
+        add_planes(kernel, shape.outputs, d, |_, d| d.iter().sum());
+    }
+}
+
+/// Inner products over channels between the positions of two images.
+fn gram_of_positions(first: &[f32], second: &[f32], channels: usize, pixels: usize, gram: &mut [f32]) {
+    let left = View::new(first, (pixels, channels), (1, pixels));
+    multiply(gram, 1.0, left, View::new(second, (channels, pixels), (pixels, 1)));
+}
+
+/// Adds the inner products of one number per image and channel: `reduce(channel, plane)`.
+pub(crate) fn add_planes(
+    kernel: &mut Gram,
+    channels: usize,
+    values: &[f32],
+    reduce: impl Fn(usize, &[f32]) -> f32,
+) {
+    let pixels = values.len() / (kernel.count() * channels);
+    let planes = values.chunks_exact(pixels).enumerate();
+    let sums: Vec<f32> = planes.map(|(index, plane)| reduce(index % channels, plane)).collect();
+    kernel.add_rows(&sums, 1.0);
+}
+
+/// Dense layers: the Grams of inputs and of cotangents, a tile of images x a tile of images at a time.
+fn add_tiles(kernel: &mut Gram, shape: &ConvShape, x: &[f32], d: &[f32], scale: f64) {
+    let ConvShape { batch, groups, inputs, outputs, .. } = *shape;
+    let work = batch * batch * groups * (inputs + outputs) / 2;
+    kernel.add_tiles(&even_blocks(batch, TILE), work, |rows, columns| {
+        let mut sums = vec![0.0; rows.len() * columns.len()];
+        let mut products = [vec![0.0; sums.len()], vec![0.0; sums.len()]];
+        for group in 0..groups {
+            for ((values, width), product) in [(x, inputs), (d, outputs)].into_iter().zip(&mut products) {
+                let (row, at) = (groups * width, group * width);
+                let left = View::new(&values[rows.start * row + at..], (rows.len(), width), (row, 1));
+                let right = View::new(&values[columns.start * row + at..], (width, columns.len()), (1, row));
+                multiply(product, 1.0, left, right);
+            }
+            for ((sum, x), d) in sums.iter_mut().zip(&products[0]).zip(&products[1]) {
+                *sum += scale * f64::from(*x) * f64::from(*d);
+            }
+        }
+        sums
+    });
+}
+
+/// Convolutions by Grams of patches and of cotangents, a pair of images at a time.
+fn add_pairs(kernel: &mut Gram, shape: &ConvShape, x: &[f32], d: &[f32], scale: f64) {
+    let ConvShape { batch, groups, inputs, outputs, height, width, .. } = *shape;
+    let (before, after) = (height * width, out_pixels(shape));
+    let work = batch * batch * groups * (before * before * inputs + after * after * outputs);
+    kernel.add_tiles(&even_blocks(batch, 1), work, |row, column| {
+        let mut sum = 0.0;
+        let mut pixel_gram = vec![0.0; before * before];
+        let mut cotangent_gram = vec![0.0; after * after];
+        let mut sums = vec![0.0; if is_product(shape) { 0 } else { after * after }];
+        for group in 0..groups {
+            for (values, channels, pixels, gram) in
+                [(x, inputs, before, &mut pixel_gram), (d, outputs, after, &mut cotangent_gram)]
+            {
+                let image =
+                    |n: usize| &values[(n * groups + group) * channels * pixels..][..channels * pixels];
+                gram_of_positions(image(row.start), image(column.start), channels, pixels, gram);
+            }
+            let patches = if is_product(shape) {
+                &pixel_gram
+            } else {
+                patch_gram(shape, &pixel_gram, &mut sums);
+                &sums
+            };
+            sum += dot(patches, &cotangent_gram);
+        }
+        vec![scale * sum]
+    });
+}
+
+/// Convolutions by gradients: those of a block of weights at all images, then their inner products.
+fn add_block(kernel: &mut Gram, block: &Block, shape: &ConvShape, x: &[f32], d: &[f32], scale: f64) {
+    let len = block.len(shape);
+    let image = |values: &[f32]| values.len() / shape.batch;
+    let (x_len, d_len) = (image(x), image(d));
+    let tasks = even_blocks(shape.batch, shape.batch.div_ceil(TASKS));
+    let work = shape.batch * len * out_pixels(shape);
+    let parts = map_tasks(tasks.len(), work, |task| {
+        let images = tasks[task].clone();
+        let mut gradients = vec![0.0; images.len() * len];
+        let mut scratch = vec![0.0; Method::scratch_len(block)];
+        for (n, gradient) in images.zip(gradients.chunks_exact_mut(len)) {
+            block.gradient(shape, &x[n * x_len..][..x_len], &d[n * d_len..][..d_len], gradient, &mut scratch);
+        }
+        gradients
+    });
+    match parts.as_slice() {
+        [only] => kernel.add_rows(only, scale),
+        parts => kernel.add_rows(&parts.concat(), scale),
+    }
+}

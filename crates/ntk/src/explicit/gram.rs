@@ -1,0 +1,132 @@
+//! The kernel as it adds up: the upper triangle of an N x N matrix in f64.
+
+use std::ops::Range;
+
+use collegial_nn::kernels::ConvShape;
+use collegial_stats::multiversion;
+
+use super::contribution::TILE;
+use super::matmul::{View, even_blocks, map_tasks, multiply};
+use crate::law::columns::dot;
+
+/// Columns of rows whose inner products are summed in f32 before they are added up in f64.
+const SEGMENT: usize = 4096;
+
+/// A symmetric matrix of which the tiles on and above the diagonal are kept.
+pub(crate) struct Gram {
+    count: usize,
+    values: Vec<f64>,
+}
+
+impl Gram {
+    pub(crate) fn zeros(count: usize) -> Self {
+        Self { count, values: vec![0.0; count * count] }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.values.fill(0.0);
+    }
+
+    /// The first entry, complete in itself.
+    pub(crate) fn first(&self) -> f64 {
+        self.values[0]
+    }
+
+    /// Adds to the first entry.
+    pub(crate) fn add_first(&mut self, value: f64) {
+        self.values[0] += value;
+    }
+
+    /// The whole matrix, row by row.
+    pub(crate) fn symmetric(&self) -> Vec<f64> {
+        let at = |row: usize, column: usize| self.values[row.min(column) * self.count + row.max(column)];
+        (0..self.count).flat_map(|row| (0..self.count).map(move |column| at(row, column))).collect()
+    }
+
+    /// Adds `compute(rows, columns)` for every pair of tiles with rows <= columns, in a fixed order.
+    pub(crate) fn add_tiles(
+        &mut self,
+        tiles: &[Range<usize>],
+        work: usize,
+        compute: impl Fn(Range<usize>, Range<usize>) -> Vec<f64> + Sync,
+    ) {
+        let pairs: Vec<(Range<usize>, Range<usize>)> = tiles
+            .iter()
+            .enumerate()
+            .flat_map(|(a, rows)| tiles[a..].iter().map(move |columns| (rows.clone(), columns.clone())))
+            .collect();
+        let sums = map_tasks(pairs.len(), work, |pair| compute(pairs[pair].0.clone(), pairs[pair].1.clone()));
+        for ((rows, columns), sums) in pairs.into_iter().zip(sums) {
+            for (row, sums) in rows.zip(sums.chunks_exact(columns.len())) {
+                let to = &mut self.values[row * self.count..][columns.clone()];
+                to.iter_mut().zip(sums).for_each(|(to, sum)| *to += sum);
+            }
+        }
+    }
+
+    /// Adds `scale` times the inner products between rows, of which there are as many as images.
+    pub(crate) fn add_rows(&mut self, rows: &[f32], scale: f64) {
+        let len = rows.len() / self.count;
+        if self.count == 1 {
+            self.values[0] += scale * dot(rows, rows);
+            return;
+        }
+        let segments = even_blocks(len, SEGMENT);
+        let work = self.count * rows.len() / 2;
+        self.add_tiles(&even_blocks(self.count, TILE), work, |first, second| {
+            let mut sums = vec![0.0; first.len() * second.len()];
+            let mut products = vec![0.0; sums.len()];
+            for segment in &segments {
+                let at = |tile: &Range<usize>| &rows[tile.start * len + segment.start..];
+                let left = View::new(at(&first), (first.len(), segment.len()), (len, 1));
+                let right = View::new(at(&second), (segment.len(), second.len()), (1, len));
+                multiply(&mut products, 1.0, left, right);
+                sums.iter_mut().zip(&products).for_each(|(sum, x)| *sum += scale * f64::from(*x));
+            }
+            sums
+        });
+    }
+}
+
+/// Inner products of patches from those of pixels: `sums[p, q]` is the sum over kernel positions t of
+/// `pixels[p at t, q at t]`, where positions outside the image count as 0.
+pub(crate) fn patch_gram(shape: &ConvShape, pixels: &[f32], sums: &mut [f32]) {
+    let (height, width) = (shape.out_height(), shape.out_width());
+    sums.fill(0.0);
+    for tap in 0..shape.kernel * shape.kernel {
+        let place = |out: usize, tap: usize, side: usize| {
+            let at = (out * shape.stride + tap).wrapping_sub(shape.padding);
+            (at < side).then_some(at)
+        };
+        let (tap_row, tap_column) = (tap / shape.kernel, tap % shape.kernel);
+        let columns: Vec<(usize, usize)> =
+            (0..width).filter_map(|column| Some((column, place(column, tap_column, shape.width)?))).collect();
+        let (Some(&(out, from)), length) = (columns.first(), columns.len()) else { continue };
+        for p in 0..height * width {
+            let row = place(p / width, tap_row, shape.height);
+            let Some((y, z)) = row.zip(place(p % width, tap_column, shape.width)) else { continue };
+            let pixels = &pixels[(y * shape.width + z) * shape.height * shape.width..];
+            let sums = &mut sums[p * height * width..][..height * width];
+            for q_row in 0..height {
+                let Some(y) = place(q_row, tap_row, shape.height) else { continue };
+                let sums = &mut sums[q_row * width + out..][..length];
+                add_every(shape.stride, &pixels[y * shape.width + from..], sums);
+            }
+        }
+    }
+}
+
+multiversion! {
+    /// `to[j] += from[stride * j]`.
+    fn add_every(stride: usize, from: &[f32], to: &mut [f32]) {
+        if stride == 1 {
+            to.iter_mut().zip(from).for_each(|(to, from)| *to += from);
+        } else {
+            to.iter_mut().zip(from.iter().step_by(stride)).for_each(|(to, from)| *to += from);
+        }
+    }
+}
