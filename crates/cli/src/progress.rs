@@ -10,8 +10,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::arguments::Common;
 
-/// Set by the first Ctrl-C; a second one ends the process at once.
+/// Set by the first Ctrl-C; a later one ends the process at once.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// `timeout -s INT` and other wrappers send the signal to the process and to its group: that is still one Ctrl-C.
+const SAME_INTERRUPT: Duration = Duration::from_secs(1);
 
 /// Steps of the bar.
 const STEPS: u64 = 1000;
@@ -35,8 +38,10 @@ impl Progress {
     /// Starts watching; `what` is shown beside the bar.
     pub fn new(what: &str, common: &Common) -> Self {
         // Failing to install the handler leaves the default one: Ctrl-C then just ends the process.
-        let _ = ctrlc::set_handler(|| {
-            if INTERRUPTED.swap(true, Ordering::SeqCst) {
+        let mut first: Option<Instant> = None;
+        let _ = ctrlc::set_handler(move || {
+            INTERRUPTED.store(true, Ordering::SeqCst);
+            if first.get_or_insert_with(Instant::now).elapsed() > SAME_INTERRUPT {
                 std::process::exit(130);
             }
         });
