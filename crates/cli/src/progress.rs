@@ -10,11 +10,14 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::arguments::{Common, complain};
 
-/// Set by the first Ctrl-C; a second one ends the process at once.
+/// Set by the first Ctrl-C; a later one ends the process at once.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Whether somebody looks at `INTERRUPTED`; where nobody does, Ctrl-C ends the process at once.
 static WATCHED: AtomicBool = AtomicBool::new(false);
+
+/// `timeout -s INT` and other wrappers send the signal to the process and to its group: that is still one Ctrl-C.
+const SAME_INTERRUPT: Duration = Duration::from_secs(1);
 
 /// Steps of the bar.
 const STEPS: u64 = 1000;
@@ -38,8 +41,11 @@ impl Progress {
     /// Starts watching; `what` is shown beside the bar.
     pub fn new(what: &str, common: &Common) -> Self {
         // Failing to install the handler leaves the default one: Ctrl-C then just ends the process.
-        let _ = ctrlc::set_handler(|| {
-            if INTERRUPTED.swap(true, Ordering::SeqCst) || !WATCHED.load(Ordering::SeqCst) {
+        let mut first: Option<Instant> = None;
+        let _ = ctrlc::set_handler(move || {
+            INTERRUPTED.store(true, Ordering::SeqCst);
+            let again = first.get_or_insert_with(Instant::now).elapsed() > SAME_INTERRUPT;
+            if again || !WATCHED.load(Ordering::SeqCst) {
                 std::process::exit(130);
             }
         });

@@ -31,14 +31,7 @@ impl Place {
     /// 20 steps of 20 images an epoch, a checkpoint every other step.
     fn train(&self, name: &str, more: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_collegial"));
-        command.current_dir(self.root.path()).args([
-            "train",
-            "small.toml",
-            "--data",
-            "data",
-            "--json",
-            "--quiet",
-        ]);
+        command.current_dir(self.root.path()).args(["train", "small.toml", "--data", "data", "--json"]);
         command.args(["--set", "batch=20", "--set", "learning_rate=0.01", "--save-every", "2"]);
         command.args(["--threads", "1", "--seed", "5", "--out", name]).args(more);
         command
@@ -52,7 +45,7 @@ fn lines(output: &Output) -> Vec<Value> {
 
 /// Exit code and the one sentence on stderr.
 fn refusal(command: &mut Command) -> (Option<i32>, String) {
-    let output = command.output().unwrap();
+    let output = command.arg("--quiet").output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(said.trim_end().lines().count(), 1, "{said}");
     (output.status.code(), said)
@@ -169,13 +162,20 @@ fn several_runs() {
 fn interrupted_and_beside_another() {
     let place = Place::new();
     let run = place.run("run");
-    let mut child = place.train("run", &["--epochs", "100000"]).stdout(Stdio::null()).spawn().unwrap();
+    let mut command = place.train("run", &["--epochs", "100000"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     wait_for_checkpoint(&mut child, &run, 3);
     let (code, said) = refusal(&mut place.train("run", &["--resume"]));
     assert_eq!(code, Some(2));
     assert!(said.contains(&format!("in use by process {};", child.id())), "{said}");
-    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let before = newest(&run).unwrap();
+    // Twice at once, as `timeout -s INT` does: it still saves.
+    let id = child.id().to_string();
+    Command::new("sh").args(["-c", &format!("kill -INT {id}; kill -INT {id}")]).status().unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("interrupted: saved to") && newest(&run).unwrap() > before, "{said}");
     let before = newest(&run).unwrap();
     let (code, said) = refusal(&mut place.train("run", &[]));
     assert!(code == Some(2) && said.contains("holds a run already"), "{said}");
