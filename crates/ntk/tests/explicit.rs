@@ -61,6 +61,10 @@ fn compare_with_reference(chain: &Sequence, count: usize, seed: u64) {
         let options = Options { readout, ..Options::default() };
         let kernel = ExplicitKernel::new(&graph, options, &inputs).unwrap().at(&weights).unwrap();
         assert_close(&format!("{chain:?} {readout:?}"), &kernel, &expected, 1e-5);
+        // A trial draws the same numbers, and takes its own way at the first layer.
+        let alone = ExplicitKernel::new(&graph, options, &inputs[..1]).unwrap();
+        let trial = alone.tally(seed, 5, 0..1).moments().mean();
+        assert_close(&format!("a trial of {chain:?} {readout:?}"), &[trial], &expected[..1], 1e-5);
     }
 }
 
@@ -251,7 +255,9 @@ fn ensembles_of_dense_networks_match_the_engines_gradients() {
 
 #[test]
 fn grouped_blocks_match_the_engines_gradients() {
-    for (inputs, shortcut, stride, count) in [(10, "identity", 1, 1), (6, "projection", 2, 5)] {
+    for (inputs, shortcut, stride, count) in
+        [(10, "identity", 1, 1), (6, "projection", 2, 5), (5, "none", 1, 2)]
+    {
         compare_with_engine(
             &graph(&format!(
                 "kind = 'bottleneck'\ninputs = {inputs}\noutputs = 10\nwidth = 4\nmembers = 3\nstride = {stride}
