@@ -132,7 +132,7 @@ mod tests {
         assert_eq!(crc32c(&ascending), 0x46dd_794e);
     }
 
-    /// The bytes that TensorBoard's own writer makes of the same events (`RecordWriter` of tensorboard 2.20, times set to 1.5).
+    /// The bytes that TensorBoard's own writer makes of the same events (`RecordWriter` of tensorboard 2.21, times set to 1.5).
     #[test]
     fn known_bytes() {
         let hex = |bytes: Vec<u8>| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
