@@ -1,7 +1,10 @@
 //! The variance measured at every width, to a given precision, instead of the law.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use collegial_arch::Module;
 use collegial_stats::Moments;
+use rayon::prelude::*;
 use serde::Serialize;
 
 use super::Monitor;
@@ -40,19 +43,23 @@ pub fn measure_variance(
             "the precision is {precision}; it must be a positive share, such as 0.01"
         )));
     }
-    let mut samples = Vec::with_capacity(widths.len());
     // A draw's cost grows with the width, and so does the share of the work that it stands for.
-    let total: usize = widths.iter().map(|width| width + 20).sum();
-    let mut done = 0;
-    for &width in widths {
-        samples.push(measure(module, width, precision, seed, monitor)?);
-        done += width + 20;
-        monitor.progress(done as f64, total as f64);
-        if monitor.stopped() {
-            return Err(Error::Fit("interrupted before every width was measured".into()));
-        }
-    }
-    Ok(samples)
+    let share = |width: usize| width as u64 + 20;
+    let total: u64 = widths.iter().map(|&width| share(width)).sum();
+    let done = AtomicU64::new(0);
+    // Widths side by side, so that no thread waits for the last blocks of one width.
+    widths
+        .par_iter()
+        .map(|&width| {
+            let sample = measure(module, width, precision, seed, monitor)?;
+            let done = done.fetch_add(share(width), Ordering::Relaxed) + share(width);
+            monitor.progress(done as f64, total as f64);
+            if monitor.stopped() {
+                return Err(Error::Fit("interrupted before every width was measured".into()));
+            }
+            Ok(sample)
+        })
+        .collect()
 }
 
 fn measure(
