@@ -15,7 +15,7 @@ use collegial_nn::kernels::{Conv, ConvShape, ShapeError};
 
 use super::gram::{Gram, patch_gram};
 use super::linear::{is_product, out_pixels};
-use super::matmul::{View, even_blocks, map_tasks, multiply};
+use super::matmul::{View, blocks_of, even_blocks, map_tasks, multiply};
 use crate::law::columns::dot;
 
 /// Floats of the gradients of one block over all images.
@@ -24,8 +24,9 @@ const BLOCK_FLOATS: usize = 1 << 20;
 /// Tasks over which images are shared out.
 const TASKS: usize = 16;
 
-/// Images of a tile where an image is one row of a Gram matrix.
-pub(crate) const TILE: usize = 48;
+/// Images of a tile where an image is one row of a Gram matrix: a multiple of what vector registers hold, and small enough to
+/// share a hundred images out over a few threads.
+pub(crate) const TILE: usize = 32;
 
 /// How a layer's part of the kernel is computed.
 pub(crate) enum Method {
@@ -194,7 +195,7 @@ pub(crate) fn add_planes(
 fn add_tiles(kernel: &mut Gram, shape: &ConvShape, x: &[f32], d: &[f32], scale: f64) {
     let ConvShape { batch, groups, inputs, outputs, .. } = *shape;
     let work = batch * batch * groups * (inputs + outputs) / 2;
-    kernel.add_tiles(&even_blocks(batch, TILE), work, |rows, columns| {
+    kernel.add_tiles(&blocks_of(batch, TILE), work, |rows, columns| {
         let mut sums = vec![0.0; rows.len() * columns.len()];
         let mut products = [vec![0.0; sums.len()], vec![0.0; sums.len()]];
         for group in 0..groups {
@@ -217,7 +218,7 @@ fn add_pairs(kernel: &mut Gram, shape: &ConvShape, x: &[f32], d: &[f32], scale: 
     let ConvShape { batch, groups, inputs, outputs, height, width, .. } = *shape;
     let (before, after) = (height * width, out_pixels(shape));
     let work = batch * batch * groups * (before * before * inputs + after * after * outputs);
-    kernel.add_tiles(&even_blocks(batch, 1), work, |row, column| {
+    kernel.add_tiles(&blocks_of(batch, 1), work, |row, column| {
         let mut sum = 0.0;
         let mut pixel_gram = vec![0.0; before * before];
         let mut cotangent_gram = vec![0.0; after * after];

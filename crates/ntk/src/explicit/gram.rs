@@ -6,7 +6,7 @@ use collegial_nn::kernels::ConvShape;
 use collegial_stats::multiversion;
 
 use super::contribution::TILE;
-use super::matmul::{View, even_blocks, map_tasks, multiply};
+use super::matmul::{View, blocks_of, even_blocks, map_tasks, multiply};
 use crate::law::columns::dot;
 
 /// Columns of rows whose inner products are summed in f32 before they are added up in f64.
@@ -77,7 +77,7 @@ impl Gram {
         }
         let segments = even_blocks(len, SEGMENT);
         let work = self.count * rows.len() / 2;
-        self.add_tiles(&even_blocks(self.count, TILE), work, |first, second| {
+        self.add_tiles(&blocks_of(self.count, TILE), work, |first, second| {
             let mut sums = vec![0.0; first.len() * second.len()];
             let mut products = vec![0.0; sums.len()];
             for segment in &segments {

@@ -117,6 +117,11 @@ pub(crate) fn for_each_piece(
     }
 }
 
+/// Cuts `0..count` into blocks of `len`; the last may be shorter.
+pub(crate) fn blocks_of(count: usize, len: usize) -> Vec<std::ops::Range<usize>> {
+    (0..count).step_by(len).map(|start| start..(start + len).min(count)).collect()
+}
+
 /// Cuts `0..count` into the fewest blocks of at most `most`, as even as possible.
 pub(crate) fn even_blocks(count: usize, most: usize) -> Vec<std::ops::Range<usize>> {
     let blocks = count.div_ceil(most);
