@@ -164,17 +164,27 @@ impl Rng {
         }
     }
 
-    /// The square root of a chi-square number with k degrees of freedom, the diagonal of Bartlett's decomposition.
+    /// How many of n fair coins show heads: a binomial number, by counting bits.
+    pub fn heads(&mut self, n: usize) -> usize {
+        let whole: u32 = (0..n / 32).map(|_| self.next_u32().count_ones()).sum();
+        let rest = match n % 32 {
+            0 => 0,
+            rest => (self.next_u32() >> (32 - rest)).count_ones(),
+        };
+        (whole + rest) as usize
+    }
+
+    /// A chi-square number with k degrees of freedom: the squared length of k normals at the price of about one.
     ///
     /// Marsaglia and Tsang's rejection for the gamma law of shape k / 2: exact for every k >= 2, with over 95 % accepted at
-    /// once; k = 1 is |z|, k = 0 is 0.
-    pub fn chi(&mut self, k: u32) -> f64 {
+    /// once; k = 1 is z^2, k = 0 is 0.
+    pub fn chi_square(&mut self, k: usize) -> f64 {
         match k {
             0 => return 0.0,
-            1 => return self.normal().abs(),
+            1 => return self.normal().powi(2),
             _ => {}
         }
-        let d = f64::from(k) / 2.0 - 1.0 / 3.0;
+        let d = k as f64 / 2.0 - 1.0 / 3.0;
         let c = 1.0 / (3.0 * d.sqrt());
         loop {
             let x = self.normal();
@@ -185,7 +195,7 @@ impl Rng {
             let v = cube_root * cube_root * cube_root;
             let (u, x2) = (self.uniform(), x * x);
             if u < 1.0 - 0.0331 * x2 * x2 || u.ln() < 0.5 * x2 + d * (1.0 - v + v.ln()) {
-                return (2.0 * d * v).sqrt();
+                return 2.0 * d * v;
             }
         }
     }

@@ -15,7 +15,7 @@ fn chi_squared_moments() {
     let n = 400_000;
     for k in [1, 2, 3, 4, 10, 100, 1000] {
         let mut rng = Rng::new(9, k, 0);
-        let m: Moments = (0..n).map(|_| rng.chi(k).powi(2)).collect();
+        let m: Moments = (0..n).map(|_| rng.chi_square(k as usize)).collect();
         let (k, n) = (f64::from(k), f64::from(n));
         check(&format!("mean of chi^2({k})"), m.mean(), k, (2.0 * k / n).sqrt());
         check(
@@ -25,20 +25,44 @@ fn chi_squared_moments() {
             ((12.0 * k * (k + 4.0) - 4.0 * k * k) / n).sqrt(),
         );
     }
-    assert_eq!(Rng::new(1, 2, 3).chi(0), 0.0);
+    assert_eq!(Rng::new(1, 2, 3).chi_square(0), 0.0);
 }
 
-/// For k = 2, P(chi > x) = exp(-x^2 / 2): the law itself, not only its moments.
+/// For k = 2, P(chi^2 > x) = exp(-x / 2): the law itself, not only its moments.
 #[test]
-fn chi_with_two_degrees_is_rayleigh() {
+fn chi_square_with_two_degrees_is_exponential() {
     let n = 400_000;
     let mut rng = Rng::new(10, 0, 0);
-    let draws: Vec<f64> = (0..n).map(|_| rng.chi(2)).collect();
-    for x in [0.1, 0.5, 1.0, 2.0, 3.0, 4.0f64] {
-        let p = (-x * x / 2.0).exp();
+    let draws: Vec<f64> = (0..n).map(|_| rng.chi_square(2)).collect();
+    for x in [0.01, 0.25, 1.0, 4.0, 9.0, 16.0f64] {
+        let p = (-x / 2.0).exp();
         let count = draws.iter().filter(|&&d| d > x).count() as f64;
-        check(&format!("chi(2) above {x}"), count / f64::from(n), p, (p * (1.0 - p) / f64::from(n)).sqrt());
+        check(&format!("chi^2(2) above {x}"), count / f64::from(n), p, (p * (1.0 - p) / f64::from(n)).sqrt());
     }
+}
+
+/// Mean n/2, variance n/4, fourth central moment 3 n^2 / 16 - n / 8; and for few coins the whole law, C(n, k) / 2^n.
+#[test]
+fn heads_are_binomial() {
+    let draws = 400_000;
+    for coins in [1, 2, 31, 32, 33, 64, 1000] {
+        let mut rng = Rng::new(12, coins, 0);
+        let m: Moments = (0..draws).map(|_| rng.heads(coins as usize) as f64).collect();
+        let (n, draws) = (f64::from(coins), f64::from(draws));
+        check(&format!("mean heads of {n}"), m.mean(), n / 2.0, (n / 4.0 / draws).sqrt());
+        // One coin has no spread in its estimated variance beyond that of its mean; a small floor stands for it.
+        let error = ((3.0 * n * n / 16.0 - n / 8.0 - n * n / 16.0) / draws).sqrt().max(1e-5);
+        check(&format!("variance of heads of {n}"), m.variance(), n / 4.0, error);
+    }
+    let mut rng = Rng::new(13, 0, 0);
+    let mut counts = [0u32; 6];
+    (0..draws).for_each(|_| counts[rng.heads(5)] += 1);
+    for (heads, (count, ways)) in counts.iter().zip([1.0, 5.0, 10.0, 10.0, 5.0, 1.0]).enumerate() {
+        let p: f64 = ways / 32.0;
+        let error = (p * (1.0 - p) / f64::from(draws)).sqrt();
+        check(&format!("{heads} heads of 5"), f64::from(*count) / f64::from(draws), p, error);
+    }
+    assert_eq!(rng.heads(0), 0);
 }
 
 #[test]

@@ -3,8 +3,10 @@
 pub(crate) mod activation;
 pub(crate) mod columns;
 mod factor;
+mod funnel;
 mod plan;
 mod sample;
+mod wide;
 
 use std::ops::Range;
 
@@ -13,10 +15,11 @@ use collegial_stats::{Moments, Rng, Tally, tally_blocks};
 
 use crate::Error;
 use factor::Factor;
+use funnel::Funnel;
 pub use plan::Output;
-use plan::{Plan, Step};
+use plan::{Method, Plan, Step};
+use sample::Input;
 pub use sample::Workspace;
-use sample::{Input, Method, patch_gram};
 
 /// Trials per block: the unit of parallel work and of sharding.
 pub const BLOCK: u64 = 50;
@@ -33,6 +36,8 @@ pub struct LawSampler {
     gram: Vec<f64>,
     first_patch_gram: Vec<f64>,
     first_factor: Factor,
+    /// The short way, where there is one.
+    funnel: Option<Funnel>,
 }
 
 impl LawSampler {
@@ -83,10 +88,11 @@ impl LawSampler {
         let methods = methods.collect();
         let (mut first_patch_gram, mut first_factor) = (vec![], Factor::default());
         if let Some(Step::Linear(step)) = plan.steps.first() {
-            patch_gram(step, plan.inputs, &gram, &mut first_patch_gram);
+            step.patch_gram(plan.inputs, &gram, &mut first_patch_gram);
             first_factor.compute(&first_patch_gram, step.positions * plan.inputs);
         }
-        Ok(Self { plan, methods, columns, gram, first_patch_gram, first_factor })
+        let funnel = Funnel::new(&plan, &first_patch_gram, &first_factor);
+        Ok(Self { plan, methods, columns, gram, first_patch_gram, first_factor, funnel })
     }
 
     /// How many inputs the kernel is between.
@@ -94,8 +100,11 @@ impl LawSampler {
         self.plan.inputs
     }
 
-    /// Normal numbers that one draw takes, at most (fewer where columns are dependent).
+    /// Normal numbers that one draw takes: fewer where columns are dependent, more where a chi-square rejects some.
     pub fn normals_per_draw(&self) -> u64 {
+        if let Some(funnel) = &self.funnel {
+            return funnel.normals() as u64;
+        }
         let linear = self.plan.steps.iter().zip(&self.methods).enumerate();
         let counts = linear.map(|(index, (step, method))| match (step, method) {
             (Step::Pool { .. }, _) => 0,
@@ -118,6 +127,10 @@ impl LawSampler {
 
     /// Draws the kernel matrix (inputs x inputs, row-major) with fresh weights from `rng`.
     pub fn draw(&self, workspace: &mut Workspace, rng: &mut Rng, kernel: &mut [f64]) {
+        if let Some(funnel) = &self.funnel {
+            kernel[0] = funnel.draw(&mut workspace.fresh, rng);
+            return;
+        }
         let input = Input {
             columns: &self.columns,
             gram: &self.gram,

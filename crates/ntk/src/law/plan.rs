@@ -53,6 +53,24 @@ impl LinearStep {
         self.source[position * self.taps + tap].map(|source| input * self.positions_in + source)
     }
 
+    /// Inner products of patches from inner products of columns.
+    pub fn patch_gram(&self, inputs: usize, gram: &[f64], out: &mut Vec<f64>) {
+        let columns = self.positions * inputs;
+        let columns_in = self.positions_in * inputs;
+        out.resize(columns * columns, 0.0);
+        for p in 0..columns {
+            for q in 0..=p {
+                let taps = (0..self.taps).filter_map(|tap| {
+                    let a = self.source_column(p, tap)?;
+                    Some(gram[a * columns_in + self.source_column(q, tap)?])
+                });
+                let sum: f64 = taps.sum();
+                out[p * columns + q] = sum;
+                out[q * columns + p] = sum;
+            }
+        }
+    }
+
     /// Fills in the pairs, once the number of inputs is known.
     fn with_pairs(mut self, inputs: usize) -> Self {
         let columns = self.positions * inputs;
@@ -85,6 +103,31 @@ pub(crate) enum Step {
         positions: usize,
         channels: usize,
     },
+}
+
+/// How a layer's weights are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Method {
+    /// Only what its columns see of them.
+    Law,
+    /// All of them: cheaper where there are as many columns as weights per unit.
+    Explicit,
+}
+
+impl Method {
+    /// The cheaper one, normals and multiplications weighed by what they cost (about 6 to 1).
+    pub fn cheapest(step: &LinearStep, inputs: usize, needs_backward: bool) -> Self {
+        let columns = (step.positions * inputs) as f64;
+        let (outputs, fan_in) = (step.outputs as f64, step.fan_in() as f64);
+        let backward = if needs_backward { 1.0 } else { 0.0 };
+        let law_normals = outputs * columns.min(fan_in) + backward * fan_in * columns.min(outputs);
+        let law_products = outputs * columns * columns + backward * fan_in * columns * (columns + 2.0);
+        let explicit_normals = outputs * fan_in;
+        let explicit_products = (1.0 + backward) * outputs * fan_in * columns;
+        let law = 6.0 * law_normals + law_products;
+        let explicit = 6.0 * explicit_normals + explicit_products;
+        if law <= explicit { Self::Law } else { Self::Explicit }
+    }
 }
 
 /// The whole computation for `inputs` inputs.

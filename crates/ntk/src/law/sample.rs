@@ -1,14 +1,18 @@
 //! One draw of the kernel: forward through the layers' laws, backward through their conditional laws.
 //!
 //! Let a layer's Gaussian weights W (outputs x fan-in) meet the columns C (fan-in x columns), and write C_S = E L_S^T for
-//! an independent subset S of the columns, E having orthonormal columns.
-//! - Forward, W E = Z is a matrix of fresh normals, and H = W C = Z L^T: outputs x rank numbers.
-//! - Backward, given Z, the part of W orthogonal to E is still free, so for cotangents D (outputs x columns)
-//!   W^T D = E Z^T D + (I - E E^T) F with F = W'^T D for independent weights W', whose rows have covariance D^T D: fan-in x
-//!   rank(D) fresh numbers through the factor of D^T D.
+//! an independent subset S of the columns, E having orthonormal columns. Its scale s apart,
 //!
-//! A layer contributes to the kernel scale^2 times the sum over pairs of columns of <C_p, C_q> <D_p, D_q>, each pair
-//! counted for the inputs its columns belong to.
+//! (1)  forward, W E = Z is a matrix of fresh normals, and H = W C = Z L^T: outputs x rank numbers;
+//!
+//! (2)  backward, given Z, the part of W orthogonal to E is still free, so for cotangents D (outputs x columns)
+//!      W^T D = E Z^T D + (I - E E^T) F with F = W'^T D for independent weights W', whose rows have covariance D^T D: fan-in
+//!      x rank(D) fresh numbers through the factor of D^T D;
+//!
+//! (3)  the layer contributes to the kernel s^2 times the sum over pairs of columns of <C_p, C_q> <D_p, D_q>, each pair
+//!      counted for the inputs its columns belong to.
+//!
+//! Chains that need less are drawn by `funnel.rs`.
 
 use collegial_arch::Activation;
 use collegial_stats::Rng;
@@ -16,32 +20,7 @@ use collegial_stats::Rng;
 use super::activation;
 use super::columns::{add_scaled, all_pairs, apply_weights, combine, cross, dot, gram};
 use super::factor::Factor;
-use super::plan::{LinearStep, Plan, Step};
-
-/// How a layer's weights are drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Method {
-    /// Only what its columns see of them.
-    Law,
-    /// All of them: cheaper where there are as many columns as weights per unit.
-    Explicit,
-}
-
-impl Method {
-    /// The cheaper one, normals and multiplications weighed by what they cost (about 6 to 1).
-    pub fn cheapest(step: &LinearStep, inputs: usize, needs_backward: bool) -> Self {
-        let columns = (step.positions * inputs) as f64;
-        let (outputs, fan_in) = (step.outputs as f64, step.fan_in() as f64);
-        let backward = if needs_backward { 1.0 } else { 0.0 };
-        let law_normals = outputs * columns.min(fan_in) + backward * fan_in * columns.min(outputs);
-        let law_products = outputs * columns * columns + backward * fan_in * columns * (columns + 2.0);
-        let explicit_normals = outputs * fan_in;
-        let explicit_products = (1.0 + backward) * outputs * fan_in * columns;
-        let law = 6.0 * law_normals + law_products;
-        let explicit = 6.0 * explicit_normals + explicit_products;
-        if law <= explicit { Self::Law } else { Self::Explicit }
-    }
-}
+use super::plan::{LinearStep, Method, Plan, Step};
 
 /// Buffers of one layer.
 #[derive(Clone, Debug, Default)]
@@ -68,7 +47,7 @@ struct State {
 pub struct Workspace {
     states: Vec<State>,
     cotangent_factor: Factor,
-    fresh: Vec<f32>,
+    pub(super) fresh: Vec<f32>,
     products: Vec<f64>,
     seen: Vec<f64>,
     solution: Vec<f64>,
@@ -147,7 +126,7 @@ impl Workspace {
                     state.patch_gram.clear();
                     state.patch_gram.extend_from_slice(input.first_patch_gram);
                 } else {
-                    patch_gram(step, plan.inputs, x_gram, &mut state.patch_gram);
+                    step.patch_gram(plan.inputs, x_gram, &mut state.patch_gram);
                 }
                 resized(&mut state.after, columns * step.outputs);
                 if index == last && step.activation == Activation::None {
@@ -364,24 +343,6 @@ fn pull_back_explicit(step: &LinearStep, state: &State, out: &mut [f32]) {
             for (out, row) in out.iter_mut().zip(weights.chunks_exact(n)) {
                 *out += (step.scale * dot(row, cotangent)) as f32;
             }
-        }
-    }
-}
-
-/// Inner products of patches from inner products of columns.
-pub(crate) fn patch_gram(step: &LinearStep, inputs: usize, gram: &[f64], out: &mut Vec<f64>) {
-    let columns = step.positions * inputs;
-    let columns_in = step.positions_in * inputs;
-    resized(out, columns * columns);
-    for p in 0..columns {
-        for q in 0..=p {
-            let taps = (0..step.taps).filter_map(|tap| {
-                let a = step.source_column(p, tap)?;
-                Some(gram[a * columns_in + step.source_column(q, tap)?])
-            });
-            let sum: f64 = taps.sum();
-            out[p * columns + q] = sum;
-            out[q * columns + p] = sum;
         }
     }
 }
