@@ -2,9 +2,13 @@
 //!
 //! `cargo bench -p collegial-nn --bench kernels [-- WORDS]` prints the lines whose shape or pass contains every word.
 //! Each measurement is the best of many, taken in turns with all the others, because other load on the machine comes and
-//! goes. `--seconds N` sets the time spent (20 by default); the threads are those of rayon (RAYON_NUM_THREADS).
+//! goes. `--seconds N` sets the time spent (20 by default); the threads are those of rayon (RAYON_NUM_THREADS). `--cpu`
+//! takes CPU time, which with one thread is worth something on a loaded machine too.
+
+mod shared;
 
 use collegial_nn::kernels::{Conv, ConvShape, EnsembleDense, EnsembleShape};
+use shared::{Clock, Sgemm, noise};
 use std::time::{Duration, Instant};
 
 /// Time spent on a case before the next one's turn.
@@ -25,12 +29,12 @@ impl<'a> Case<'a> {
     }
 
     /// Times one run, or several of a small case: between layers of a network its arrays stay in cache.
-    fn measure(&mut self) {
+    fn measure(&mut self, clock: Clock) {
         let turn = Instant::now();
         loop {
-            let start = Instant::now();
+            let start = clock.now();
             (self.run)();
-            self.best = self.best.min(start.elapsed().as_secs_f64());
+            self.best = self.best.min(clock.now() - start);
             if turn.elapsed() > TURN {
                 break;
             }
@@ -42,31 +46,9 @@ impl<'a> Case<'a> {
     }
 }
 
-/// Noise in [-1, 1): denormal or constant data could be faster or slower than real data.
-fn noise(len: usize) -> Vec<f32> {
-    let mut state = 1_u32;
-    let mut next = || {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (state >> 8) as f32 / (1 << 23) as f32 - 1.0
-    };
-    (0..len).map(|_| next()).collect()
-}
-
 fn sgemm<'a>() -> Case<'a> {
-    const N: usize = 1024;
-    let (a, b, mut c) = (noise(N * N), noise(N * N), vec![0.0_f32; N * N]);
-    let threads = match rayon::current_num_threads() {
-        1 => gemm::Parallelism::None,
-        threads => gemm::Parallelism::Rayon(threads),
-    };
-    let n = N as isize;
-    Case::new("sgemm 1024", "reference", 2.0 * (N * N * N) as f64, move || {
-        let (a, b, c) = (a.as_ptr(), b.as_ptr(), c.as_mut_ptr());
-        // SAFETY: three N x N matrices, row by row.
-        unsafe {
-            gemm::gemm(N, N, N, c, 1, n, false, a, 1, n, b, 1, n, 0.0, 1.0, false, false, false, threads);
-        }
-    })
+    let mut sgemm = Sgemm::new();
+    Case::new("sgemm 1024", "reference", Sgemm::FLOPS, move || sgemm.run())
 }
 
 fn conv_shapes() -> Vec<(String, ConvShape)> {
@@ -155,11 +137,13 @@ fn ensemble_shapes() -> Vec<(String, EnsembleShape)> {
 
 fn main() {
     let mut seconds = 20.0;
+    let mut clock = Clock { cpu: false };
     let mut words = Vec::new();
     let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--seconds" => seconds = arguments.next().and_then(|n| n.parse().ok()).unwrap_or(seconds),
+            "--cpu" => clock.cpu = true,
             _ => words.push(argument),
         }
     }
@@ -176,7 +160,7 @@ fn main() {
     let mut rounds = 0;
     while rounds < 3 || start.elapsed().as_secs_f64() < seconds {
         for case in &mut cases {
-            case.measure();
+            case.measure(clock);
         }
         rounds += 1;
     }
