@@ -21,8 +21,7 @@ const WIDE: usize = 32;
 
 /// A convolution of one shape, ready to run its three passes.
 ///
-/// Making one allocates small tables; the passes allocate nothing themselves (the `gemm` crate keeps a packing buffer per
-/// thread), run on rayon's current pool, and give the same bits for any number of threads. Arrays are NCHW; weights are
+/// Making one allocates small tables; the passes allocate nothing, run on rayon's current pool, and give the same bits for any number of threads. Arrays are NCHW; weights are
 /// `[out channels][in channels of the group][kernel][kernel]`. Results are overwritten, never added to. Slices of other
 /// lengths than the shape's, or less scratch than [`Conv::scratch_len`] says, panic.
 pub struct Conv {
@@ -32,7 +31,7 @@ pub struct Conv {
 
 /// How the passes of a shape are computed.
 enum Algorithm {
-    Pointwise(Pointwise),
+    Pointwise(Box<Pointwise>),
     Direct(Box<Direct>),
 }
 
@@ -61,7 +60,7 @@ impl Conv {
         shape.validate()?;
         let wide = shape.inputs.min(shape.outputs) >= WIDE;
         let algorithm = if Pointwise::fits(&shape) && wide {
-            Algorithm::Pointwise(Pointwise::new(&shape, isa))
+            Algorithm::Pointwise(Box::new(Pointwise::new(&shape, isa)))
         } else {
             Algorithm::Direct(Box::new(Direct {
                 forward: Pass::forward(&shape, isa),
@@ -82,9 +81,7 @@ impl Conv {
     #[must_use]
     pub fn scratch_len(&self, threads: usize) -> usize {
         let lens = match &self.algorithm {
-            Algorithm::Pointwise(pointwise) => {
-                [pointwise.forward_scratch(), pointwise.data_scratch(), pointwise.weight_scratch()]
-            }
+            Algorithm::Pointwise(pointwise) => pointwise.scratch_lens(),
             Algorithm::Direct(direct) => [
                 direct.forward.scratch_len(),
                 direct.data_gradient.scratch_len(),

@@ -1,0 +1,149 @@
+//! Matrix products of packed operands: the innermost blocks of our sgemm.
+//!
+//! The left matrix is packed in panels of 6 rows, `[panel][depth][6]`, the right one in panels of 16 columns,
+//! `[panel][depth][16]`, so that the inner loop reads both from one address to the next; a tile of 6 x 16 sums fills 12 of 16
+//! AVX registers. `pack` writes panels, `pointwise` chooses blocks that stay in the caches.
+
+use super::simd::{Isa, LANES, Vector};
+use std::array::from_fn;
+
+/// Rows of a left panel.
+pub(crate) const ROWS: usize = 6;
+
+/// Columns of a right panel, in vectors and in floats.
+const VECTORS: usize = 2;
+pub(crate) const COLUMNS: usize = VECTORS * LANES;
+
+/// The most depth of a block: a right panel (16 KB) stays in the first-level cache while left panels go by.
+pub(crate) const DEPTH: usize = 256;
+
+/// `target (+)= left * right`.
+///
+/// Columns of the target lie in planes (the pixels of an image): column j is `first_column + j` of all, and column c of all
+/// lies at `c / plane * plane_stride + c % plane`.
+pub(crate) struct Block<'a> {
+    pub left: &'a [f32],
+    pub right: &'a [f32],
+    pub depth: usize,
+    pub rows: usize,
+    pub columns: usize,
+    pub first_column: usize,
+    pub plane: usize,
+    pub plane_stride: usize,
+    pub row_stride: usize,
+    /// Row 0 of column 0 of all.
+    pub target: *mut f32,
+    /// Add to the target instead of overwriting it (later blocks of the depth).
+    pub accumulate: bool,
+}
+
+/// Floats of a packed matrix of `count` rows or columns in panels of `width`.
+pub(crate) fn packed_len(count: usize, width: usize, depth: usize) -> usize {
+    count.next_multiple_of(width) * depth
+}
+
+/// Computes a block.
+///
+/// # Safety
+///
+/// The CPU has `isa`; every element of the target is writable, and nobody else touches it meanwhile.
+pub(crate) unsafe fn multiply_block(isa: Isa, block: &Block) {
+    assert!(block.left.len() >= packed_len(block.rows, ROWS, block.depth));
+    assert!(block.right.len() >= packed_len(block.columns, COLUMNS, block.depth));
+    // SAFETY: the panels were just checked; the rest is the caller's.
+    unsafe {
+        match isa {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => block_avx2(block),
+            #[cfg(not(target_arch = "x86_64"))]
+            Isa::Avx2 => tiles::<[f32; LANES]>(block),
+            Isa::Portable => tiles::<[f32; LANES]>(block),
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn block_avx2(block: &Block) {
+    // SAFETY: AVX2 and FMA are enabled here; the rest is the caller's.
+    unsafe { tiles::<std::arch::x86_64::__m256>(block) }
+}
+
+#[inline(always)]
+unsafe fn tiles<V: Vector>(block: &Block) {
+    for column in (0..block.columns).step_by(COLUMNS) {
+        let right = &block.right[column * block.depth..];
+        let (image, pixel) =
+            ((block.first_column + column) / block.plane, (block.first_column + column) % block.plane);
+        let whole = (block.columns - column).min(block.plane - pixel) >= COLUMNS;
+        for row in (0..block.rows).step_by(ROWS) {
+            let left = &block.left[row * block.depth..];
+            // SAFETY: a tile that is stored whole lies inside the block and one plane; the rest is the caller's.
+            unsafe {
+                if whole && row + ROWS <= block.rows {
+                    let target =
+                        block.target.add(image * block.plane_stride + row * block.row_stride + pixel);
+                    tile::<V>(block.depth, left, right, target, block.row_stride, block.accumulate);
+                } else {
+                    let mut sums = [0.0; ROWS * COLUMNS];
+                    tile::<V>(block.depth, left, right, sums.as_mut_ptr(), COLUMNS, false);
+                    spread(block, &sums, row, column);
+                }
+            }
+        }
+    }
+}
+
+/// Puts the part of a tile that lies inside the block in its places.
+unsafe fn spread(block: &Block, sums: &[f32; ROWS * COLUMNS], row: usize, column: usize) {
+    for (i, sums) in sums.chunks_exact(COLUMNS).enumerate().take(block.rows - row) {
+        for (j, sum) in sums.iter().enumerate().take(block.columns - column) {
+            let at = block.first_column + column + j;
+            let place =
+                at / block.plane * block.plane_stride + (row + i) * block.row_stride + at % block.plane;
+            // SAFETY: an element of the target, which the caller vouches for.
+            unsafe {
+                let target = block.target.add(place);
+                *target = if block.accumulate { *target + sum } else { *sum };
+            }
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn tile<V: Vector>(
+    depth: usize,
+    left: &[f32],
+    right: &[f32],
+    target: *mut f32,
+    row_stride: usize,
+    accumulate: bool,
+) {
+    let (mut left, mut right) = (left.as_ptr(), right.as_ptr());
+    // SAFETY: both panels hold `depth` rows; the caller vouches for the target.
+    unsafe {
+        for row in 0..ROWS {
+            V::prefetch(target.add(row * row_stride));
+            V::prefetch(target.add(row * row_stride + COLUMNS - 1));
+        }
+        let mut sums = [[V::splat(0.0); VECTORS]; ROWS];
+        for _ in 0..depth {
+            let inputs: [V; VECTORS] = from_fn(|v| V::load(right.add(v * LANES)));
+            for (row, sums) in sums.iter_mut().enumerate() {
+                let factor = V::splat(*left.add(row));
+                for (sum, input) in sums.iter_mut().zip(inputs) {
+                    *sum = factor.mul_add(input, *sum);
+                }
+            }
+            (left, right) = (left.add(ROWS), right.add(COLUMNS));
+        }
+        let one = V::splat(1.0);
+        for (row, sums) in sums.into_iter().enumerate() {
+            for (v, sum) in sums.into_iter().enumerate() {
+                let place = target.add(row * row_stride + v * LANES);
+                let sum = if accumulate { one.mul_add(sum, V::load(place)) } else { sum };
+                sum.store(place);
+            }
+        }
+    }
+}
