@@ -14,6 +14,10 @@ pub(crate) fn pack_across<const W: usize>(
     to: &mut [f32],
 ) {
     let place = |at: usize| at / W * W * depth + depth_at * W + at % W;
+    if let (Ok(row), 0) = (<&[f32; W]>::try_from(row), at) {
+        to[depth_at * W..][..W].copy_from_slice(row);
+        return;
+    }
     let head = (W - at % W) % W;
     let (head, rest) = row.split_at(head.min(row.len()));
     if !head.is_empty() {

@@ -73,62 +73,81 @@ unsafe fn block_avx2(block: &Block) {
 unsafe fn tiles<V: Vector>(block: &Block) {
     for column in (0..block.columns).step_by(COLUMNS) {
         let right = &block.right[column * block.depth..];
-        let (image, pixel) =
-            ((block.first_column + column) / block.plane, (block.first_column + column) % block.plane);
-        let whole = (block.columns - column).min(block.plane - pixel) >= COLUMNS;
+        let at = block.first_column + column;
+        let (plane, pixel) = (at / block.plane, at % block.plane);
+        let columns = (block.columns - column).min(COLUMNS);
+        let whole = columns.min(block.plane - pixel) == COLUMNS;
         for row in (0..block.rows).step_by(ROWS) {
             let left = &block.left[row * block.depth..];
-            // SAFETY: a tile that is stored whole lies inside the block and one plane; the rest is the caller's.
+            let rows = (block.rows - row).min(ROWS);
+            // SAFETY: a tile that is stored in place lies inside the block and one plane; the rest is the caller's.
             unsafe {
-                if whole && row + ROWS <= block.rows {
-                    let target =
-                        block.target.add(image * block.plane_stride + row * block.row_stride + pixel);
-                    tile::<V>(block.depth, left, right, target, block.row_stride, block.accumulate);
-                } else {
-                    let mut sums = [0.0; ROWS * COLUMNS];
-                    tile::<V>(block.depth, left, right, sums.as_mut_ptr(), COLUMNS, false);
-                    spread(block, &sums, row, column);
+                if whole && rows == ROWS {
+                    let place = plane * block.plane_stride + row * block.row_stride + pixel;
+                    let target = (block.target.add(place), block.row_stride);
+                    tile::<V, ROWS, VECTORS>(block.depth, left, right, target, block.accumulate);
+                    continue;
                 }
+                let mut sums = [0.0; ROWS * COLUMNS];
+                let target = (sums.as_mut_ptr(), COLUMNS);
+                match (2 * rows <= ROWS, columns <= LANES) {
+                    (true, true) => tile::<V, { ROWS / 2 }, 1>(block.depth, left, right, target, false),
+                    (true, false) => tile::<V, { ROWS / 2 }, VECTORS>(block.depth, left, right, target, false),
+                    (false, true) => tile::<V, ROWS, 1>(block.depth, left, right, target, false),
+                    (false, false) => tile::<V, ROWS, VECTORS>(block.depth, left, right, target, false),
+                }
+                spread(block, &sums, (row, rows), (column, columns));
             }
         }
     }
 }
 
-/// Puts the part of a tile that lies inside the block in its places.
-unsafe fn spread(block: &Block, sums: &[f32; ROWS * COLUMNS], row: usize, column: usize) {
-    for (i, sums) in sums.chunks_exact(COLUMNS).enumerate().take(block.rows - row) {
-        for (j, sum) in sums.iter().enumerate().take(block.columns - column) {
-            let at = block.first_column + column + j;
-            let place =
-                at / block.plane * block.plane_stride + (row + i) * block.row_stride + at % block.plane;
-            // SAFETY: an element of the target, which the caller vouches for.
-            unsafe {
-                let target = block.target.add(place);
-                *target = if block.accumulate { *target + sum } else { *sum };
+/// Puts the part of a tile that lies inside the block in its places, plane by plane.
+unsafe fn spread(
+    block: &Block,
+    sums: &[f32; ROWS * COLUMNS],
+    (row, rows): (usize, usize),
+    (column, columns): (usize, usize),
+) {
+    let mut done = 0;
+    while done < columns {
+        let at = block.first_column + column + done;
+        let (plane, pixel) = (at / block.plane, at % block.plane);
+        let len = (block.plane - pixel).min(columns - done);
+        for (i, sums) in sums.chunks_exact(COLUMNS).enumerate().take(rows) {
+            let place = plane * block.plane_stride + (row + i) * block.row_stride + pixel;
+            // SAFETY: `len` elements of a row of the target, which the caller vouches for.
+            let target = unsafe { std::slice::from_raw_parts_mut(block.target.add(place), len) };
+            let sums = &sums[done..done + len];
+            if block.accumulate {
+                target.iter_mut().zip(sums).for_each(|(target, sum)| *target += sum);
+            } else {
+                target.copy_from_slice(sums);
             }
         }
+        done += len;
     }
 }
 
+/// The first R rows and N vectors of a tile of two panels.
 #[inline(always)]
-unsafe fn tile<V: Vector>(
+unsafe fn tile<V: Vector, const R: usize, const N: usize>(
     depth: usize,
     left: &[f32],
     right: &[f32],
-    target: *mut f32,
-    row_stride: usize,
+    (target, row_stride): (*mut f32, usize),
     accumulate: bool,
 ) {
     let (mut left, mut right) = (left.as_ptr(), right.as_ptr());
     // SAFETY: both panels hold `depth` rows; the caller vouches for the target.
     unsafe {
-        for row in 0..ROWS {
+        for row in 0..R {
             V::prefetch(target.add(row * row_stride));
-            V::prefetch(target.add(row * row_stride + COLUMNS - 1));
+            V::prefetch(target.add(row * row_stride + N * LANES - 1));
         }
-        let mut sums = [[V::splat(0.0); VECTORS]; ROWS];
+        let mut sums = [[V::splat(0.0); N]; R];
         for _ in 0..depth {
-            let inputs: [V; VECTORS] = from_fn(|v| V::load(right.add(v * LANES)));
+            let inputs: [V; N] = from_fn(|v| V::load(right.add(v * LANES)));
             for (row, sums) in sums.iter_mut().enumerate() {
                 let factor = V::splat(*left.add(row));
                 for (sum, input) in sums.iter_mut().zip(inputs) {

@@ -197,9 +197,15 @@ impl Product {
                     pack_along::<ROWS>(self.isa, from, self.depth, (count, depth), 0, to);
                 }
             } else {
-                for k in 0..depth {
-                    let from = &weights[(start + k) * self.rows + row..][..rows];
-                    pack_across::<ROWS>(from, (depth, k), 0, to);
+                // A few rows at a time, so that the lines they share with the next panel are still in cache.
+                for first in (0..depth).step_by(COLUMNS) {
+                    for (panel, to) in (row..row + rows).step_by(ROWS).zip(to.chunks_exact_mut(ROWS * depth)) {
+                        let len = ROWS.min(row + rows - panel);
+                        for k in first..depth.min(first + COLUMNS) {
+                            let from = &weights[(start + k) * self.rows + panel..][..len];
+                            pack_across::<ROWS>(from, (depth, k), 0, to);
+                        }
+                    }
                 }
             }
         }
