@@ -3,7 +3,9 @@
 //! `cargo bench -p collegial-nn --bench kernels [-- WORDS]` prints the lines whose shape or pass contains every word.
 //! Each measurement is the best of many, taken in turns with all the others, because other load on the machine comes and
 //! goes. `--seconds N` sets the time spent (20 by default); the threads are those of rayon (RAYON_NUM_THREADS). `--cpu`
-//! takes CPU time, which with one thread is worth something on a loaded machine too.
+//! takes CPU time, which with one thread is worth something on a loaded machine too. `--shape 37x10@32/2` (groups, channels of
+//! each, side, stride; may be repeated) times grouped 3x3 convolutions of batch 16 in place of the list below, and `--json`
+//! prints one JSON line for each measurement.
 
 mod shared;
 
@@ -95,6 +97,17 @@ fn conv_shapes() -> Vec<(String, ConvShape)> {
     shapes
 }
 
+/// The shape that a text like `37x10@32/2` names.
+fn shape(text: &str) -> Option<(String, ConvShape)> {
+    let numbers: Result<Vec<usize>, _> = text.split(['x', '@', '/']).map(str::parse).collect();
+    match *numbers.ok()? {
+        [groups, width, size, stride] => {
+            Some((text.to_owned(), ConvShape::grouped3x3(16, groups, width, size, stride)))
+        }
+        _ => None,
+    }
+}
+
 /// The three passes of a layer; each case owns its arrays, as a layer of a network does.
 macro_rules! layer_cases {
     ($name:expr, $shape:expr, $plan:expr, $wanted:expr) => {{
@@ -138,21 +151,25 @@ fn ensemble_shapes() -> Vec<(String, EnsembleShape)> {
 fn main() {
     let mut seconds = 20.0;
     let mut clock = Clock { cpu: false };
-    let mut words = Vec::new();
+    let (mut json, mut asked, mut words) = (false, Vec::new(), Vec::new());
     let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--seconds" => seconds = arguments.next().and_then(|n| n.parse().ok()).unwrap_or(seconds),
             "--cpu" => clock.cpu = true,
+            "--json" => json = true,
+            "--shape" => asked.extend(arguments.next().and_then(|text| shape(&text))),
             _ => words.push(argument),
         }
     }
     let mut cases = vec![sgemm()];
-    for (name, shape) in conv_shapes() {
+    let (convolutions, ensembles) =
+        if asked.is_empty() { (conv_shapes(), ensemble_shapes()) } else { (asked, Vec::new()) };
+    for (name, shape) in convolutions {
         let wanted = |pass: &str| words.iter().all(|word| format!("{name} {pass}").contains(word));
         cases.extend(layer_cases!(&name, shape, Conv::new(shape), wanted));
     }
-    for (name, shape) in ensemble_shapes() {
+    for (name, shape) in ensembles {
         let wanted = |pass: &str| words.iter().all(|word| format!("{name} {pass}").contains(word));
         cases.extend(layer_cases!(&name, shape, EnsembleDense::new(shape), wanted));
     }
@@ -165,6 +182,12 @@ fn main() {
         rounds += 1;
     }
     let reference = cases[0].rate();
+    if json {
+        for Case { shape, pass, best, .. } in &cases {
+            println!("{{\"shape\": \"{shape}\", \"pass\": \"{pass}\", \"milliseconds\": {:.4}}}", 1e3 * best);
+        }
+        return;
+    }
     println!("{} threads, {rounds} rounds", rayon::current_num_threads());
     println!("{:<36} {:<10} {:>8} {:>8}", "shape", "pass", "GF/s", "share");
     for case in &cases {

@@ -4,6 +4,7 @@
 //! best of several, taken in turns with all the others and with the sgemm, because other load on the machine comes and
 //! goes. `--rounds N` sets how many (5 by default), `--profile` prints where the time of each work goes; the threads are
 //! those of rayon (RAYON_NUM_THREADS). `--cpu` takes CPU time, which with one thread is worth something on a loaded machine.
+//! `--json` prints one JSON line for each work and one with the peak memory of the process.
 //!
 //! FLOPs are those of the multiplications: three passes of every layer with weights, but for the first one's data gradient.
 
@@ -164,23 +165,39 @@ fn works(wanted: &dyn Fn(&str) -> bool) -> Vec<Work> {
     if wanted("train fc6-30x48 batch 128") {
         works.push(train("fc6-30x48", 128, Rule::ADAM));
     }
-    for folded in [false, true] {
-        if wanted(&format!("infer resnext29-37x10d batch 16{}", if folded { " folded" } else { "" })) {
-            works.push(infer("resnext29-37x10d", 16, folded));
+    for (batch, folded) in [(16, false), (1, true), (16, true), (32, true)] {
+        let name = format!("infer resnext29-37x10d batch {batch}{}", if folded { " folded" } else { "" });
+        if wanted(&name) {
+            works.push(infer("resnext29-37x10d", batch, folded));
         }
     }
     works
 }
 
+/// The most memory this process has had so far; 0 where the system does not say.
+fn peak_megabytes() -> f64 {
+    #[cfg(target_os = "linux")]
+    {
+        // SAFETY: zeros are a valid rusage.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        // SAFETY: writes one rusage, which is ours.
+        unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
+        usage.ru_maxrss as f64 / 1024.0
+    }
+    #[cfg(not(target_os = "linux"))]
+    0.0
+}
+
 fn main() {
     let (mut rounds, mut profiled, mut words) = (5, false, Vec::new());
-    let mut clock = Clock { cpu: false };
+    let (mut json, mut clock) = (false, Clock { cpu: false });
     let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--rounds" => rounds = arguments.next().and_then(|n| n.parse().ok()).unwrap_or(rounds),
             "--profile" => profiled = true,
             "--cpu" => clock.cpu = true,
+            "--json" => json = true,
             _ => words.push(argument),
         }
     }
@@ -203,6 +220,17 @@ fn main() {
                 work.job.forget();
             }
         }
+    }
+    if json {
+        for work in std::iter::once(&reference).chain(&works) {
+            let (name, milliseconds) = (&work.name, 1e3 * work.best);
+            println!(
+                "{{\"work\": \"{name}\", \"milliseconds\": {milliseconds:.4}, \"gigaflops\": {:.6}}}",
+                work.flops / 1e9
+            );
+        }
+        println!("{{\"peak_megabytes\": {:.1}}}", peak_megabytes());
+        return;
     }
     let rate = |work: &Work| work.flops / work.best / 1e9;
     println!("{} threads, {rounds} rounds", rayon::current_num_threads());

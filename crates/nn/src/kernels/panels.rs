@@ -92,7 +92,9 @@ unsafe fn tiles<V: Vector>(block: &Block) {
                 let target = (sums.as_mut_ptr(), COLUMNS);
                 match (2 * rows <= ROWS, columns <= LANES) {
                     (true, true) => tile::<V, { ROWS / 2 }, 1>(block.depth, left, right, target, false),
-                    (true, false) => tile::<V, { ROWS / 2 }, VECTORS>(block.depth, left, right, target, false),
+                    (true, false) => {
+                        tile::<V, { ROWS / 2 }, VECTORS>(block.depth, left, right, target, false)
+                    }
                     (false, true) => tile::<V, ROWS, 1>(block.depth, left, right, target, false),
                     (false, false) => tile::<V, ROWS, VECTORS>(block.depth, left, right, target, false),
                 }

@@ -199,7 +199,8 @@ impl Product {
             } else {
                 // A few rows at a time, so that the lines they share with the next panel are still in cache.
                 for first in (0..depth).step_by(COLUMNS) {
-                    for (panel, to) in (row..row + rows).step_by(ROWS).zip(to.chunks_exact_mut(ROWS * depth)) {
+                    for (panel, to) in (row..row + rows).step_by(ROWS).zip(to.chunks_exact_mut(ROWS * depth))
+                    {
                         let len = ROWS.min(row + rows - panel);
                         for k in first..depth.min(first + COLUMNS) {
                             let from = &weights[(start + k) * self.rows + panel..][..len];
