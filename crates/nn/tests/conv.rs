@@ -204,6 +204,9 @@ fn the_networks_own_shapes_agree_with_the_definition() {
     check_all(ConvShape::pointwise(2, 40, 270, 32, 1));
     check_all(ConvShape::pointwise(9, 130, 70, 8, 1));
     check_all(ConvShape::pointwise(2, 64, 70, 57, 2));
+    // Products of several blocks in every direction, over images that no panel divides, and a batch that is cut in shares.
+    check_all(ConvShape::pointwise(6, 300, 401, 7, 1));
+    check_all(ConvShape::pointwise(17, 40, 33, 9, 1));
 }
 
 #[test]
@@ -215,6 +218,7 @@ fn results_are_the_same_bits_for_any_number_of_threads() {
         ConvShape::pointwise(5, 60, 50, 8, 1),
         ConvShape::pointwise(5, 60, 50, 9, 2),
         ConvShape::pointwise(2, 130, 300, 25, 1),
+        ConvShape::pointwise(6, 300, 401, 7, 1),
     ] {
         let conv = Conv::new(shape).expect("the shape is valid");
         let bits =

@@ -5,7 +5,8 @@
 //!
 //! - `conv` picks the algorithm: `pointwise` (1x1, matrix products) or `direct` and `direct_weights`;
 //! - `product` and `pointwise_weights` cut matrix products into blocks, `pack` and `panels` are what a block is made of: an
-//!   sgemm of our own, since one that is called per image packs the weights again each time, and allocates to do so;
+//!   sgemm of our own, since one that is called per image (the `gemm` crate, which `ntk` uses for its large products and the
+//!   benchmarks as a yardstick) packs the weights again each time, and allocates to do so;
 //! - `planes` lays out zero-padded images, `tile` holds the two register-blocked inner loops, `simd` their vectors;
 //! - `workers` shares tasks out over rayon's current pool, so that results do not depend on the number of threads.
 
