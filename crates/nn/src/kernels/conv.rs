@@ -11,6 +11,7 @@
 
 use super::direct::Pass;
 use super::direct_weights::WeightGradient;
+use super::panels::Finish;
 use super::pointwise::Pointwise;
 use super::shape::{ConvShape, ShapeError};
 use super::simd::Isa;
@@ -92,10 +93,36 @@ impl Conv {
 
     /// `output = input * weights`.
     pub fn forward(&self, input: &[f32], weights: &[f32], output: &mut [f32], scratch: &mut [f32]) {
+        self.run_forward(input, weights, None, output, scratch);
+    }
+
+    /// `output = max(input * weights + bias, floor)`, a bias per channel, while the output is in cache. A floor of 0 is a ReLU,
+    /// one of minus infinity none.
+    pub fn forward_with_bias(
+        &self,
+        input: &[f32],
+        weights: &[f32],
+        (bias, floor): (&[f32], f32),
+        output: &mut [f32],
+        scratch: &mut [f32],
+    ) {
+        let channels = self.shape.groups * self.shape.outputs;
+        assert_eq!(bias.len(), channels, "the biases do not have the plan's shape");
+        self.run_forward(input, weights, Some(Finish { bias, floor }), output, scratch);
+    }
+
+    fn run_forward(
+        &self,
+        input: &[f32],
+        weights: &[f32],
+        finish: Option<Finish>,
+        output: &mut [f32],
+        scratch: &mut [f32],
+    ) {
         self.shape.check(input.len(), weights.len(), output.len());
         match &self.algorithm {
-            Algorithm::Pointwise(pointwise) => pointwise.forward(input, weights, output, scratch),
-            Algorithm::Direct(direct) => direct.forward.run(input, weights, output, scratch),
+            Algorithm::Pointwise(pointwise) => pointwise.forward(input, weights, finish, output, scratch),
+            Algorithm::Direct(direct) => direct.forward.run(input, weights, finish, output, scratch),
         }
     }
 
@@ -104,7 +131,7 @@ impl Conv {
         self.shape.check(in_grad.len(), weights.len(), out_grad.len());
         match &self.algorithm {
             Algorithm::Pointwise(pointwise) => pointwise.data_gradient(out_grad, weights, in_grad, scratch),
-            Algorithm::Direct(direct) => direct.data_gradient.run(out_grad, weights, in_grad, scratch),
+            Algorithm::Direct(direct) => direct.data_gradient.run(out_grad, weights, None, in_grad, scratch),
         }
     }
 

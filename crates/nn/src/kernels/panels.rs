@@ -35,6 +35,32 @@ pub(crate) struct Block<'a> {
     pub target: *mut f32,
     /// Add to the target instead of overwriting it (later blocks of the depth).
     pub accumulate: bool,
+    /// What happens to the sums then (the last block of the depth); its biases are those of the block's rows.
+    pub finish: Option<Finish<'a>>,
+}
+
+/// What happens to a finished sum of row i: `max(sum + bias[i], floor)`.
+#[derive(Clone, Copy)]
+pub(crate) struct Finish<'a> {
+    pub bias: &'a [f32],
+    /// 0 for a ReLU, minus infinity for none.
+    pub floor: f32,
+}
+
+impl<'a> Finish<'a> {
+    /// Of rows from `row` on.
+    pub(crate) fn from(self, row: usize) -> Self {
+        Self { bias: &self.bias[row..], ..self }
+    }
+
+    /// Finishes sums of one row; a NaN stays, so that divergence shows.
+    pub(crate) fn apply(self, row: usize, sums: &mut [f32]) {
+        let (bias, floor) = (self.bias[row], self.floor);
+        for sum in sums {
+            let x = *sum + bias;
+            *sum = if x < floor { floor } else { x };
+        }
+    }
 }
 
 /// Floats of a packed matrix of `count` rows or columns in panels of `width`.
@@ -50,6 +76,7 @@ pub(crate) fn packed_len(count: usize, width: usize, depth: usize) -> usize {
 pub(crate) unsafe fn multiply_block(isa: Isa, block: &Block) {
     assert!(block.left.len() >= packed_len(block.rows, ROWS, block.depth));
     assert!(block.right.len() >= packed_len(block.columns, COLUMNS, block.depth));
+    assert!(block.finish.is_none_or(|finish| finish.bias.len() >= block.rows));
     // SAFETY: the panels were just checked; the rest is the caller's.
     unsafe {
         match isa {
@@ -86,6 +113,9 @@ unsafe fn tiles<V: Vector>(block: &Block) {
                     let place = plane * block.plane_stride + row * block.row_stride + pixel;
                     let target = (block.target.add(place), block.row_stride);
                     tile::<V, ROWS, VECTORS>(block.depth, left, right, target, block.accumulate);
+                    if let Some(finish) = block.finish {
+                        finish_tile::<V>(finish.from(row), target);
+                    }
                     continue;
                 }
                 let mut sums = [0.0; ROWS * COLUMNS];
@@ -126,8 +156,26 @@ unsafe fn spread(
             } else {
                 target.copy_from_slice(sums);
             }
+            if let Some(finish) = block.finish {
+                finish.apply(row + i, target);
+            }
         }
         done += len;
+    }
+}
+
+/// Finishes a tile right after it was stored.
+#[inline(always)]
+unsafe fn finish_tile<V: Vector>(finish: Finish, (target, row_stride): (*mut f32, usize)) {
+    // SAFETY: the tile was just written.
+    unsafe {
+        let (one, floor) = (V::splat(1.0), V::splat(finish.floor));
+        for (row, bias) in finish.bias[..ROWS].iter().enumerate() {
+            for v in 0..VECTORS {
+                let place = target.add(row * row_stride + v * LANES);
+                floor.max(one.mul_add(V::load(place), V::splat(*bias))).store(place);
+            }
+        }
     }
 }
 

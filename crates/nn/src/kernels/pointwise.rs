@@ -4,6 +4,7 @@
 //! The forward pass and the data gradient are a `product` each, the weight gradient is in `pointwise_weights`. With a stride,
 //! the pixels that it keeps are copied first, or spread last; only a few shortcuts have one.
 
+use super::panels::Finish;
 use super::planes::copy_every;
 use super::pointwise_weights::WeightGradient;
 use super::product::Product;
@@ -56,9 +57,16 @@ impl Pointwise {
         if s.stride == 1 { 0 } else { s.batch * s.groups * s.inputs * s.out_pixels() }
     }
 
-    pub(crate) fn forward(&self, input: &[f32], weights: &[f32], output: &mut [f32], scratch: &mut [f32]) {
+    pub(crate) fn forward(
+        &self,
+        input: &[f32],
+        weights: &[f32],
+        finish: Option<Finish>,
+        output: &mut [f32],
+        scratch: &mut [f32],
+    ) {
         let (kept, scratch) = scratch.split_at_mut(self.kept_len());
-        self.forward.run(self.keep(input, kept), weights, output, scratch);
+        self.forward.run(self.keep(input, kept), weights, finish, output, scratch);
     }
 
     pub(crate) fn data_gradient(
@@ -69,10 +77,10 @@ impl Pointwise {
         scratch: &mut [f32],
     ) {
         if self.shape.stride == 1 {
-            return self.data_gradient.run(out_grad, weights, in_grad, scratch);
+            return self.data_gradient.run(out_grad, weights, None, in_grad, scratch);
         }
         let (kept, scratch) = scratch.split_at_mut(self.kept_len());
-        self.data_gradient.run(out_grad, weights, kept, scratch);
+        self.data_gradient.run(out_grad, weights, None, kept, scratch);
         self.spread(kept, in_grad);
     }
 

@@ -5,7 +5,7 @@
 //! shape alone decides.
 
 use super::pack::{pack_across, pack_along};
-use super::panels::{Block, COLUMNS, DEPTH, ROWS, multiply_block, packed_len};
+use super::panels::{Block, COLUMNS, DEPTH, Finish, ROWS, multiply_block, packed_len};
 use super::simd::Isa;
 use super::workers::{ScratchLen, Shared, even_blocks, for_each, for_each_task, panel_blocks};
 
@@ -82,7 +82,15 @@ impl Product {
         ScratchLen { shared: pixels + self.groups * self.weights_len(), per_worker: own_pixels }
     }
 
-    pub(crate) fn run(&self, right: &[f32], weights: &[f32], result: &mut [f32], scratch: &mut [f32]) {
+    /// Multiplies; `finish` has a bias for every row of every group.
+    pub(crate) fn run(
+        &self,
+        right: &[f32],
+        weights: &[f32],
+        finish: Option<Finish>,
+        result: &mut [f32],
+        scratch: &mut [f32],
+    ) {
         let len = self.scratch_len();
         let (shared, scratch) = scratch.split_at_mut(len.shared);
         let (packed_weights, packed_pixels) =
@@ -114,7 +122,9 @@ impl Product {
                     self.pack_pixels(right, group, columns, depth, scratch);
                     &*scratch
                 };
-                self.multiply(weights, pixels, group, (rows, columns, depth), &result);
+                let last = depth.0 + depth.1 == self.depth;
+                let finish = finish.filter(|_| last).map(|finish| finish.from(group * self.rows));
+                self.multiply(weights, pixels, group, (rows, columns, depth), finish, &result);
             }
         });
     }
@@ -126,6 +136,7 @@ impl Product {
         pixels: &[f32],
         group: usize,
         ((row, rows), (column, columns), (start, depth)): (Place, Place, Place),
+        finish: Option<Finish>,
         result: &Shared,
     ) {
         let weights = &weights[packed_len(self.rows, ROWS, start)..];
@@ -146,6 +157,7 @@ impl Product {
                 row_stride: self.pixels,
                 target: result.address(start_of_rows, last_plane + rows * self.pixels),
                 accumulate: start > 0,
+                finish: finish.map(|finish| finish.from(row)),
             };
             // SAFETY: the address checks the last row of the last image; a task has its own group, rows and pixels.
             unsafe { multiply_block(self.isa, &block) };

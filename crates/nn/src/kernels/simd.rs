@@ -45,6 +45,8 @@ pub(crate) trait Vector: Copy {
     unsafe fn store(self, to: *mut f32);
     /// `self * factor + term`.
     unsafe fn mul_add(self, factor: Self, term: Self) -> Self;
+    /// The larger of two lanes; the second, if one is not a number.
+    unsafe fn max(self, other: Self) -> Self;
     /// Row i of the result holds lane i of every vector.
     unsafe fn transpose(rows: [Self; LANES]) -> [Self; LANES];
     /// Asks for a line of memory that will be written; any address will do.
@@ -78,6 +80,11 @@ impl Vector for [f32; LANES] {
     }
 
     #[inline(always)]
+    unsafe fn max(self, other: Self) -> Self {
+        std::array::from_fn(|lane| if self[lane] > other[lane] { self[lane] } else { other[lane] })
+    }
+
+    #[inline(always)]
     unsafe fn transpose(rows: [Self; LANES]) -> [Self; LANES] {
         std::array::from_fn(|i| std::array::from_fn(|j| rows[j][i]))
     }
@@ -96,9 +103,9 @@ mod avx2 {
     use super::{LANES, Vector};
     use std::arch::x86_64::{
         __m128, __m256, _MM_HINT_T0, _mm_add_ps, _mm_prefetch, _mm_storeu_ps, _mm256_castps256_ps128,
-        _mm256_extractf128_ps, _mm256_fmadd_ps, _mm256_hadd_ps, _mm256_loadu_ps, _mm256_permute2f128_ps,
-        _mm256_set1_ps, _mm256_setzero_ps, _mm256_shuffle_ps, _mm256_storeu_ps, _mm256_unpackhi_ps,
-        _mm256_unpacklo_ps,
+        _mm256_extractf128_ps, _mm256_fmadd_ps, _mm256_hadd_ps, _mm256_loadu_ps, _mm256_max_ps,
+        _mm256_permute2f128_ps, _mm256_set1_ps, _mm256_setzero_ps, _mm256_shuffle_ps, _mm256_storeu_ps,
+        _mm256_unpackhi_ps, _mm256_unpacklo_ps,
     };
 
     /// The four sums of four vectors, in order.
@@ -134,6 +141,12 @@ mod avx2 {
         unsafe fn mul_add(self, factor: Self, term: Self) -> Self {
             // SAFETY: see `splat`.
             unsafe { _mm256_fmadd_ps(self, factor, term) }
+        }
+
+        #[inline(always)]
+        unsafe fn max(self, other: Self) -> Self {
+            // SAFETY: see `splat`.
+            unsafe { _mm256_max_ps(self, other) }
         }
 
         #[inline(always)]
