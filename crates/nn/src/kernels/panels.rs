@@ -123,7 +123,7 @@ unsafe fn tiles<V: Vector>(block: &Block) {
                 match (2 * rows <= ROWS, columns <= LANES) {
                     (true, true) => tile::<V, { ROWS / 2 }, 1>(block.depth, left, right, target, false),
                     (true, false) => {
-                        tile::<V, { ROWS / 2 }, VECTORS>(block.depth, left, right, target, false)
+                        tile::<V, { ROWS / 2 }, VECTORS>(block.depth, left, right, target, false);
                     }
                     (false, true) => tile::<V, ROWS, 1>(block.depth, left, right, target, false),
                     (false, false) => tile::<V, ROWS, VECTORS>(block.depth, left, right, target, false),
