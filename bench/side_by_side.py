@@ -1,52 +1,34 @@
-"""Ours and the rivals in one run, with the ratios: python3 bench/side_by_side.py
+"""Ours and the rivals in one run, with the ratios: python3 bench/side_by_side.py draws|conv|steps|mlp|inference|memory|ntk|all
 
-Needs `bench/setup` once, and a machine that does nothing else. Prints Markdown.
+Needs `bench/setup` once, and a machine that does nothing else. Several words run several sections; none is `draws`. Each takes
+about three minutes and prints Markdown; commands go to stderr.
 """
 
-import json
-import pathlib
-import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-TORCH = [str(ROOT / "bench/.venv-torch/bin/python")]
-JAX = [str(ROOT / "bench/.venv-jax/bin/python")]
+import engine
+import kernels
+
+SECTIONS = {
+    "draws": kernels.draws,
+    "conv": engine.conv,
+    "steps": engine.steps,
+    "mlp": engine.mlp,
+    "inference": engine.inference,
+    "memory": engine.memory,
+    "ntk": kernels.ntk,
+}
 
 
-def lines(command):
-    """The JSON lines that a command prints."""
-    print("$", " ".join(str(word).replace(str(ROOT) + "/", "") for word in command), file=sys.stderr, flush=True)
-    output = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True, text=True).stdout
-    return [json.loads(line) for line in output.splitlines() if line.startswith("{")]
-
-
-def table(headings, rows):
-    print("| " + " | ".join(headings) + " |")
-    print("|" + "---:|" * len(headings))
-    for row in rows:
-        print("| " + " | ".join(str(cell) for cell in row) + " |")
-    print()
-
-
-def draws():
-    """Draws per second of the bottleneck block's kernel at one output unit, two threads."""
-    ours = lines(["cargo", "bench", "--quiet", "-p", "collegial-ntk", "--bench", "draws"])
-    rivals = []
-    for width in (64, 256):
-        for python, script in ((TORCH, "kernel_draws_torch.py"), (JAX, "kernel_draws_jax.py")):
-            rivals += lines([*python, str(ROOT / "bench/rivals" / script), "--only", f"n={width}"])
-    rows = []
-    for line in ours:
-        width = line.get("width")
-        mine = line.get("draws_per_second_2")
-        theirs = [rival for rival in rivals if rival.get("width") == width and "draws_per_second" in rival]
-        for rival in sorted(theirs, key=lambda rival: -rival["draws_per_second"]):
-            rate = rival["draws_per_second"]
-            rows.append((width, f"{mine:,.0f}", f"{rival['rival']} {rival['form']}", f"{rate:,.0f}", f"{mine / rate:,.0f}"))
-    table(("n", "ours, draws/s", "rival and form", "rival, draws/s", "ratio"), rows)
-    for line in ours:
-        print(json.dumps(line))
+def main(words):
+    unknown = [word for word in words if word not in (*SECTIONS, "all")]
+    if unknown:
+        raise SystemExit(f"there is no section {unknown[0]!r}; there are {', '.join(SECTIONS)} and all")
+    for name, section in SECTIONS.items():
+        if "all" in words or name in (words or ["draws"]):
+            print(f"## {name}\n\n{section.__doc__}\n", flush=True)
+            section()
 
 
 if __name__ == "__main__":
-    draws()
+    main(sys.argv[1:])

@@ -3,31 +3,9 @@
 import torch
 from torch.nn.functional import conv2d
 
+from conv_cases import BATCH, CASES
 from measure import emit, fastest, parser, wanted
 from torch_common import LAYOUTS, sgemm_gflops, sgemm_task, start
-
-BATCH = 16
-# name, channels, groups, side of the input, stride
-CASES = [
-    ("37x10d-stage1", 370, 37, 32, 1),
-    ("37x10d-stage2", 740, 37, 16, 1),
-    ("37x10d-stage3", 1480, 37, 8, 1),
-    ("37x10d-stage2-stride2", 740, 37, 32, 2),
-    ("37x10d-stage3-stride2", 1480, 37, 16, 2),
-    ("10x10d-stage1", 100, 10, 32, 1),
-    ("10x10d-stage2", 200, 10, 16, 1),
-    ("10x10d-stage3", 400, 10, 8, 1),
-    ("3x64d-stage1", 192, 3, 32, 1),
-    ("1x128d-stage1", 128, 1, 32, 1),
-    ("width3", 96, 32, 32, 1),
-    ("width5", 185, 37, 32, 1),
-    ("width7", 224, 32, 32, 1),
-    ("width8", 256, 32, 32, 1),
-    ("width12", 336, 28, 32, 1),
-    ("width13", 377, 29, 32, 1),
-    ("width7-stride2", 224, 32, 32, 2),
-    ("width13-stride2", 377, 29, 32, 2),
-]
 
 
 def passes(channels, groups, side, stride, layout):
@@ -61,7 +39,7 @@ def main():
                 tasks |= {(layout_name, each): task for each, task in timed.items()}
         if not flops:
             continue
-        best = fastest(tasks, repetitions=9, seconds=4)
+        best = fastest(tasks, repetitions=9, seconds=options.seconds or 4)
         sgemm = sgemm_gflops(best.pop("sgemm"))
         for (layout_name, each), seconds in best.items():
             gflops = flops / seconds / 1e9

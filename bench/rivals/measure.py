@@ -12,6 +12,7 @@ def parser(description):
     arguments.add_argument("--threads", type=int, default=2, help="threads the rival may use (default 2)")
     arguments.add_argument("--only", metavar="WORD", action="append", default=[],
                            help="run only what WORD names (see README.md); repeat to narrow further")
+    arguments.add_argument("--seconds", type=float, help="start no further turn of a case after so many seconds")
     return arguments
 
 
@@ -26,11 +27,11 @@ def emit(**fields):
     print(json.dumps(rounded), flush=True)
 
 
-def fastest(tasks, repetitions=7, warmups=2, seconds=20.0):
+def fastest(tasks, repetitions=7, warmups=2, seconds=20.0, least=3):
     """Best time in seconds of each task of a dictionary.
 
     The tasks take turns, so that a slow moment of the machine hits all of them alike. After `seconds` no further
-    turn is started, but each task has at least three.
+    turn is started, but each task has at least `least`.
     """
     for _ in range(warmups):
         for task in tasks.values():
@@ -38,7 +39,7 @@ def fastest(tasks, repetitions=7, warmups=2, seconds=20.0):
     best = dict.fromkeys(tasks, math.inf)
     start = time.perf_counter()
     for turn in range(repetitions):
-        if turn >= 3 and time.perf_counter() - start > seconds:
+        if turn >= least and time.perf_counter() - start > seconds:
             break
         for name, task in tasks.items():
             begin = time.perf_counter()

@@ -95,7 +95,7 @@ def main():
                 tasks[form] = step
             except (RuntimeError, torch._dynamo.exc.TorchDynamoException) as error:
                 emit(rival="torch", form=form, error=failure(error))
-    best = fastest(tasks, repetitions=150, warmups=5, seconds=15)
+    best = fastest(tasks, repetitions=150, warmups=5, seconds=options.seconds or 15)
     sgemm = sgemm_gflops(best.pop("sgemm"))
     for form, seconds in best.items():
         gflops = flops() / seconds / 1e9

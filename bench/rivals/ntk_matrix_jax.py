@@ -107,7 +107,7 @@ def main():
                 tasks[form] = lambda run=run: run(x, weights).block_until_ready()
             except (NotImplementedError, TypeError, ValueError, RuntimeError) as error:
                 emit(rival="jax", case=case, form=form, error=failure(error))
-        for form, seconds in fastest(tasks, repetitions=15, warmups=1, seconds=10).items():
+        for form, seconds in fastest(tasks, repetitions=15, warmups=1, seconds=OPTIONS.seconds or 10).items():
             emit(rival="jax", case=case, form=form, milliseconds=seconds * 1e3, **ntk_networks.summary(kernels[form]))
 
 

@@ -91,7 +91,7 @@ def main():
                 emit(rival="torch", case=case, form=form, error=failure(error))
         if len(tasks) == 1:
             continue
-        best = fastest(tasks, repetitions=15, warmups=1, seconds=10)
+        best = fastest(tasks, repetitions=15, warmups=1, seconds=options.seconds or 10)
         sgemm = sgemm_gflops(best.pop("sgemm"))
         for form, seconds in best.items():
             emit(rival="torch", case=case, form=form, milliseconds=seconds * 1e3, sgemm_gflops=sgemm,

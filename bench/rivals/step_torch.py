@@ -31,7 +31,7 @@ def training_step(network, x, labels):
     return step
 
 
-def time_steps(design, batch, layouts):
+def time_steps(design, batch, layouts, seconds):
     tasks = {"sgemm": sgemm_task()}
     for layout in layouts:
         network = resnext29(design).to(memory_format=LAYOUTS[layout])
@@ -39,7 +39,7 @@ def time_steps(design, batch, layouts):
         with torch.no_grad():
             flops = forward_flops(network, x)
         tasks[layout] = training_step(network, x, labels)
-    best = fastest(tasks, repetitions=5, warmups=1, seconds=20)
+    best = fastest(tasks, repetitions=5, warmups=1, seconds=seconds, least=2)
     sgemm = sgemm_gflops(best.pop("sgemm"))
     for layout, seconds in best.items():
         # The two gradients of a convolution cost as much as its forward pass each.
@@ -76,7 +76,7 @@ def main():
         for batch in BATCHES:
             layouts = [layout for layout in LAYOUTS if wanted(options, "step", design, f"batch={batch}", layout)]
             if layouts:
-                time_steps(design, batch, layouts)
+                time_steps(design, batch, layouts, options.seconds or 20)
     for layout in LAYOUTS:
         if wanted(options, "memory", MEMORY_DESIGN, f"batch={MEMORY_BATCH}", layout):
             subprocess.run([sys.executable, __file__, "--threads", str(options.threads), "--memory", layout], check=True)

@@ -2,9 +2,15 @@
 //!
 //! `cargo bench -p collegial-nn --bench kernels [-- WORDS]` prints the lines whose shape or pass contains every word.
 //! Each measurement is the best of many, taken in turns with all the others, because other load on the machine comes and
-//! goes. `--seconds N` sets the time spent (20 by default); the threads are those of rayon (RAYON_NUM_THREADS).
+//! goes. `--seconds N` sets the time spent (20 by default); the threads are those of rayon (RAYON_NUM_THREADS). `--cpu`
+//! takes CPU time, which with one thread is worth something on a loaded machine too. `--shape 37x10@32/2` (groups, channels of
+//! each, side, stride; may be repeated) times grouped 3x3 convolutions of batch 16 in place of the list below, and `--json`
+//! prints one JSON line for each measurement.
+
+mod shared;
 
 use collegial_nn::kernels::{Conv, ConvShape, EnsembleDense, EnsembleShape};
+use shared::{Clock, Sgemm, noise};
 use std::time::{Duration, Instant};
 
 /// Time spent on a case before the next one's turn.
@@ -25,12 +31,12 @@ impl<'a> Case<'a> {
     }
 
     /// Times one run, or several of a small case: between layers of a network its arrays stay in cache.
-    fn measure(&mut self) {
+    fn measure(&mut self, clock: Clock) {
         let turn = Instant::now();
         loop {
-            let start = Instant::now();
+            let start = clock.now();
             (self.run)();
-            self.best = self.best.min(start.elapsed().as_secs_f64());
+            self.best = self.best.min(clock.now() - start);
             if turn.elapsed() > TURN {
                 break;
             }
@@ -42,31 +48,9 @@ impl<'a> Case<'a> {
     }
 }
 
-/// Noise in [-1, 1): denormal or constant data could be faster or slower than real data.
-fn noise(len: usize) -> Vec<f32> {
-    let mut state = 1_u32;
-    let mut next = || {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (state >> 8) as f32 / (1 << 23) as f32 - 1.0
-    };
-    (0..len).map(|_| next()).collect()
-}
-
 fn sgemm<'a>() -> Case<'a> {
-    const N: usize = 1024;
-    let (a, b, mut c) = (noise(N * N), noise(N * N), vec![0.0_f32; N * N]);
-    let threads = match rayon::current_num_threads() {
-        1 => gemm::Parallelism::None,
-        threads => gemm::Parallelism::Rayon(threads),
-    };
-    let n = N as isize;
-    Case::new("sgemm 1024", "reference", 2.0 * (N * N * N) as f64, move || {
-        let (a, b, c) = (a.as_ptr(), b.as_ptr(), c.as_mut_ptr());
-        // SAFETY: three N x N matrices, row by row.
-        unsafe {
-            gemm::gemm(N, N, N, c, 1, n, false, a, 1, n, b, 1, n, 0.0, 1.0, false, false, false, threads);
-        }
-    })
+    let mut sgemm = Sgemm::new();
+    Case::new("sgemm 1024", "reference", Sgemm::FLOPS, move || sgemm.run())
 }
 
 fn conv_shapes() -> Vec<(String, ConvShape)> {
@@ -113,6 +97,17 @@ fn conv_shapes() -> Vec<(String, ConvShape)> {
     shapes
 }
 
+/// The shape that a text like `37x10@32/2` names.
+fn shape(text: &str) -> Option<(String, ConvShape)> {
+    let numbers: Result<Vec<usize>, _> = text.split(['x', '@', '/']).map(str::parse).collect();
+    match *numbers.ok()? {
+        [groups, width, size, stride] => {
+            Some((text.to_owned(), ConvShape::grouped3x3(16, groups, width, size, stride)))
+        }
+        _ => None,
+    }
+}
+
 /// The three passes of a layer; each case owns its arrays, as a layer of a network does.
 macro_rules! layer_cases {
     ($name:expr, $shape:expr, $plan:expr, $wanted:expr) => {{
@@ -155,20 +150,26 @@ fn ensemble_shapes() -> Vec<(String, EnsembleShape)> {
 
 fn main() {
     let mut seconds = 20.0;
-    let mut words = Vec::new();
+    let mut clock = Clock { cpu: false };
+    let (mut json, mut asked, mut words) = (false, Vec::new(), Vec::new());
     let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--seconds" => seconds = arguments.next().and_then(|n| n.parse().ok()).unwrap_or(seconds),
+            "--cpu" => clock.cpu = true,
+            "--json" => json = true,
+            "--shape" => asked.extend(arguments.next().and_then(|text| shape(&text))),
             _ => words.push(argument),
         }
     }
     let mut cases = vec![sgemm()];
-    for (name, shape) in conv_shapes() {
+    let (convolutions, ensembles) =
+        if asked.is_empty() { (conv_shapes(), ensemble_shapes()) } else { (asked, Vec::new()) };
+    for (name, shape) in convolutions {
         let wanted = |pass: &str| words.iter().all(|word| format!("{name} {pass}").contains(word));
         cases.extend(layer_cases!(&name, shape, Conv::new(shape), wanted));
     }
-    for (name, shape) in ensemble_shapes() {
+    for (name, shape) in ensembles {
         let wanted = |pass: &str| words.iter().all(|word| format!("{name} {pass}").contains(word));
         cases.extend(layer_cases!(&name, shape, EnsembleDense::new(shape), wanted));
     }
@@ -176,11 +177,17 @@ fn main() {
     let mut rounds = 0;
     while rounds < 3 || start.elapsed().as_secs_f64() < seconds {
         for case in &mut cases {
-            case.measure();
+            case.measure(clock);
         }
         rounds += 1;
     }
     let reference = cases[0].rate();
+    if json {
+        for Case { shape, pass, best, .. } in &cases {
+            println!("{{\"shape\": \"{shape}\", \"pass\": \"{pass}\", \"milliseconds\": {:.4}}}", 1e3 * best);
+        }
+        return;
+    }
     println!("{} threads, {rounds} rounds", rayon::current_num_threads());
     println!("{:<36} {:<10} {:>8} {:>8}", "shape", "pass", "GF/s", "share");
     for case in &cases {

@@ -3,12 +3,16 @@
 //! `cargo bench -p collegial-nn --bench steps [-- WORDS]` times the works whose name contains every word. Each number is the
 //! best of several, taken in turns with all the others and with the sgemm, because other load on the machine comes and
 //! goes. `--rounds N` sets how many (5 by default), `--profile` prints where the time of each work goes; the threads are
-//! those of rayon (RAYON_NUM_THREADS).
+//! those of rayon (RAYON_NUM_THREADS). `--cpu` takes CPU time, which with one thread is worth something on a loaded machine.
+//! `--json` prints one JSON line for each work and one with the peak memory of the process.
 //!
 //! FLOPs are those of the multiplications: three passes of every layer with weights, but for the first one's data gradient.
 
+mod shared;
+
 use collegial_arch::{Graph, Op, Spec};
 use collegial_nn::{Mode, Network, Optimiser, Rule, cross_entropy};
+use shared::{Clock, Sgemm, noise};
 use std::time::Instant;
 
 /// A thing to time, and its best time so far.
@@ -20,11 +24,7 @@ struct Work {
 }
 
 enum Job {
-    Sgemm {
-        a: Vec<f32>,
-        b: Vec<f32>,
-        c: Vec<f32>,
-    },
+    Reference(Sgemm),
     Train {
         network: Box<Network>,
         updating: f64,
@@ -39,23 +39,10 @@ enum Job {
     },
 }
 
-/// Side of the reference matrices.
-const SIDE: usize = 1024;
-
-/// Noise in [-1, 1): constant data could be faster or slower than real data.
-fn noise(len: usize) -> Vec<f32> {
-    let mut state = 1_u32;
-    let mut next = || {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (state >> 8) as f32 / (1 << 23) as f32 - 1.0
-    };
-    (0..len).map(|_| next()).collect()
-}
-
 impl Job {
     fn run(&mut self) {
         match self {
-            Self::Sgemm { a, b, c } => sgemm(a, b, c),
+            Self::Reference(sgemm) => sgemm.run(),
             Self::Train { network, updating, optimiser, input, labels, gradient } => {
                 let logits = network.forward(input, Mode::Train);
                 cross_entropy(logits, labels, gradient);
@@ -82,24 +69,9 @@ impl Job {
 
     fn network(&mut self) -> Option<&mut Network> {
         match self {
-            Self::Sgemm { .. } => None,
+            Self::Reference(_) => None,
             Self::Train { network, .. } | Self::Infer { network, .. } => Some(network),
         }
-    }
-}
-
-fn sgemm(a: &[f32], b: &[f32], c: &mut [f32]) {
-    let threads = match rayon::current_num_threads() {
-        1 => gemm::Parallelism::None,
-        threads => gemm::Parallelism::Rayon(threads),
-    };
-    let n = SIDE as isize;
-    let (a, b, c) = (a.as_ptr(), b.as_ptr(), c.as_mut_ptr());
-    // SAFETY: three SIDE x SIDE matrices, row by row.
-    unsafe {
-        gemm::gemm(
-            SIDE, SIDE, SIDE, c, 1, n, false, a, 1, n, b, 1, n, 0.0, 1.0, false, false, false, threads,
-        );
     }
 }
 
@@ -193,32 +165,49 @@ fn works(wanted: &dyn Fn(&str) -> bool) -> Vec<Work> {
     if wanted("train fc6-30x48 batch 128") {
         works.push(train("fc6-30x48", 128, Rule::ADAM));
     }
-    for folded in [false, true] {
-        if wanted(&format!("infer resnext29-37x10d batch 16{}", if folded { " folded" } else { "" })) {
-            works.push(infer("resnext29-37x10d", 16, folded));
+    for (batch, folded) in [(16, false), (1, true), (16, true), (32, true)] {
+        let name = format!("infer resnext29-37x10d batch {batch}{}", if folded { " folded" } else { "" });
+        if wanted(&name) {
+            works.push(infer("resnext29-37x10d", batch, folded));
         }
     }
     works
 }
 
+/// The most memory this process has had so far; 0 where the system does not say.
+fn peak_megabytes() -> f64 {
+    #[cfg(target_os = "linux")]
+    {
+        // SAFETY: zeros are a valid rusage.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        // SAFETY: writes one rusage, which is ours.
+        unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
+        usage.ru_maxrss as f64 / 1024.0
+    }
+    #[cfg(not(target_os = "linux"))]
+    0.0
+}
+
 fn main() {
     let (mut rounds, mut profiled, mut words) = (5, false, Vec::new());
+    let (mut json, mut clock) = (false, Clock { cpu: false });
     let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--rounds" => rounds = arguments.next().and_then(|n| n.parse().ok()).unwrap_or(rounds),
             "--profile" => profiled = true,
+            "--cpu" => clock.cpu = true,
+            "--json" => json = true,
             _ => words.push(argument),
         }
     }
-    let job = Job::Sgemm { a: noise(SIDE * SIDE), b: noise(SIDE * SIDE), c: vec![0.0; SIDE * SIDE] };
-    let flops = 2.0 * (SIDE as f64).powi(3);
-    let mut reference = Work { name: "sgemm 1024".into(), flops, best: f64::INFINITY, job };
+    let job = Job::Reference(Sgemm::new());
+    let mut reference = Work { name: "sgemm 1024".into(), flops: Sgemm::FLOPS, best: f64::INFINITY, job };
     let mut works = works(&|name| words.iter().all(|word| name.contains(word.as_str())));
     let measure = |work: &mut Work| {
-        let start = Instant::now();
+        let start = clock.now();
         work.job.run();
-        work.best = work.best.min(start.elapsed().as_secs_f64());
+        work.best = work.best.min(clock.now() - start);
     };
     // The first round warms up: it touches all memory and is not counted.
     for round in 0..=rounds {
@@ -231,6 +220,17 @@ fn main() {
                 work.job.forget();
             }
         }
+    }
+    if json {
+        for work in std::iter::once(&reference).chain(&works) {
+            let (name, milliseconds) = (&work.name, 1e3 * work.best);
+            println!(
+                "{{\"work\": \"{name}\", \"milliseconds\": {milliseconds:.4}, \"gigaflops\": {:.6}}}",
+                work.flops / 1e9
+            );
+        }
+        println!("{{\"peak_megabytes\": {:.1}}}", peak_megabytes());
+        return;
     }
     let rate = |work: &Work| work.flops / work.best / 1e9;
     println!("{} threads, {rounds} rounds", rayon::current_num_threads());

@@ -200,7 +200,7 @@ impl Lowering<'_> {
             Parametrisation::Standard => 1.0,
             Parametrisation::Ntk => (gain / fan_in as f64).sqrt() as f32,
         };
-        self.push(Step::Linear(Box::new(Linear { from, to, conv, weight, factor, kind })))
+        self.push(Step::Linear(Box::new(Linear { from, to, conv, weight, factor, kind, bias: None })))
     }
 
     /// Whether the layer's output reaches a ReLU before any other layer with weights.
@@ -369,6 +369,9 @@ impl Lowering<'_> {
         let Self { values, steps, parameters, norms, options, .. } = self;
         let mut program = Program { values, steps, input: 0, output, parameters, norms };
         program.overwrite(options.purpose);
+        if options.purpose != Purpose::Training {
+            program.join_biases();
+        }
         Ok(program)
     }
 }

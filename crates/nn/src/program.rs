@@ -35,6 +35,8 @@ pub(crate) struct Linear {
     /// The factor of the NTK parametrisation.
     pub factor: f32,
     pub kind: Kind,
+    /// A bias, and whether a ReLU follows it, computed with the layer itself (inference only).
+    pub bias: Option<(Range<usize>, bool)>,
 }
 
 /// One thing to compute.
@@ -174,6 +176,23 @@ pub(crate) struct Program {
 }
 
 impl Program {
+    /// Lets layers add the bias that follows them, where a merge does nothing else.
+    pub(crate) fn join_biases(&mut self) {
+        let mut joined: Vec<Step> = Vec::with_capacity(self.steps.len());
+        for step in self.steps.drain(..) {
+            if let (Step::Merge { terms, relu, to, in_place: true }, Some(Step::Linear(linear))) =
+                (&step, joined.last_mut())
+                && let [Term { from, affine: Affine::Bias(bias) }] = terms.as_slice()
+                && *from == linear.to
+            {
+                (linear.to, linear.bias) = (*to, Some((bias.clone(), *relu)));
+            } else {
+                joined.push(step);
+            }
+        }
+        self.steps = joined;
+    }
+
     /// Whether each value's gradient leads to a parameter.
     pub(crate) fn needs_gradient(&self) -> Vec<bool> {
         let mut needs = vec![false; self.values.len()];

@@ -90,7 +90,14 @@ impl State {
         match step {
             Step::Linear(linear) => {
                 let x = self.read(schedule, schedule.values[linear.from]);
-                linear.conv.forward(x, self.weights(linear), to, &mut scratch);
+                match &linear.bias {
+                    None => linear.conv.forward(x, self.weights(linear), to, &mut scratch),
+                    Some((bias, relu)) => {
+                        let by =
+                            (&self.parameters[bias.clone()], if *relu { 0.0 } else { f32::NEG_INFINITY });
+                        linear.conv.forward_with_bias(x, self.weights(linear), by, to, &mut scratch);
+                    }
+                }
             }
             Step::Merge { terms, relu, in_place, .. } => {
                 self.merge_forward(schedule, dims, (terms, *relu, *in_place), mode, to);

@@ -204,6 +204,9 @@ fn the_networks_own_shapes_agree_with_the_definition() {
     check_all(ConvShape::pointwise(2, 40, 270, 32, 1));
     check_all(ConvShape::pointwise(9, 130, 70, 8, 1));
     check_all(ConvShape::pointwise(2, 64, 70, 57, 2));
+    // Products of several blocks in every direction, over images that no panel divides, and a batch that is cut in shares.
+    check_all(ConvShape::pointwise(6, 300, 401, 7, 1));
+    check_all(ConvShape::pointwise(17, 40, 33, 9, 1));
 }
 
 #[test]
@@ -215,6 +218,7 @@ fn results_are_the_same_bits_for_any_number_of_threads() {
         ConvShape::pointwise(5, 60, 50, 8, 1),
         ConvShape::pointwise(5, 60, 50, 9, 2),
         ConvShape::pointwise(2, 130, 300, 25, 1),
+        ConvShape::pointwise(6, 300, 401, 7, 1),
     ] {
         let conv = Conv::new(shape).expect("the shape is valid");
         let bits =
@@ -222,6 +226,35 @@ fn results_are_the_same_bits_for_any_number_of_threads() {
         let one = bits(1);
         assert_eq!(one, bits(2), "{shape:?}");
         assert_eq!(one, bits(3), "{shape:?}");
+    }
+}
+
+/// A bias and a ReLU with the layer are those after it, bit for bit.
+#[test]
+fn a_bias_with_the_layer_is_a_bias_after_it() {
+    for shape in [
+        ConvShape::grouped3x3(2, 3, 7, 9, 1),
+        ConvShape::grouped3x3(2, 2, 12, 16, 2),
+        ConvShape::pointwise(2, 60, 50, 9, 2),
+        ConvShape::pointwise(1, 300, 50, 4, 1),
+        ConvShape::pointwise(6, 300, 101, 7, 1),
+        ConvShape { groups: 3, ..ConvShape::pointwise(1, 48, 48, 8, 1) },
+    ] {
+        for (isa, floor) in [(Isa::detect(), 0.0), (Isa::Portable, 0.0), (Isa::detect(), f32::NEG_INFINITY)] {
+            let conv = Conv::with_isa(shape, isa).expect("the shape is valid");
+            let (input, weights, _) = data(&shape);
+            let bias = values(shape.groups * shape.outputs, 4);
+            let mut scratch = vec![f32::NAN; conv.scratch_len(rayon::current_num_threads())];
+            let [mut expected, mut got] = [(); 2].map(|()| vec![f32::NAN; shape.output_len()]);
+            conv.forward(&input, &weights, &mut expected, &mut scratch);
+            let pixels = shape.out_height() * shape.out_width();
+            for (plane, pixels) in expected.chunks_exact_mut(pixels).enumerate() {
+                pixels.iter_mut().for_each(|x| *x = (*x + bias[plane % bias.len()]).max(floor));
+            }
+            conv.forward_with_bias(&input, &weights, (&bias, floor), &mut got, &mut scratch);
+            let same = expected.iter().zip(&got).all(|(expected, got)| expected.to_bits() == got.to_bits());
+            assert!(same, "{shape:?} {isa:?} {floor}");
+        }
     }
 }
 

@@ -1,5 +1,4 @@
-//! A steady step allocates nothing: not in the engine, not in its kernels, not in the thread pool. The exception is the
-//! `gemm` crate, which packs the operands of wide matrix products into a buffer of its own, one allocation per product.
+//! A steady step allocates nothing: not in the engine, not in its kernels, not in the thread pool.
 
 mod reference;
 
@@ -64,12 +63,21 @@ fn a_steady_step_does_not_allocate() {
     let resnext = "kind = \"resnext\"\nstem = \"imagenet\"\nblocks = [2, 2]\nclasses = 7\nimage = 33\nstem_channels = 8\n\
                    outputs = 12\ndesign = \"3x5d\"\n";
     let wide = "kind = \"wide-resnet\"\ndepth = 8\nfactor = 1\nstages = 2\nclasses = 5\nimage = 8\n";
+    // 1x1 convolutions of several blocks in every direction, and dense layers wide enough to be matrix products.
+    let wide_products = "kind = \"resnext\"\nstem = \"small\"\nblocks = [1, 1]\nclasses = 40\nimage = 8\nstem_channels = 64\n\
+                         outputs = 150\ndesign = \"3x60d\"\n";
+    let wide_ensemble =
+        "kind = \"fully-connected\"\ninputs = 300\noutputs = 10\nmembers = 4\nwidths = [48, 48]\n";
     let ensemble =
         "kind = \"fully-connected\"\ninputs = 20\noutputs = 6\nmembers = 5\nwidths = [12, 7, 12]\n";
     for threads in [1, 2] {
-        for (text, batch, rule) in
-            [(resnext, 4, Rule::SGD), (wide, 3, Rule::ADAMW), (ensemble, 9, Rule::ADAM)]
-        {
+        for (text, batch, rule) in [
+            (resnext, 4, Rule::SGD),
+            (wide, 3, Rule::ADAMW),
+            (ensemble, 9, Rule::ADAM),
+            (wide_products, 4, Rule::SGD),
+            (wide_ensemble, 64, Rule::ADAM),
+        ] {
             let count = allocations_of_steps(
                 &Spec::from_toml(text).expect("the spec is valid"),
                 batch,

@@ -5,7 +5,8 @@
 //! by an inserted zero is ever done. A task is one image and group (or a part of the group's output channels); it pads its
 //! input into scratch that stays in cache, then multiplies tile by tile.
 
-use super::planes::{Pixels, Planes, zip_rows};
+use super::panels::Finish;
+use super::planes::{Pixels, Planes, input_planes, kernel_taps, zip_rows};
 use super::shape::ConvShape;
 use super::simd::{Isa, LANES};
 use super::tile::{MAX_ROWS, Multiply, multiply};
@@ -183,7 +184,14 @@ impl Pass {
     }
 
     /// Computes `output` from `input` and the layer's weights.
-    pub(crate) fn run(&self, input: &[f32], weights: &[f32], output: &mut [f32], scratch: &mut [f32]) {
+    pub(crate) fn run(
+        &self,
+        input: &[f32],
+        weights: &[f32],
+        finish: Option<Finish>,
+        output: &mut [f32],
+        scratch: &mut [f32],
+    ) {
         let lens = self.scratch_len();
         let (packed, scratch) = scratch.split_at_mut(lens.shared);
         let packed = Shared::new(packed);
@@ -224,6 +232,11 @@ impl Pass {
             // SAFETY: packed before, and only read from here on.
             let weights = unsafe { packed.read(group * self.group_weights, self.group_weights) };
             self.convolve(input, weights, output, &rows(), scratch);
+            if let Some(finish) = finish {
+                for (channel, output) in channels.zip(output.chunks_exact_mut(plane)) {
+                    finish.apply(group * self.outputs + channel, output);
+                }
+            }
         });
     }
 
@@ -378,20 +391,4 @@ impl Pass {
             to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
         }
     }
-}
-
-/// The planes of the padded input, as the forward pass and the weight gradient read them.
-pub(crate) fn input_planes(shape: &ConvShape) -> Planes {
-    let beyond = (shape.kernel - 1) / shape.stride;
-    let read = (shape.out_height() + beyond, shape.out_width() + beyond);
-    Planes::new((shape.height, shape.width), shape.stride, shape.padding, read)
-}
-
-/// Kernel positions and their offsets in [`input_planes`].
-pub(crate) fn kernel_taps(shape: &ConvShape, planes: &Planes) -> Vec<(usize, usize)> {
-    let (s, k) = (shape.stride, shape.kernel);
-    let offset = |kh: usize, kw: usize| {
-        ((kh % s) * s + kw % s) * planes.plane_len + (kh / s) * planes.row_stride + kw / s
-    };
-    (0..k * k).map(|position| (position, offset(position / k, position % k))).collect()
 }

@@ -5,8 +5,7 @@
 //! small images or a piece of a large one. A task owns a block of output and input channels of a group and takes the
 //! chunks in order, so the sum depends neither on the number of threads nor on the size of the blocks.
 
-use super::direct::{input_planes, kernel_taps};
-use super::planes::{Pixels, Planes};
+use super::planes::{Pixels, Planes, input_planes, kernel_taps};
 use super::shape::ConvShape;
 use super::simd::{Isa, LANES};
 use super::tile::{Correlate, MAX_GRADIENT_ROWS, correlate};

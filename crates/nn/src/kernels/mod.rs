@@ -3,7 +3,10 @@
 //! [`Conv`] plans and runs convolutions; [`EnsembleDense`] the block-diagonal dense layers of an MLP ensemble. A plan says how
 //! much scratch it needs, the caller passes it, and no pass allocates. From the outside in:
 //!
-//! - `conv` picks the algorithm: `pointwise` (1x1, matrix products over `matmul`) or `direct` and `direct_weights`;
+//! - `conv` picks the algorithm: `pointwise` (1x1, matrix products) or `direct` and `direct_weights`;
+//! - `product` and `pointwise_weights` cut matrix products into blocks, `pack` and `panels` are what a block is made of: an
+//!   sgemm of our own, since one that is called per image (the `gemm` crate, which `ntk` uses for its large products and the
+//!   benchmarks as a yardstick) packs the weights again each time, and allocates to do so;
 //! - `planes` lays out zero-padded images, `tile` holds the two register-blocked inner loops, `simd` their vectors;
 //! - `workers` shares tasks out over rayon's current pool, so that results do not depend on the number of threads.
 
@@ -11,9 +14,12 @@ mod conv;
 mod direct;
 mod direct_weights;
 mod ensemble;
-mod matmul;
+mod pack;
+mod panels;
 mod planes;
 mod pointwise;
+mod pointwise_weights;
+mod product;
 mod shape;
 mod simd;
 mod tile;

@@ -3,6 +3,7 @@
 //! A convolution of stride s reads each padded image as s x s planes, plane (a, b) holding rows a, a + s, ... and columns
 //! b, b + s, ...: every kernel position then reads neighbouring pixels of one plane, and loads stay contiguous.
 
+use super::shape::ConvShape;
 use super::simd::LANES;
 
 /// The layout of one channel of one image.
@@ -113,6 +114,22 @@ pub(crate) fn copy_every(stride: usize, from: &[f32], to: &mut [f32]) {
             }
         }
     }
+}
+
+/// The planes of the padded input, as the forward pass and the weight gradient read them.
+pub(crate) fn input_planes(shape: &ConvShape) -> Planes {
+    let beyond = (shape.kernel - 1) / shape.stride;
+    let read = (shape.out_height() + beyond, shape.out_width() + beyond);
+    Planes::new((shape.height, shape.width), shape.stride, shape.padding, read)
+}
+
+/// Kernel positions and their offsets in [`input_planes`].
+pub(crate) fn kernel_taps(shape: &ConvShape, planes: &Planes) -> Vec<(usize, usize)> {
+    let (s, k) = (shape.stride, shape.kernel);
+    let offset = |kh: usize, kw: usize| {
+        ((kh % s) * s + kw % s) * planes.plane_len + (kh / s) * planes.row_stride + kw / s
+    };
+    (0..k * k).map(|position| (position, offset(position / k, position % k))).collect()
 }
 
 /// The output pixels of a plane as vectors.

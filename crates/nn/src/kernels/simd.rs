@@ -45,6 +45,12 @@ pub(crate) trait Vector: Copy {
     unsafe fn store(self, to: *mut f32);
     /// `self * factor + term`.
     unsafe fn mul_add(self, factor: Self, term: Self) -> Self;
+    /// The larger of two lanes; the second, if one is not a number.
+    unsafe fn max(self, other: Self) -> Self;
+    /// Row i of the result holds lane i of every vector.
+    unsafe fn transpose(rows: [Self; LANES]) -> [Self; LANES];
+    /// Asks for a line of memory that will be written; any address will do.
+    unsafe fn prefetch(at: *const f32);
     /// The sum of the lanes of each vector.
     unsafe fn sums<const N: usize>(vectors: [Self; N]) -> [f32; N];
 }
@@ -74,34 +80,21 @@ impl Vector for [f32; LANES] {
     }
 
     #[inline(always)]
+    unsafe fn max(self, other: Self) -> Self {
+        std::array::from_fn(|lane| if self[lane] > other[lane] { self[lane] } else { other[lane] })
+    }
+
+    #[inline(always)]
+    unsafe fn transpose(rows: [Self; LANES]) -> [Self; LANES] {
+        std::array::from_fn(|i| std::array::from_fn(|j| rows[j][i]))
+    }
+
+    #[inline(always)]
+    unsafe fn prefetch(_: *const f32) {}
+
+    #[inline(always)]
     unsafe fn sums<const N: usize>(vectors: [Self; N]) -> [f32; N] {
         vectors.map(|v| ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7])))
-    }
-}
-
-/// Transposes 8 x 8 floats.
-///
-/// # Safety
-///
-/// The CPU has `isa`; eight rows of eight floats are readable at `from` and writable at `to`, with these strides.
-#[inline]
-pub(crate) unsafe fn transpose_block(
-    isa: Isa,
-    from: *const f32,
-    from_stride: usize,
-    to: *mut f32,
-    to_stride: usize,
-) {
-    // SAFETY: the caller's.
-    unsafe {
-        #[cfg(target_arch = "x86_64")]
-        if isa == Isa::Avx2 {
-            return avx2::transpose_block(from, from_stride, to, to_stride);
-        }
-        debug_assert_eq!(isa, Isa::Portable);
-        for (i, j) in (0..LANES * LANES).map(|at| (at / LANES, at % LANES)) {
-            *to.add(j * to_stride + i) = *from.add(i * from_stride + j);
-        }
     }
 }
 
@@ -109,45 +102,11 @@ pub(crate) unsafe fn transpose_block(
 mod avx2 {
     use super::{LANES, Vector};
     use std::arch::x86_64::{
-        __m128, __m256, _mm_add_ps, _mm_storeu_ps, _mm256_castps256_ps128, _mm256_extractf128_ps,
-        _mm256_fmadd_ps, _mm256_hadd_ps, _mm256_loadu_ps, _mm256_permute2f128_ps, _mm256_set1_ps,
-        _mm256_setzero_ps, _mm256_shuffle_ps, _mm256_storeu_ps, _mm256_unpackhi_ps, _mm256_unpacklo_ps,
+        __m128, __m256, _MM_HINT_T0, _mm_add_ps, _mm_prefetch, _mm_storeu_ps, _mm256_castps256_ps128,
+        _mm256_extractf128_ps, _mm256_fmadd_ps, _mm256_hadd_ps, _mm256_loadu_ps, _mm256_max_ps,
+        _mm256_permute2f128_ps, _mm256_set1_ps, _mm256_setzero_ps, _mm256_shuffle_ps, _mm256_storeu_ps,
+        _mm256_unpackhi_ps, _mm256_unpacklo_ps,
     };
-
-    /// See [`super::transpose_block`].
-    #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn transpose_block(
-        from: *const f32,
-        from_stride: usize,
-        to: *mut f32,
-        to_stride: usize,
-    ) {
-        // SAFETY: the caller's.
-        unsafe {
-            let rows: [__m256; LANES] = std::array::from_fn(|i| _mm256_loadu_ps(from.add(i * from_stride)));
-            // Pairs of rows, then quadruples, then the halves of the vectors.
-            let pair = |i: usize, high: bool| {
-                let (a, b) = (rows[i], rows[i + 1]);
-                if high { _mm256_unpackhi_ps(a, b) } else { _mm256_unpacklo_ps(a, b) }
-            };
-            let four = |i: usize, column: usize| {
-                let (a, b) = (pair(i, column >= 2), pair(i + 2, column >= 2));
-                if column.is_multiple_of(2) {
-                    _mm256_shuffle_ps::<0x44>(a, b)
-                } else {
-                    _mm256_shuffle_ps::<0xEE>(a, b)
-                }
-            };
-            for column in 0..4 {
-                let (top, bottom) = (four(0, column), four(4, column));
-                _mm256_storeu_ps(to.add(column * to_stride), _mm256_permute2f128_ps::<0x20>(top, bottom));
-                _mm256_storeu_ps(
-                    to.add((column + 4) * to_stride),
-                    _mm256_permute2f128_ps::<0x31>(top, bottom),
-                );
-            }
-        }
-    }
 
     /// The four sums of four vectors, in order.
     #[inline(always)]
@@ -182,6 +141,47 @@ mod avx2 {
         unsafe fn mul_add(self, factor: Self, term: Self) -> Self {
             // SAFETY: see `splat`.
             unsafe { _mm256_fmadd_ps(self, factor, term) }
+        }
+
+        #[inline(always)]
+        unsafe fn max(self, other: Self) -> Self {
+            // SAFETY: see `splat`.
+            unsafe { _mm256_max_ps(self, other) }
+        }
+
+        #[inline(always)]
+        unsafe fn transpose(rows: [Self; LANES]) -> [Self; LANES] {
+            // Written out: closures would keep the compiler from inlining the instructions.
+            let [a, b, c, d, e, f, g, h] = rows;
+            // SAFETY: see `splat`.
+            unsafe {
+                let (ab, cd) = (_mm256_unpacklo_ps(a, b), _mm256_unpacklo_ps(c, d));
+                let (ef, gh) = (_mm256_unpacklo_ps(e, f), _mm256_unpacklo_ps(g, h));
+                let (ab_high, cd_high) = (_mm256_unpackhi_ps(a, b), _mm256_unpackhi_ps(c, d));
+                let (ef_high, gh_high) = (_mm256_unpackhi_ps(e, f), _mm256_unpackhi_ps(g, h));
+                let (top0, top1) = (_mm256_shuffle_ps::<0x44>(ab, cd), _mm256_shuffle_ps::<0xEE>(ab, cd));
+                let (low0, low1) = (_mm256_shuffle_ps::<0x44>(ef, gh), _mm256_shuffle_ps::<0xEE>(ef, gh));
+                let top2 = _mm256_shuffle_ps::<0x44>(ab_high, cd_high);
+                let top3 = _mm256_shuffle_ps::<0xEE>(ab_high, cd_high);
+                let low2 = _mm256_shuffle_ps::<0x44>(ef_high, gh_high);
+                let low3 = _mm256_shuffle_ps::<0xEE>(ef_high, gh_high);
+                [
+                    _mm256_permute2f128_ps::<0x20>(top0, low0),
+                    _mm256_permute2f128_ps::<0x20>(top1, low1),
+                    _mm256_permute2f128_ps::<0x20>(top2, low2),
+                    _mm256_permute2f128_ps::<0x20>(top3, low3),
+                    _mm256_permute2f128_ps::<0x31>(top0, low0),
+                    _mm256_permute2f128_ps::<0x31>(top1, low1),
+                    _mm256_permute2f128_ps::<0x31>(top2, low2),
+                    _mm256_permute2f128_ps::<0x31>(top3, low3),
+                ]
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn prefetch(at: *const f32) {
+            // SAFETY: see `splat`.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
         }
 
         #[inline(always)]

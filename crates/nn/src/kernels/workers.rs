@@ -42,6 +42,21 @@ pub(crate) fn for_each_task(
     });
 }
 
+/// Calls `run(task)` for every task, see [`for_each_task`].
+pub(crate) fn for_each(tasks: usize, run: impl Fn(usize) + Sync) {
+    let next = AtomicUsize::new(0);
+    let workers = rayon::current_num_threads().min(tasks);
+    (0..workers).into_par_iter().with_max_len(1).for_each(|_| {
+        loop {
+            let task = next.fetch_add(1, Ordering::Relaxed);
+            if task >= tasks {
+                break;
+            }
+            run(task);
+        }
+    });
+}
+
 /// A mutable slice that tasks may cut disjoint pieces from.
 pub(crate) struct Shared<'a> {
     start: *mut f32,
@@ -93,4 +108,14 @@ pub(crate) fn even_blocks(
         let (start, end) = (b * count / blocks, (b + 1) * count / blocks);
         (start, end - start)
     })
+}
+
+/// As [`even_blocks`], but blocks begin at multiples of `width`: no panel of that width is cut.
+pub(crate) fn panel_blocks(
+    count: usize,
+    width: usize,
+    most: usize,
+) -> impl ExactSizeIterator<Item = (usize, usize)> + Clone {
+    even_blocks(count.div_ceil(width), (most / width).max(1))
+        .map(move |(start, panels)| (start * width, (panels * width).min(count - start * width)))
 }

@@ -1,0 +1,60 @@
+"""The tangent kernel against PyTorch, JAX and neural-tangents: the sections of `side_by_side.py` about draws and full kernels."""
+
+import json
+
+from runner import lowest, only, ours, rival, table
+
+# Ours: theirs.
+MATRICES = {"fc-2": "fc-2", "fc-784": "fc-784", "grouped convolutions, trace": "conv"}
+
+
+def draws():
+    """Draws per second of the bottleneck block's kernel at one output unit, two threads."""
+    mine = ours("ntk", "draws")
+    rivals = []
+    for width in (64, 256):
+        for script in ("kernel_draws_torch", "kernel_draws_jax"):
+            rivals += rival(script, *only(f"n={width}"))
+    rows = []
+    for line in mine:
+        width = line.get("width")
+        rate = line.get("draws_per_second_2")
+        theirs = [other for other in rivals if other.get("width") == width and "draws_per_second" in other]
+        for other in sorted(theirs, key=lambda other: -other["draws_per_second"]):
+            slower = other["draws_per_second"]
+            rows.append((width, f"{rate:,.0f}", f"{other['rival']} {other['form']}", f"{slower:,.0f}", f"{rate / slower:,.0f}"))
+    table(("n", "ours, draws/s", "rival and form", "rival, draws/s", "ratio"), rows)
+    for line in mine:
+        print(json.dumps(line))
+
+
+def ntk():
+    """Full kernels, and draws of the block's kernel on a whole 8x8 image, all with explicit weights."""
+    mine, matrices, draws = [], [], []
+    for _ in range(2):
+        mine += ours("ntk", "explicit")
+        # The rivals' compiled forms win nothing here and take a minute to compile.
+        for case in MATRICES.values():
+            for form in ("closed_form", "vmap_grad") if case != "conv" else ("vmap_jacrev",):
+                matrices += rival("ntk_matrix_torch", *only(case, form), "--seconds", "3")
+        matrices += rival("ntk_matrix_jax", "--seconds", "3")
+        draws += rival("block_draws_torch") + rival("block_draws_jax")
+    times = lowest(mine, lambda line: line["bench"])
+    best = lowest(matrices, lambda line: (line["case"], f"{line['rival']} {line['form']}"))
+    rows = []
+    for name, case in MATRICES.items():
+        for (of, form), time in sorted(best.items(), key=lambda item: item[1]):
+            if of == case:
+                rows.append((case, f"{times[name]:.2f}", form, f"{time:.2f}", f"{time / times[name]:.1f}"))
+    table(("full kernel", "ours, ms", "rival and form", "rival, ms", "ratio"), rows)
+    rows = []
+    for width in (10, 64):
+        rate = max(line["kernels_per_second"] for line in mine if line.get("width") == width)
+        forms = {}
+        for line in draws:
+            if line.get("width") == width and "draws_per_second" in line:
+                form = f"{line['rival']} {line['form']}"
+                forms[form] = max(line["draws_per_second"], forms.get(form, 0))
+        for form, slower in sorted(forms.items(), key=lambda item: -item[1]):
+            rows.append((width, f"{rate:,.0f}", form, f"{slower:,.0f}", f"{rate / slower:.1f}"))
+    table(("n", "ours, kernels/s", "rival and form", "rival, kernels/s", "ratio"), rows)

@@ -1,0 +1,251 @@
+//! The product of weights with the pixels of all images, in blocks that stay in the caches.
+//!
+//! Weights are packed once, by all threads. A task owns a block of pixels, which it packs and multiplies with all weights; if
+//! there are few blocks, the pixels are packed once too, and tasks share out the rows. Every sum is taken in an order that the
+//! shape alone decides.
+
+use super::pack::{pack_across, pack_along};
+use super::panels::{Block, COLUMNS, DEPTH, Finish, ROWS, multiply_block, packed_len};
+use super::simd::Isa;
+use super::workers::{ScratchLen, Shared, even_blocks, for_each, for_each_task, panel_blocks};
+
+/// Pixels of a task: packed, 256 KB of the second-level cache.
+const PIXELS: usize = 256;
+
+/// Rows that are multiplied before the next panel of pixels: 120 KB packed, and as much of the result.
+const ROW_BLOCK: usize = 20 * ROWS;
+
+/// Tasks that keep a few cores busy evenly.
+const ENOUGH_TASKS: usize = 16;
+
+/// Rows of weights that a task packs.
+const PACKED_ROWS: usize = 8 * ROWS;
+
+/// `result (rows x pixels) = weights (rows x depth) * right (depth x pixels)` for every image and group.
+pub(crate) struct Product {
+    pub isa: Isa,
+    pub batch: usize,
+    pub groups: usize,
+    pub pixels: usize,
+    pub rows: usize,
+    pub depth: usize,
+    /// Whether the weights' rows run along the depth; otherwise they lie as `depth x rows`.
+    pub along: bool,
+}
+
+impl Product {
+    fn columns(&self) -> usize {
+        self.batch * self.pixels
+    }
+
+    fn blocks(&self) -> impl ExactSizeIterator<Item = (usize, usize)> + Clone + use<> {
+        panel_blocks(self.columns(), COLUMNS, PIXELS)
+    }
+
+    /// Parts of the rows: more than one if there are few blocks of pixels.
+    fn parts(&self) -> impl ExactSizeIterator<Item = (usize, usize)> + Clone + use<> {
+        let parts = ENOUGH_TASKS.div_ceil(self.groups * self.blocks().len());
+        panel_blocks(self.rows, ROWS, self.rows.div_ceil(parts).next_multiple_of(ROWS))
+    }
+
+    fn depths(&self) -> impl ExactSizeIterator<Item = (usize, usize)> + Clone + use<> {
+        even_blocks(self.depth, DEPTH)
+    }
+
+    /// Floats of a group's packed weights.
+    fn weights_len(&self) -> usize {
+        packed_len(self.rows, ROWS, self.depth)
+    }
+
+    /// Floats of a packed block of pixels, of depth `depth`.
+    fn block_len(&self, depth: usize) -> usize {
+        packed_len(PIXELS.min(self.columns()), COLUMNS, depth)
+    }
+
+    /// Whether a group is one task, which then packs its own weights: that saves waking the threads twice.
+    fn single(&self) -> bool {
+        self.blocks().len() * self.parts().len() == 1
+    }
+
+    /// Whether tasks share the packed pixels.
+    fn share(&self) -> bool {
+        self.parts().len() > 1
+    }
+
+    pub(crate) fn scratch_len(&self) -> ScratchLen {
+        let pixels =
+            if self.share() { self.groups * self.blocks().len() * self.block_len(self.depth) } else { 0 };
+        let own_pixels = if self.share() { 0 } else { self.block_len(self.depth.min(DEPTH)) };
+        if self.single() {
+            return ScratchLen { shared: 0, per_worker: own_pixels + self.weights_len() };
+        }
+        ScratchLen { shared: pixels + self.groups * self.weights_len(), per_worker: own_pixels }
+    }
+
+    /// Multiplies; `finish` has a bias for every row of every group.
+    pub(crate) fn run(
+        &self,
+        right: &[f32],
+        weights: &[f32],
+        finish: Option<Finish>,
+        result: &mut [f32],
+        scratch: &mut [f32],
+    ) {
+        let len = self.scratch_len();
+        let (shared, scratch) = scratch.split_at_mut(len.shared);
+        let (packed_weights, packed_pixels) =
+            shared.split_at_mut(if self.single() { 0 } else { self.groups * self.weights_len() });
+        if !self.single() {
+            self.pack_shared(weights, right, packed_weights, packed_pixels);
+        }
+        let (packed_weights, packed_pixels) = (&*packed_weights, &*packed_pixels);
+        let (blocks, parts) = (self.blocks(), self.parts());
+        let result = Shared::new(result);
+        let tasks = self.groups * blocks.len() * parts.len();
+        for_each_task(tasks, len.per_worker, scratch, |task, scratch| {
+            let (rest, part) = (task / parts.len(), task % parts.len());
+            let (group, block) = (rest / blocks.len(), rest % blocks.len());
+            let Some(columns) = blocks.clone().nth(block) else { return };
+            let Some(rows) = parts.clone().nth(part) else { return };
+            let (own, scratch) = scratch.split_at_mut(if self.single() { self.weights_len() } else { 0 });
+            let weights = if self.single() {
+                self.pack_weights(weights, group, (0, self.rows), &Shared::new(own), 0);
+                own
+            } else {
+                &packed_weights[group * self.weights_len()..][..self.weights_len()]
+            };
+            for depth in self.depths() {
+                let pixels = if self.share() {
+                    let panels = columns.1.next_multiple_of(COLUMNS);
+                    &packed_pixels[rest * self.block_len(self.depth) + depth.0 * panels..]
+                } else {
+                    self.pack_pixels(right, group, columns, depth, scratch);
+                    &*scratch
+                };
+                let last = depth.0 + depth.1 == self.depth;
+                let finish = finish.filter(|_| last).map(|finish| finish.from(group * self.rows));
+                self.multiply(weights, pixels, group, (rows, columns, depth), finish, &result);
+            }
+        });
+    }
+
+    /// Multiplies some rows with a packed block of pixels, over one block of the depth.
+    fn multiply(
+        &self,
+        weights: &[f32],
+        pixels: &[f32],
+        group: usize,
+        ((row, rows), (column, columns), (start, depth)): (Place, Place, Place),
+        finish: Option<Finish>,
+        result: &Shared,
+    ) {
+        let weights = &weights[packed_len(self.rows, ROWS, start)..];
+        let plane_stride = self.groups * self.rows * self.pixels;
+        for (first, rows) in panel_blocks(rows, ROWS, ROW_BLOCK) {
+            let row = row + first;
+            let last_plane = (column + columns - 1) / self.pixels * plane_stride;
+            let start_of_rows = (group * self.rows + row) * self.pixels;
+            let block = Block {
+                left: &weights[row * depth..],
+                right: pixels,
+                depth,
+                rows,
+                columns,
+                first_column: column,
+                plane: self.pixels,
+                plane_stride,
+                row_stride: self.pixels,
+                target: result.address(start_of_rows, last_plane + rows * self.pixels),
+                accumulate: start > 0,
+                finish: finish.map(|finish| finish.from(row)),
+            };
+            // SAFETY: the address checks the last row of the last image; a task has its own group, rows and pixels.
+            unsafe { multiply_block(self.isa, &block) };
+        }
+    }
+
+    /// Packs what tasks share: all weights and, where they share them, all pixels.
+    fn pack_shared(
+        &self,
+        weights: &[f32],
+        right: &[f32],
+        packed_weights: &mut [f32],
+        packed_pixels: &mut [f32],
+    ) {
+        let (packed_weights, packed_pixels) = (Shared::new(packed_weights), Shared::new(packed_pixels));
+        let (rows, blocks, depths) =
+            (panel_blocks(self.rows, ROWS, PACKED_ROWS), self.blocks(), self.depths());
+        let weight_tasks = self.groups * rows.len();
+        let pixel_tasks = if self.share() { self.groups * blocks.len() * depths.len() } else { 0 };
+        for_each(weight_tasks + pixel_tasks, |task| {
+            if let Some(task) = task.checked_sub(weight_tasks) {
+                let (rest, depth) = (task / depths.len(), task % depths.len());
+                let Some(columns) = blocks.clone().nth(rest % blocks.len()) else { return };
+                let Some(depth) = depths.clone().nth(depth) else { return };
+                let panels = columns.1.next_multiple_of(COLUMNS);
+                let at = rest * self.block_len(self.depth) + depth.0 * panels;
+                // SAFETY: every (group, block, depth) has its own place.
+                let to = unsafe { packed_pixels.piece(at, panels * depth.1) };
+                self.pack_pixels(right, rest / blocks.len(), columns, depth, to);
+                return;
+            }
+            let (group, part) = (task / rows.len(), task % rows.len());
+            let Some(rows) = rows.clone().nth(part) else { return };
+            self.pack_weights(weights, group, rows, &packed_weights, group * self.weights_len());
+        });
+    }
+
+    /// Packs rows of a group's weights, `[block of the depth][panel][depth][6]`, from `base` on.
+    fn pack_weights(&self, weights: &[f32], group: usize, (row, rows): Place, packed: &Shared, base: usize) {
+        let weights = &weights[group * self.rows * self.depth..][..self.rows * self.depth];
+        for (start, depth) in self.depths() {
+            let at = base + packed_len(self.rows, ROWS, start) + row * depth;
+            // SAFETY: every (group, rows, depth) has its own place.
+            let to = unsafe { packed.piece(at, packed_len(rows, ROWS, depth)) };
+            if self.along {
+                for (panel, to) in (row..row + rows).step_by(ROWS).zip(to.chunks_exact_mut(ROWS * depth)) {
+                    let from = &weights[panel * self.depth + start..];
+                    let count = ROWS.min(row + rows - panel);
+                    pack_along::<ROWS>(self.isa, from, self.depth, (count, depth), 0, to);
+                }
+            } else {
+                // A few rows at a time, so that the lines they share with the next panel are still in cache.
+                for first in (0..depth).step_by(COLUMNS) {
+                    for (panel, to) in (row..row + rows).step_by(ROWS).zip(to.chunks_exact_mut(ROWS * depth))
+                    {
+                        let len = ROWS.min(row + rows - panel);
+                        for k in first..depth.min(first + COLUMNS) {
+                            let from = &weights[(start + k) * self.rows + panel..][..len];
+                            pack_across::<ROWS>(from, (depth, k), 0, to);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Packs a block of pixels over a block of the depth, `[panel][depth][16]`.
+    fn pack_pixels(
+        &self,
+        right: &[f32],
+        group: usize,
+        (column, columns): Place,
+        (start, depth): Place,
+        to: &mut [f32],
+    ) {
+        for k in 0..depth {
+            let mut done = 0;
+            while done < columns {
+                let (image, pixel) = ((column + done) / self.pixels, (column + done) % self.pixels);
+                let len = (self.pixels - pixel).min(columns - done);
+                let channel = (image * self.groups + group) * self.depth + start + k;
+                let from = &right[channel * self.pixels + pixel..][..len];
+                pack_across::<COLUMNS>(from, (depth, k), done, to);
+                done += len;
+            }
+        }
+    }
+}
+
+/// Start and length.
+type Place = (usize, usize);
