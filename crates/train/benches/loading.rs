@@ -63,7 +63,10 @@ fn measure(dir: &Path, name: &str) -> Result<(), Box<dyn Error>> {
     report("loader", &passes);
     let loaded = images as f64 / passes.iter().copied().fold(f64::INFINITY, f64::min);
     let (model, consumed) = consume(&data)?;
-    println!("  engine      {consumed:8.0} images/s by {model}: loading is {:.1} times as fast", loaded / consumed);
+    println!(
+        "  engine      {consumed:8.0} images/s by {model}: loading is {:.1} times as fast",
+        loaded / consumed
+    );
     Ok(())
 }
 
@@ -132,8 +135,10 @@ fn make_cifar(dir: &Path) -> Result<(), Box<dyn Error>> {
 fn make_mnist(dir: &Path) -> Result<(), Box<dyn Error>> {
     let mut rng = Rng::new(4, 0, 0);
     for (name, count) in [("train", 10_000_u32), ("t10k", 100)] {
-        let header = |numbers: &[u32]| numbers.iter().flat_map(|number| number.to_be_bytes()).collect::<Vec<_>>();
-        let mut bytes = |count: u32, below: u64| (0..count).map(|_| rng.below(below) as u8).collect::<Vec<_>>();
+        let header =
+            |numbers: &[u32]| numbers.iter().flat_map(|number| number.to_be_bytes()).collect::<Vec<_>>();
+        let mut bytes =
+            |count: u32, below: u64| (0..count).map(|_| rng.below(below) as u8).collect::<Vec<_>>();
         let images = [header(&[0x0803, count, 28, 28]), bytes(784 * count, 256)].concat();
         std::fs::write(dir.join(format!("{name}-images-idx3-ubyte")), images)?;
         let labels = [header(&[0x0801, count]), bytes(count, 10)].concat();

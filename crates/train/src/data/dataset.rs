@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::cifar::{self, Variant};
 use super::augment::{Key, Transform};
+use super::cifar::{self, Variant};
 use super::resize::Scratch;
 use super::split::{Shape, Split};
 use super::{DataError, Mismatch, Part, downsampled, folder, mnist};
