@@ -28,9 +28,9 @@ impl Results {
     }
 
     /// What one forward and backward pass came to.
-    fn add_pass(&mut self, prefix: &str, network: &Network, loss: f64) {
-        let classes = network.outputs().len() / network.batch();
-        self.add(format!("{prefix}.logits"), vec![network.batch(), classes], network.outputs());
+    fn add_pass(&mut self, prefix: &str, network: &Network, (logits, loss): (&[f32], f64)) {
+        let classes = logits.len() / network.batch();
+        self.add(format!("{prefix}.logits"), vec![network.batch(), classes], logits);
         self.add(format!("{prefix}.loss"), vec![], &[loss as f32]);
         for entry in network.parameters() {
             let values = &network.gradients()[entry.range.clone()];
@@ -69,22 +69,23 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut optimiser = Optimiser::new(recipe.optimiser.rule(), network.values().len());
     let mut results = Results::default();
     let pass = |network: &mut Network, (images, labels): &(Vec<f32>, Vec<usize>), mode| {
-        let logits = network.forward(images, mode);
+        // The backward pass may take the memory of the outputs.
+        let logits = network.forward(images, mode).to_vec();
         let mut gradient = vec![0.0; logits.len()];
-        let loss = recipe.loss.compute(logits, labels, &mut gradient);
+        let loss = recipe.loss.compute(&logits, labels, &mut gradient);
         network.backward(&gradient);
-        loss
+        (logits, loss)
     };
-    let loss = pass(&mut network, &batches[0], Mode::Evaluate);
-    results.add_pass("evaluate", &network, loss);
+    let (logits, loss) = pass(&mut network, &batches[0], Mode::Evaluate);
+    results.add_pass("evaluate", &network, (&logits, loss));
     let folded = network.inference(network.batch(), true)?.forward(&batches[0].0, Mode::Evaluate).to_vec();
     results.add("folded.logits".into(), vec![folded.len()], &folded);
     let mut losses = vec![];
     for (step, batch) in batches.iter().enumerate() {
-        let loss = pass(&mut network, batch, Mode::Train);
+        let (logits, loss) = pass(&mut network, batch, Mode::Train);
         losses.push(loss as f32);
         if step == 0 {
-            results.add_pass("train", &network, loss);
+            results.add_pass("train", &network, (&logits, loss));
             results.add_statistics("train.statistics", &network);
         }
         optimiser.step(recipe.learning_rate as f32, network.values_and_gradients());
