@@ -96,8 +96,9 @@ def explore(model, rates):
         with tempfile.TemporaryDirectory() as folder:
             run = ours(model, write, [*changes, f"learning_rate={rate}"], Path(folder))
             single, double = (theirs(Path(folder), run["rates"], dtype) for dtype in (torch.float32, torch.float64))
-        means = sum(double[:5]) / 5, sum(double[-5:]) / 5
-        print(f"  {rate:7.0e}  {means[0]:10.3f} {means[1]:10.3f}      {gap(single, double):15.1e}   {gap(run['losses'], double):10.1e}", flush=True)
+        first, last = sum(double[:5]) / 5, sum(double[-5:]) / 5
+        rounding, ours_off = gap(single, double), gap(run["losses"], double)
+        print(f"  {rate:7.0e}  {first:10.3f} {last:10.3f}      {rounding:15.1e}   {ours_off:10.1e}", flush=True)
 
 
 if __name__ == "__main__":
