@@ -143,6 +143,26 @@ impl Graph {
         self.nodes[self.last()].shape
     }
 
+    /// Whether a layer's output reaches a ReLU before any other layer with weights. Half of what comes in is lost there,
+    /// so that such a layer has a gain of 2, and every other one a gain of 1: weights have the variance gain / fan-in.
+    pub fn meets_relu(&self, layer: NodeId) -> bool {
+        let mut reached = vec![false; self.nodes.len()];
+        reached[layer] = true;
+        for (id, node) in self.nodes.iter().enumerate().skip(layer + 1) {
+            if !node.inputs.iter().any(|&input| reached[input]) {
+                continue;
+            }
+            match node.op {
+                Op::Activation(Activation::Relu) => return true,
+                Op::Activation(Activation::None) | Op::BatchNorm | Op::Add | Op::MemberSum { .. } => {
+                    reached[id] = true;
+                }
+                _ => {}
+            }
+        }
+        false
+    }
+
     pub(crate) fn last(&self) -> NodeId {
         self.nodes.len() - 1
     }

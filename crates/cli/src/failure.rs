@@ -4,12 +4,13 @@ use std::io;
 use std::process::ExitCode;
 
 use crate::arguments::complain;
+use crate::signals;
 
 /// Why a verb stopped.
 pub enum Failure {
     /// Something the user can fix: one sentence, exit 2.
     User(String),
-    /// Ctrl-C, after what was computed has been printed or saved: exit 130.
+    /// Ctrl-C or SIGTERM, after what was computed has been printed or saved: exit 130 or 143.
     Interrupted,
     /// Whoever read our output went away (`| head`): nothing is wrong, nobody is left to tell.
     ReaderLeft,
@@ -23,7 +24,7 @@ impl Failure {
                 complain(&format!("error: {sentence}"));
                 ExitCode::from(2)
             }
-            Self::Interrupted => ExitCode::from(130),
+            Self::Interrupted => ExitCode::from(signals::exit_code()),
             Self::ReaderLeft => ExitCode::SUCCESS,
         }
     }

@@ -1,12 +1,13 @@
 //! `collegial`: the command line. One file per verb; the work is done by the libraries.
 //!
 //! Results go to stdout, everything else to stderr. Exit 0: done; 1: the answer is "no"; 2: an error the user
-//! can fix, said in one sentence; 130: interrupted.
+//! can fix, said in one sentence; 130: interrupted (143 by SIGTERM).
 
 mod arguments;
 mod failure;
 mod output;
 mod progress;
+mod signals;
 mod terminal;
 mod verbs;
 mod widths;

@@ -1,23 +1,14 @@
-//! Long work: a bar with the remaining time on a terminal, a line now and then elsewhere, and Ctrl-C.
+//! Long work: a bar with the remaining time on a terminal, a line now and then elsewhere, and signals to stop.
 
 use std::io::IsTerminal;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use collegial_ntk::fit::Monitor;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::arguments::{Common, complain};
-
-/// Set by the first Ctrl-C; a later one ends the process at once.
-static INTERRUPTED: AtomicBool = AtomicBool::new(false);
-
-/// Whether somebody looks at `INTERRUPTED`; where nobody does, Ctrl-C ends the process at once.
-static WATCHED: AtomicBool = AtomicBool::new(false);
-
-/// `timeout -s INT` and other wrappers send the signal to the process and to its group: that is still one Ctrl-C.
-const SAME_INTERRUPT: Duration = Duration::from_secs(1);
+use crate::signals;
 
 /// Steps of the bar.
 const STEPS: u64 = 1000;
@@ -25,7 +16,7 @@ const STEPS: u64 = 1000;
 /// Between lines where there is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
-/// Shows progress and listens for Ctrl-C.
+/// Shows progress and listens for signals.
 pub struct Progress {
     display: Display,
     start: Instant,
@@ -40,16 +31,7 @@ enum Display {
 impl Progress {
     /// Starts watching; `what` is shown beside the bar.
     pub fn new(what: &str, common: &Common) -> Self {
-        // Failing to install the handler leaves the default one: Ctrl-C then just ends the process.
-        let mut first: Option<Instant> = None;
-        let _ = ctrlc::set_handler(move || {
-            INTERRUPTED.store(true, Ordering::SeqCst);
-            let again = first.get_or_insert_with(Instant::now).elapsed() > SAME_INTERRUPT;
-            if again || !WATCHED.load(Ordering::SeqCst) {
-                std::process::exit(130);
-            }
-        });
-        WATCHED.store(true, Ordering::SeqCst);
+        signals::watch();
         let display = if common.quiet {
             Display::Nothing
         } else if std::io::stderr().is_terminal() {
@@ -119,13 +101,13 @@ impl Monitor for Progress {
     }
 
     fn stopped(&self) -> bool {
-        INTERRUPTED.load(Ordering::SeqCst)
+        signals::came()
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        WATCHED.store(false, Ordering::SeqCst);
+        signals::unwatch();
         if let Display::Bar(bar) = &self.display {
             bar.finish_and_clear();
         }

@@ -196,7 +196,10 @@ fn kernels_of_saved_weights_and_inputs_are_the_same() {
         &format!("ntk fc3-20 --input {input}"),
         "holds inputs of shape [100], but the network takes [784, 1, 1]",
     );
-    refused(&format!("ntk fc3-20 --input {weights}"), "it is not a .npy file");
+    refused(
+        &format!("ntk fc3-20 --input {weights}"),
+        "expected an .npy array (magic bytes 0x93 NUMPY), found other bytes",
+    );
     refused(&format!("ntk fc3-20 --weights {weights}"), "it lacks \"fc1.weight\"");
     refused(&format!("ntk fc3-20 --weights {input}"), "it is not a safetensors file");
     refused(&format!("ntk fc3-20 --out {}", file("no/such/k.npy")), "cannot write");
@@ -206,7 +209,7 @@ fn kernels_of_saved_weights_and_inputs_are_the_same() {
     std::fs::write(&input, &broken).unwrap();
     refused(&format!("{model} --input {input}"), "input 2 contains NaN; inputs must be finite numbers");
     std::fs::write(&input, &broken[..at]).unwrap();
-    refused(&format!("{model} --input {input}"), "it holds 299 numbers, but its shape is [3, 100]");
+    refused(&format!("{model} --input {input}"), "of an array of F64 of shape [3, 100], found 2392 bytes");
 }
 
 #[test]

@@ -182,6 +182,23 @@ fn interrupted_and_beside_another() {
     assert_eq!(newest(&run), Some(before));
 }
 
+/// As batch systems and `timeout` end a job: it saves, and goes on to the weights of one that was never ended.
+#[test]
+fn terminated_and_resumed() {
+    let place = Place::new();
+    lines(&place.train("whole", &["--epochs", "5"]).output().unwrap());
+    let mut command = place.train("run", &["--epochs", "5"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for_checkpoint(&mut child, &place.run("run"), 3);
+    Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(143), "{said}");
+    assert!(said.contains("interrupted: saved to"), "{said}");
+    lines(&place.train("run", &["--epochs", "5", "--resume"]).output().unwrap());
+    assert!(weights(&place.run("run")) == weights(&place.run("whole")));
+}
+
 /// A limit on the size of files stands for a full disk: a checkpoint fails halfway.
 #[test]
 fn no_room_for_a_checkpoint() {
@@ -236,6 +253,79 @@ fn sentences() {
             refusal(command.current_dir(place.root.path()).args(["evaluate", path, "--data", "data"]));
         assert!(code == Some(2) && said.contains(sentence), "{said}");
     }
+}
+
+/// Theorem 1's setting from --set; the checkpoint says it, so that evaluate and ntk know it.
+#[test]
+fn ntk_parametrisation_and_squares() {
+    let place = Place::new();
+    let theorem_1 =
+        ["loss=l2", "parametrisation=ntk", "optimiser.kind=sgd", "optimiser.momentum=0", "learning_rate=0.1"];
+    let mut command = place.train("run", &["--epochs", "3"]);
+    command.args(theorem_1.iter().flat_map(|change| ["--set", change]));
+    let lines = lines(&command.output().unwrap());
+    let loss = |line: &Value| line["loss"].as_f64().unwrap();
+    assert!(loss(&lines[2]) < 0.8 * loss(&lines[0]), "{lines:?}");
+    let collegial = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_collegial"));
+        command.current_dir(place.root.path()).args(words).output().unwrap()
+    };
+    let output = collegial(&["evaluate", "run", "--data", "data", "--json"]);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let [expected, found] = [&lines[2]["test_loss"], &document["loss"]].map(|loss| loss.as_f64().unwrap());
+    assert!((found / expected - 1.0).abs() < 1e-6, "{expected} {found}");
+    let output = collegial(&["ntk", "run", "--data", "data", "--json"]);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&document["parametrisation"], &document["norms"]), (&"ntk".into(), &"frozen".into()));
+}
+
+/// The kernel on images: of a draw and of a checkpoint, the same as on the inputs that it saves.
+#[test]
+fn kernels_on_images() {
+    let place = Place::new();
+    lines(&place.train("run", &["--epochs", "1"]).output().unwrap());
+    let kernel = |words: &[&str]| -> Value {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_collegial"));
+        command.current_dir(place.root.path()).args(["ntk", "--json", "--quiet"]).args(words);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    for model in [&["small.toml"][..], &["run"], &["small.toml", "--weights", "run"]] {
+        for split in ["test", "train"] {
+            let save = ["--count", "3", "--save-input", "x.npy", "--out", "k.npy"];
+            let on_images = kernel(&[model, &["--data", "data", "--split", split], &save].concat());
+            let on_file = kernel(&[model, &["--input", "x.npy"]].concat());
+            assert_eq!(on_images["kernel"], on_file["kernel"], "{model:?} {split}");
+            assert_eq!(on_images["inputs"], 3);
+            let array = std::fs::read(place.run("k.npy")).unwrap();
+            let first = f64::from_le_bytes(array[array.len() - 72..][..8].try_into().unwrap());
+            assert_eq!(on_images["kernel"][0][0], first);
+        }
+    }
+    let [drawn, trained] =
+        [&["small.toml", "--parametrisation", "standard", "--norms", "frozen"][..], &["run"]]
+            .map(|model| kernel(&[model, &["--data", "data"]].concat()));
+    assert_ne!(drawn["kernel"], trained["kernel"]);
+    assert_eq!(trained["input"], "the first 4 test images of data");
+    let refused = |words: &[&str], sentence: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_collegial"));
+        let (code, said) = refusal(command.current_dir(place.root.path()).arg("ntk").args(words));
+        assert!(code == Some(2) && said.contains(sentence), "{said}");
+    };
+    refused(
+        &["run", "--data", "data", "--count", "101"],
+        "expected at most 100 images, as many as there are, found 101",
+    );
+    refused(
+        &["resnext29-4x4d", "--data", "data"],
+        "takes square colour images, but those of the data set are 1x8x8",
+    );
+    refused(&["bottleneck-4", "--data", "data"], "but the images of the data set are 1x8x8 in 10 classes");
+    refused(&["run", "--weights", "run"], "the weights are given twice");
+    refused(&["data"], "no checkpoint in data");
+    refused(&["small.toml", "--split", "train"], "--data");
+    refused(&["small.toml", "--data", "data", "--input", "x.npy"], "cannot be used with");
 }
 
 #[test]

@@ -193,7 +193,8 @@ impl Lowering<'_> {
         let conv = Conv::new(shape).map_err(|reason| Error::Layer { name: node.name.clone(), reason })?;
         let area = shape.kernel * shape.kernel;
         let (fan_in, fan_out) = (shape.inputs * area, weights[0] * area);
-        let gain = if self.meets_relu(node) { 2.0 } else { 1.0 };
+        // Nodes are built in order: this one is next.
+        let gain = if self.graph.meets_relu(self.built.len()) { 2.0 } else { 1.0 };
         let role = Role::Weight { fan_in, fan_out, gain, convolution: kind != Kind::Dense };
         let weight = self.parameters.add(format!("{}.weight", node.name), weights, role);
         let factor = match self.options.parametrisation {
@@ -201,25 +202,6 @@ impl Lowering<'_> {
             Parametrisation::Ntk => (gain / fan_in as f64).sqrt() as f32,
         };
         self.push(Step::Linear(Box::new(Linear { from, to, conv, weight, factor, kind, bias: None })))
-    }
-
-    /// Whether the layer's output reaches a ReLU before any other layer with weights.
-    fn meets_relu(&self, layer: &Node) -> bool {
-        let nodes = &self.graph.nodes;
-        let mut reached: Vec<bool> = nodes.iter().map(|node| std::ptr::eq(node, layer)).collect();
-        for (id, node) in nodes.iter().enumerate() {
-            if !node.inputs.iter().any(|&input| input < id && reached[input]) {
-                continue;
-            }
-            match node.op {
-                Op::Activation(Activation::Relu) => return true,
-                Op::Activation(Activation::None) | Op::BatchNorm | Op::Add | Op::MemberSum { .. } => {
-                    reached[id] = true;
-                }
-                _ => {}
-            }
-        }
-        false
     }
 
     fn batch_norm(&mut self, node: &Node) -> Result<Built, Error> {

@@ -123,6 +123,11 @@ impl Network {
         self.batch
     }
 
+    /// How its weights are scaled.
+    pub fn parametrisation(&self) -> Parametrisation {
+        self.parametrisation
+    }
+
     /// The graph it was planned from.
     pub fn graph(&self) -> &Graph {
         &self.graph

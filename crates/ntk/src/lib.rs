@@ -12,7 +12,6 @@ pub mod explicit;
 pub mod fit;
 mod law;
 pub mod nmk;
-pub mod npy;
 
 pub use error::Error;
 pub use exact::ExactMoments;

@@ -1,4 +1,4 @@
-//! Trains for a few steps and writes down what went in and what came out, for `interop/compare_losses.py`.
+//! Trains for a few steps and writes down what went in and what came out, for `interop/test_losses.py`.
 //!
 //! ```text
 //! cargo run --release -p collegial-train --example steps -- MODEL DATA OUT STEPS [KEY=VALUE...]

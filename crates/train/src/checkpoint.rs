@@ -13,10 +13,10 @@ use safetensors::tensor::{Dtype, SafeTensors, View};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
 use crate::error::io;
 use crate::history::Progress;
-use crate::recipe::Recipe;
+use crate::recipe::{Parametrisation, Recipe};
+use crate::{Error, Loss};
 
 /// The file with the network.
 pub const MODEL_FILE: &str = "model.safetensors";
@@ -31,6 +31,12 @@ const TRACKED: &str = "num_batches_tracked";
 pub struct ModelHeader {
     /// The network.
     pub spec: Spec,
+    /// What its weights are: those of the NTK parametrisation still have to be multiplied by sqrt(gain / fan-in).
+    #[serde(default)]
+    pub parametrisation: Parametrisation,
+    /// What it was trained to make small.
+    #[serde(default)]
+    pub loss: Loss,
     /// Epochs finished.
     pub epoch: u32,
     /// Steps of the optimiser.
@@ -164,6 +170,12 @@ impl CheckpointFile {
     /// Sets every parameter and running statistic of a network; all of them must be here and nothing else.
     pub fn fill_network(&self, network: &mut Network, model: &str) -> Result<(), Error> {
         let tensors = self.tensors()?;
+        if let Ok(Some(ModelHeader { parametrisation, .. })) = self.header()
+            && network.parametrisation() != parametrisation.into()
+        {
+            let reason = format!("its weights are those of the {parametrisation:?} parametrisation");
+            return Err(self.other(model, reason));
+        }
         let parameters = network.parameters().iter().map(|entry| (entry.name.clone(), entry.shape.clone()));
         let statistics = network.statistics().map(|(name, values)| (name, vec![values.len()]));
         let expected: HashMap<String, Vec<usize>> = parameters.chain(statistics).collect();

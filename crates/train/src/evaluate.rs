@@ -1,17 +1,17 @@
 //! How good a network is on images it was not trained on.
 
-use collegial_nn::{Mode, Network, cross_entropy};
+use collegial_nn::{Mode, Network};
 use serde::Serialize;
 
-use crate::Error;
 use crate::data::Loader;
+use crate::{Error, Loss};
 
 /// Counts over a split.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Evaluation {
     /// Images seen.
     pub images: u64,
-    /// Mean cross-entropy.
+    /// The mean loss.
     pub loss: f64,
     /// Images whose class was not ranked first.
     pub errors: u64,
@@ -47,6 +47,7 @@ impl Evaluation {
 /// Goes through a loader once; `None` if `stopped` said so. Batches must not be larger than the network's.
 pub fn evaluate(
     network: &mut Network,
+    loss: Loss,
     loader: &mut Loader,
     stopped: &dyn Fn() -> bool,
 ) -> Result<Option<Evaluation>, Error> {
@@ -68,7 +69,7 @@ pub fn evaluate(
         labels.extend(batch.labels().iter().map(|&label| label as usize));
         let logits = &network.forward(&padded, Mode::Evaluate)[..count * classes];
         unused.resize(logits.len(), 0.0);
-        total += cross_entropy(logits, &labels, &mut unused) * count as f64;
+        total += loss.compute(logits, &labels, &mut unused) * count as f64;
         for (row, &label) in logits.chunks_exact(classes).zip(&labels) {
             let rank = rank(row, label);
             evaluation.errors += u64::from(rank > 0);

@@ -6,9 +6,9 @@
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
-use crate::Error;
 use crate::data::{self, Dataset, Kind};
 use crate::schedule::Schedule;
+use crate::{Error, Loss};
 
 /// The recipes that are part of the program: name and TOML.
 pub const RECIPES: &[(&str, &str)] = &[
@@ -38,6 +38,12 @@ pub struct Recipe {
     /// Train on the first images only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
+    /// What is made small.
+    #[serde(default)]
+    pub loss: Loss,
+    /// What the weights are.
+    #[serde(default)]
+    pub parametrisation: Parametrisation,
     /// The rule of a step.
     pub optimiser: Optimiser,
     /// How the rate changes.
@@ -45,6 +51,26 @@ pub struct Recipe {
     pub schedule: Schedule,
     /// What is done to training images.
     pub augment: Augment,
+}
+
+/// How weights are scaled (Eq. 1 of the paper).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Parametrisation {
+    /// Weights are used as they are, and drawn small: what is trained in practice.
+    #[default]
+    Standard,
+    /// The tangent kernel's: weights are drawn from N(0, 1), and layers multiply by sqrt(gain / fan-in).
+    Ntk,
+}
+
+impl From<Parametrisation> for collegial_nn::Parametrisation {
+    fn from(parametrisation: Parametrisation) -> Self {
+        match parametrisation {
+            Parametrisation::Standard => Self::Standard,
+            Parametrisation::Ntk => Self::Ntk,
+        }
+    }
 }
 
 /// The rule of a step, as PyTorch defines it.
@@ -317,7 +343,8 @@ mod tests {
     #[test]
     fn every_recipe_reads_back() {
         for (name, _) in RECIPES {
-            let recipe = changed(name, &["limit=7"]).unwrap();
+            let recipe = changed(name, &["limit=7", "loss=l2", "parametrisation=ntk"]).unwrap();
+            assert_eq!((recipe.loss, recipe.parametrisation), (Loss::L2, Parametrisation::Ntk));
             assert_eq!(Recipe::build(&recipe.to_toml(), &[]).unwrap(), recipe, "{name}");
         }
     }
@@ -341,6 +368,8 @@ mod tests {
             ("optimiser.betas=[0.9, 0.99]", "unknown field `betas`"),
             ("schedule.milestones=[5, 4]", "ascending"),
             ("epochs.x=3", "is not a change"),
+            ("loss=l1", "unknown variant `l1`, expected `cross-entropy` or `l2`"),
+            ("parametrisation=NTK", "unknown variant `NTK`, expected `standard` or `ntk`"),
         ] {
             let said = refused(change);
             assert!(said.contains(sentence) && !said.contains('\n'), "{change}: {said}");

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use collegial_nn::{Mode, Network, Optimiser, cross_entropy};
+use collegial_nn::{Mode, Network, Optimiser};
 
 use crate::checkpoint::{Checkpoint, MODEL_FILE, ModelHeader, TrainingHeader, model_bytes, training_bytes};
 use crate::data::{Batch, Loader, Position};
@@ -111,7 +111,8 @@ impl Trainer {
 
     fn plan(job: Job, run: RunDirectory) -> Result<Self, Error> {
         let micro = job.recipe.micro_batch();
-        let network = Network::new(&job.spec.graph()?, micro)?;
+        let parametrisation = job.recipe.parametrisation.into();
+        let network = Network::with_parametrisation(&job.spec.graph()?, micro, parametrisation)?;
         let optimiser = Optimiser::new(job.recipe.optimiser.rule(), network.values().len());
         let sum = if micro < job.recipe.batch { vec![0.0; network.values().len()] } else { vec![] };
         let output_gradient = vec![0.0; network.outputs().len()];
@@ -121,14 +122,28 @@ impl Trainer {
 
     /// Trains until all epochs are done or the monitor says stop.
     pub fn run(&mut self, monitor: &dyn Monitor, saving: Saving) -> Result<Outcome, Error> {
-        let mut events = EventFile::create(self.run.path()).map_err(io("write", self.run.path()))?;
-        let (steps, epochs) = (self.job.steps_per_epoch(), self.job.recipe.epochs);
-        let whole = self.progress.step >= steps;
+        let mut loader = self.loader()?;
+        self.run_on(&mut loader, monitor, saving)
+    }
+
+    /// The batches that are still to be trained on.
+    pub(crate) fn loader(&self) -> Result<Loader, Error> {
+        let whole = self.progress.step >= self.job.steps_per_epoch();
         let start = Position {
             epoch: self.progress.epoch + u32::from(whole),
             batch: if whole { 0 } else { self.progress.step },
         };
-        let mut loader = self.job.data.training_batches(&self.job.recipe, self.job.seed, start)?;
+        Ok(self.job.data.training_batches(&self.job.recipe, self.job.seed, start)?)
+    }
+
+    pub(crate) fn run_on(
+        &mut self,
+        loader: &mut Loader,
+        monitor: &dyn Monitor,
+        saving: Saving,
+    ) -> Result<Outcome, Error> {
+        let mut events = EventFile::create(self.run.path()).map_err(io("write", self.run.path()))?;
+        let (steps, epochs) = (self.job.steps_per_epoch(), self.job.recipe.epochs);
         let first = self.progress.steps;
         let total = (u64::from(epochs) * steps as u64).saturating_sub(first);
         self.saved = Instant::now();
@@ -175,7 +190,7 @@ impl Trainer {
             self.labels.clear();
             self.labels.extend(labels.iter().map(|&label| label as usize));
             let logits = self.network.forward(images, Mode::Train);
-            let loss = cross_entropy(logits, &self.labels, &mut self.output_gradient);
+            let loss = self.job.recipe.loss.compute(logits, &self.labels, &mut self.output_gradient);
             if !loss.is_finite() {
                 return Err(self.diverged(loss, rate));
             }
@@ -212,7 +227,8 @@ impl Trainer {
     fn test(&mut self, stopped: &dyn Fn() -> bool) -> Result<Option<Epoch>, Error> {
         let started = Instant::now();
         let mut loader: Loader = self.job.data.test_batches(self.network.batch())?;
-        let Some(test) = evaluate(&mut self.network, &mut loader, stopped)? else { return Ok(None) };
+        let loss = self.job.recipe.loss;
+        let Some(test) = evaluate(&mut self.network, loss, &mut loader, stopped)? else { return Ok(None) };
         let (recipe, steps, Progress { epoch, sums, .. }) =
             (&self.job.recipe, self.job.steps_per_epoch(), &self.progress);
         let learning_rate =
@@ -252,12 +268,20 @@ impl Trainer {
 
     fn save(&mut self) -> Result<(), Error> {
         let (number, &Progress { epoch, steps, .. }) = (self.run.next_number(), &self.progress);
-        let spec = self.job.spec.clone();
-        let batches = steps * (self.job.recipe.batch / self.job.recipe.micro_batch()) as u64;
-        let model = model_bytes(&self.network, &ModelHeader { spec, epoch, steps, number }, batches)?;
+        let recipe = &self.job.recipe;
+        let header = ModelHeader {
+            spec: self.job.spec.clone(),
+            parametrisation: recipe.parametrisation,
+            loss: recipe.loss,
+            epoch,
+            steps,
+            number,
+        };
+        let batches = steps * (recipe.batch / recipe.micro_batch()) as u64;
+        let model = model_bytes(&self.network, &header, batches)?;
         let header = TrainingHeader {
             seed: self.job.seed,
-            recipe: self.job.recipe.clone(),
+            recipe: recipe.clone(),
             data: self.job.data.description(),
             progress: self.progress.clone(),
             number,

@@ -67,6 +67,8 @@ pub fn run(verb: &Evaluate, common: &Common) -> Result<(), Failure> {
     let file = CheckpointFile::read(&path)?;
     let header: Option<ModelHeader> = file.header()?;
     let dataset = Dataset::open(&verb.data).map_err(Error::from)?;
+    let (parametrisation, loss) =
+        header.as_ref().map(|header| (header.parametrisation, header.loss)).unwrap_or_default();
     let spec = match (&verb.model, header) {
         (Some(model), _) => Spec::load(model)?,
         (None, Some(header)) => header.spec,
@@ -80,13 +82,14 @@ pub fn run(verb: &Evaluate, common: &Common) -> Result<(), Failure> {
     let recipe = Recipe::for_dataset(&dataset)?;
     let data = Data::new(dataset, &recipe)?;
     let batch = usize::from(verb.batch);
+    let graph = fitted.graph()?;
     let mut network =
-        Network::new(&fitted.graph().map_err(Error::from)?, batch.max(2)).map_err(Error::from)?;
+        Network::with_parametrisation(&graph, batch.max(2), parametrisation.into()).map_err(Error::from)?;
     file.fill_network(&mut network, &model)?;
     let mut network = network.inference(batch, false).map_err(Error::from)?;
     let progress = Progress::new("testing", common);
     let mut loader = data.test_batches(batch).map_err(Error::from)?;
-    let evaluation = evaluate(&mut network, &mut loader, &|| progress.stopped())?;
+    let evaluation = evaluate(&mut network, loss, &mut loader, &|| progress.stopped())?;
     drop(progress);
     let Some(evaluation) = evaluation else { return Err(Failure::Interrupted) };
     let classes = classes(&evaluation, data.dataset());

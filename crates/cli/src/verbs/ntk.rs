@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use collegial_arch::Graph;
+use collegial_arch::{Graph, Spec};
 use collegial_ntk::explicit::{
     ExplicitKernel, Norms, Options, Parametrisation, Readout, Weights, normal_inputs,
 };
-use collegial_ntk::npy::Array;
 use collegial_report::{Align, Table, significant};
+use collegial_train::checkpoint::{CheckpointFile, ModelHeader};
+use collegial_train::data::{Dataset, Part, npy};
+use collegial_train::{Error, fit, run};
 use serde::Serialize;
 
 use crate::arguments::{Common, Format, Model};
@@ -20,24 +22,31 @@ use crate::output::{print, print_json, write_bytes};
 /// K(x, x') is the sum over all parameters of df(x)/dw df(x')/dw, with f one output unit, or summed over all outputs with
 /// --trace. Where the output is a map, a unit is its middle position, or with --pooled its mean over positions. Batch norms are
 /// removed for drawn weights and frozen at their running statistics for given ones, unless --norms says otherwise. The numbers of
-/// a drawn network are those that training from the same seed starts with.
+/// a drawn network are those that training from the same seed starts with. MODEL may also be a checkpoint of `collegial train`: a
+/// .safetensors file, or the directory of a checkpoint or of a run.
 #[derive(Args)]
 pub struct Ntk {
     #[command(flatten)]
     model: Model,
-    /// Number of standard normal inputs, drawn from the seed
+    /// Number of inputs: standard normal ones drawn from the seed, or images of --data
     #[arg(long, value_name = "N", default_value_t = 4, conflicts_with = "input")]
     count: usize,
+    /// The first images of a data set as inputs, normalised as in training
+    #[arg(long, value_name = "DIR", conflicts_with = "input")]
+    data: Option<PathBuf>,
+    /// Which images of --data
+    #[arg(long, value_enum, default_value_t = SplitName::Test, requires = "data")]
+    split: SplitName,
     /// Inputs from a .npy file (f4 or f8): N x channels x height x width, or N x anything of that many values
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
-    /// Weights from a safetensors file with torchvision's names instead of a draw
+    /// Weights from a safetensors file with torchvision's names, or from a checkpoint, instead of a draw
     #[arg(long, value_name = "FILE")]
     weights: Option<PathBuf>,
-    /// Gradients by the N(0, 1) weights that sqrt(gain / fan-in) scales, or by the actual weights [default: ntk, with --weights standard]
+    /// Gradients by the N(0, 1) weights that sqrt(gain / fan-in) scales, or by the actual weights [default: ntk; of given weights those they were trained by]
     #[arg(long, value_enum)]
     parametrisation: Option<ParametrisationName>,
-    /// What becomes of batch norms [default: none, with --weights frozen]
+    /// What becomes of batch norms [default: none; of given weights frozen]
     #[arg(long, value_enum)]
     norms: Option<NormsName>,
     /// Which output, from 0
@@ -58,6 +67,14 @@ pub struct Ntk {
     /// Write the inputs used to this .npy file
     #[arg(long, value_name = "FILE")]
     save_input: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum SplitName {
+    /// The test images.
+    Test,
+    /// The training images.
+    Train,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -92,19 +109,22 @@ struct Document<'a> {
     seconds: f64,
 }
 
+/// Where the weights come from, and what their file says of them.
+struct Given {
+    path: PathBuf,
+    header: Option<ModelHeader>,
+}
+
 /// Runs the verb.
 pub fn run(verb: &Ntk, common: &Common) -> Result<(), Failure> {
-    let spec = verb.model.spec()?;
+    let (spec, given) = network(verb)?;
+    let (spec, inputs, input) = inputs(verb, &spec, common.seed)?;
     let graph = spec.graph()?;
-    let options = options(verb);
-    let inputs = match &verb.input {
-        Some(path) => read_inputs(path, &graph)?,
-        None => normal_inputs(&graph, verb.count, common.seed),
-    };
+    let options = options(verb, given.as_ref());
     let start = std::time::Instant::now();
     let kernel = ExplicitKernel::new(&graph, options, &inputs)?;
-    let weights = match &verb.weights {
-        Some(path) => Weights::from_safetensors(&graph, &read(path)?)
+    let weights = match &given {
+        Some(Given { path, .. }) => Weights::from_safetensors(&graph, &read(path)?)
             .map_err(|error| Failure::User(format!("{}: {error}", path.display())))?,
         None => Weights::drawn(&graph, options.parametrisation, common.seed),
     };
@@ -116,8 +136,11 @@ pub fn run(verb: &Ntk, common: &Common) -> Result<(), Failure> {
         Format::Json => print_json(&Document {
             model: spec.name(),
             inputs: inputs.len(),
-            input: &source(verb.input.as_deref(), &format!("standard normal, seed {}", common.seed)),
-            weights: &source(verb.weights.as_deref(), &format!("drawn, seed {}", common.seed)),
+            input: &input,
+            weights: &given.map_or_else(
+                || format!("drawn, seed {}", common.seed),
+                |given| given.path.display().to_string(),
+            ),
             parametrisation: match options.parametrisation {
                 Parametrisation::Ntk => "ntk",
                 Parametrisation::Standard => "standard",
@@ -141,18 +164,69 @@ pub fn run(verb: &Ntk, common: &Common) -> Result<(), Failure> {
     }
 }
 
-fn options(verb: &Ntk) -> Options {
-    let given = verb.weights.is_some();
-    let parametrisation = match verb.parametrisation {
-        Some(ParametrisationName::Ntk) => Parametrisation::Ntk,
-        Some(ParametrisationName::Standard) => Parametrisation::Standard,
-        None if given => Parametrisation::Standard,
-        None => Parametrisation::Ntk,
+/// The network, and its weights where they are given: by --weights, or by a checkpoint in the model's place.
+fn network(verb: &Ntk) -> Result<(Spec, Option<Given>), Failure> {
+    let model = Path::new(&verb.model.model);
+    let is_checkpoint = model.is_dir() || model.extension().is_some_and(|end| end == "safetensors");
+    match (&verb.weights, is_checkpoint) {
+        (None, false) => Ok((Spec::load(&verb.model.model)?, None)),
+        (Some(weights), false) => {
+            let path = run::find_model(weights)?;
+            // Whatever is wrong with the file is said when its tensors are read.
+            let header = CheckpointFile::read(&path).and_then(|file| file.header()).unwrap_or_default();
+            Ok((Spec::load(&verb.model.model)?, Some(Given { path, header })))
+        }
+        (Some(weights), true) => Err(Failure::User(format!(
+            "the weights are given twice, by {} and by --weights {}; leave one out",
+            model.display(),
+            weights.display()
+        ))),
+        (None, true) => {
+            let path = run::find_model(model)?;
+            let Some(header) = CheckpointFile::read(&path)?.header::<ModelHeader>()? else {
+                return Err(Failure::User(format!(
+                    "{} does not name its network; give the model by name and this file with --weights",
+                    path.display()
+                )));
+            };
+            Ok((header.spec.clone(), Some(Given { path, header: Some(header) })))
+        }
+    }
+}
+
+/// The inputs and where they come from in words, and the network made to measure for them.
+fn inputs(verb: &Ntk, spec: &Spec, seed: u64) -> Result<(Spec, Vec<Vec<f32>>, String), Failure> {
+    if let Some(directory) = &verb.data {
+        let dataset = Dataset::open(directory).map_err(Error::from)?;
+        let spec = fit(spec, &verb.model.overrides(), &dataset)?;
+        let (part, name) = match verb.split {
+            SplitName::Test => (Part::Test, "test"),
+            SplitName::Train => (Part::Train, "training"),
+        };
+        let images = dataset.first(part, verb.count).map_err(Error::from)?;
+        let source = format!("the first {} {name} images of {}", verb.count, directory.display());
+        return Ok((spec, images, source));
+    }
+    let spec = spec.with(&verb.model.overrides())?;
+    let graph = spec.graph()?;
+    match &verb.input {
+        Some(path) => Ok((spec, read_inputs(path, &graph)?, path.display().to_string())),
+        None => Ok((spec, normal_inputs(&graph, verb.count, seed), format!("standard normal, seed {seed}"))),
+    }
+}
+
+fn options(verb: &Ntk, given: Option<&Given>) -> Options {
+    let parametrisation = match (verb.parametrisation, given) {
+        (Some(ParametrisationName::Ntk), _) | (None, None) => Parametrisation::Ntk,
+        (Some(ParametrisationName::Standard), _) => Parametrisation::Standard,
+        (None, Some(Given { header, .. })) => {
+            header.as_ref().map_or(Parametrisation::Standard, |header| header.parametrisation.into())
+        }
     };
     let norms = match verb.norms {
         Some(NormsName::None) => Norms::None,
         Some(NormsName::Frozen) => Norms::Frozen,
-        None if given => Norms::Frozen,
+        None if given.is_some() => Norms::Frozen,
         None => Norms::None,
     };
     let readout = match (verb.trace, verb.pooled) {
@@ -164,19 +238,15 @@ fn options(verb: &Ntk) -> Options {
     Options { parametrisation, norms, readout }
 }
 
-fn source(path: Option<&Path>, otherwise: &str) -> String {
-    path.map_or_else(|| otherwise.to_owned(), |path| path.display().to_string())
-}
-
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     std::fs::read(path).map_err(|error| Failure::User(format!("cannot read {}: {error}", path.display())))
 }
 
 /// The rows of an array as inputs; their lengths and values are checked with the kernel.
 fn read_inputs(path: &Path, graph: &Graph) -> Result<Vec<Vec<f32>>, Failure> {
-    let array = Array::parse(&read(path)?)
+    let (axes, values) = npy::read(&read(path)?)
         .map_err(|reason| Failure::User(format!("cannot take inputs from {}: {reason}", path.display())))?;
-    let Some((&count, rest)) = array.shape.split_first() else {
+    let Some((&count, rest)) = axes.split_first() else {
         return Err(Failure::User(format!(
             "cannot take inputs from {}: it is a single number",
             path.display()
@@ -191,7 +261,7 @@ fn read_inputs(path: &Path, graph: &Graph) -> Result<Vec<Vec<f32>>, Failure> {
             path.display()
         )));
     }
-    Ok(array.values.chunks_exact(len.max(1)).map(|row| row.iter().map(|&x| x as f32).collect()).collect())
+    Ok(values.chunks_exact(len.max(1)).map(<[f32]>::to_vec).collect())
 }
 
 fn save(verb: &Ntk, weights: &Weights, inputs: &[Vec<f32>], matrix: &[f64]) -> Result<(), Failure> {
@@ -201,10 +271,10 @@ fn save(verb: &Ntk, weights: &Weights, inputs: &[Vec<f32>], matrix: &[f64]) -> R
     }
     if let Some(path) = &verb.save_input {
         let values: Vec<f64> = inputs.iter().flatten().map(|&x| f64::from(x)).collect();
-        write_bytes(path, &Array { shape: vec![count, values.len() / count], values }.to_bytes())?;
+        write_bytes(path, &npy::write(&[count, values.len() / count], &values))?;
     }
     if let Some(path) = &verb.out {
-        write_bytes(path, &Array { shape: vec![count, count], values: matrix.to_vec() }.to_bytes())?;
+        write_bytes(path, &npy::write(&[count, count], matrix))?;
     }
     Ok(())
 }

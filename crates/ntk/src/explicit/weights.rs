@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use collegial_arch::{Activation, Graph, NodeId, Op};
+use collegial_arch::{Graph, NodeId, Op};
 use collegial_nn::Parametrisation;
 use collegial_stats::Rng;
 use safetensors::{Dtype, SafeTensors};
@@ -213,22 +213,7 @@ impl Weights {
     }
 }
 
-/// The NTK parametrisation's gain of a layer, as the engine has it: 2 where its output reaches a ReLU before any other
-/// layer with weights, else 1.
+/// The gain of a layer, as the engine has it.
 pub(crate) fn gain(graph: &Graph, layer: NodeId) -> f64 {
-    let mut reached = vec![false; graph.nodes.len()];
-    reached[layer] = true;
-    for (id, node) in graph.nodes.iter().enumerate().skip(layer + 1) {
-        if !node.inputs.iter().any(|&input| reached[input]) {
-            continue;
-        }
-        match node.op {
-            Op::Activation(Activation::Relu) => return 2.0,
-            Op::Activation(Activation::None) | Op::BatchNorm | Op::Add | Op::MemberSum { .. } => {
-                reached[id] = true;
-            }
-            _ => {}
-        }
-    }
-    1.0
+    if graph.meets_relu(layer) { 2.0 } else { 1.0 }
 }

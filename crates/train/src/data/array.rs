@@ -92,12 +92,22 @@ impl<'a> Array<'a> {
 
     /// A vector of real numbers, in single precision.
     pub(crate) fn to_reals(&self) -> Result<Vec<f32>, Mismatch> {
-        let bytes = self.vector("a vector of F32 or F64")?;
+        self.vector("a vector of F32 or F64")?;
+        self.reals()
+    }
+
+    /// Real numbers of any shape, in single precision and C order.
+    pub(crate) fn reals(&self) -> Result<Vec<f32>, Mismatch> {
         match self.dtype {
-            Dtype::F32 => Ok(words(bytes).map(f32::from_le_bytes).collect()),
-            Dtype::F64 => Ok(words(bytes).map(|w| f64::from_le_bytes(w) as f32).collect()),
-            _ => Err(Mismatch::new("a vector of F32 or F64", self.describe())),
+            Dtype::F32 => Ok(words(&self.bytes).map(f32::from_le_bytes).collect()),
+            Dtype::F64 => Ok(words(&self.bytes).map(|w| f64::from_le_bytes(w) as f32).collect()),
+            _ => Err(Mismatch::new("an array of F32 or F64", self.describe())),
         }
+    }
+
+    /// Lengths of the axes.
+    pub(crate) fn shape(&self) -> &[usize] {
+        &self.shape
     }
 
     fn vector(&self, what: &'static str) -> Result<&[u8], Mismatch> {

@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use super::augment::{Key, Transform};
 use super::cifar::{self, Variant};
+use super::resize::Scratch;
 use super::split::{Shape, Split};
-use super::{DataError, Mismatch, downsampled, folder, mnist};
+use super::{DataError, Mismatch, Part, downsampled, folder, mnist};
 
 /// Which data set it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,6 +100,30 @@ impl Dataset {
     /// The images to test on (ImageNet's validation images).
     pub fn test(&self) -> &Split {
         &self.test
+    }
+
+    /// One of the two.
+    pub fn split(&self, part: Part) -> &Split {
+        match part {
+            Part::Train => &self.train,
+            Part::Test => &self.test,
+        }
+    }
+
+    /// The first images of a split as a network is tested on them: normalised, not augmented.
+    pub fn first(&self, part: Part, count: usize) -> Result<Vec<Vec<f32>>, DataError> {
+        let (transform, split) = (Transform::evaluation(self)?, self.split(part));
+        if count > split.len() {
+            let expected = format!("at most {} images, as many as there are", split.len());
+            return Err(DataError::Request(Mismatch::new(expected, count.to_string())));
+        }
+        let mut scratch = Scratch::default();
+        let image = |index: usize| {
+            let mut values = vec![0.0; transform.shape().len()];
+            let key = Key { seed: 0, epoch: 0, index: index as u32 };
+            transform.apply(split, key, &mut scratch, &mut values).map(|()| values)
+        };
+        (0..count).map(image).collect()
     }
 
     /// The mean training image (values of 0 to 255) that downsampled ImageNet comes with.

@@ -2,7 +2,8 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use collegial_stats::Rng;
 
 use super::augment::{Key, Transform};
 use super::resize::Scratch;
-use super::{DataError, Dataset, Mismatch, Shape, Split};
+use super::{DataError, Dataset, Mismatch, Shape};
 
 /// The stream of random numbers that is ours ("ordr").
 const STREAM: u32 = 0x6f72_6472;
@@ -133,6 +134,8 @@ pub struct Loader {
     remaining: u64,
     current: Option<Batch>,
     waited: Duration,
+    stalls: u64,
+    finished: Arc<AtomicU64>,
     // Both `None` once dropped: that is what tells the thread to stop.
     full: Option<Receiver<Result<Batch, DataError>>>,
     empty: Option<Sender<Batch>>,
@@ -156,6 +159,7 @@ impl Loader {
         }
         let (shape, batches_per_epoch, remaining) =
             (job.transform.shape(), job.batches_per_epoch(), job.remaining());
+        let finished = Arc::clone(&job.finished);
         let thread = thread::Builder::new()
             .name("loader".into())
             .spawn(move || job.run(&full_sender, &empty_receiver))
@@ -166,6 +170,8 @@ impl Loader {
             remaining,
             current: None,
             waited: Duration::ZERO,
+            stalls: 0,
+            finished,
             full: Some(full),
             empty: Some(empty),
             thread: Some(thread),
@@ -183,9 +189,10 @@ impl Loader {
         if self.remaining == 0 {
             return Ok(None);
         }
-        let start = Instant::now();
-        let received = self.full.as_ref().and_then(|full| full.recv().ok());
-        self.waited += start.elapsed();
+        let received = match self.full.as_ref().map(Receiver::try_recv) {
+            Some(Err(TryRecvError::Empty)) => self.wait(),
+            other => other.and_then(Result::ok),
+        };
         match received.unwrap_or(Err(DataError::Stopped)) {
             Ok(batch) => {
                 self.remaining -= 1;
@@ -196,6 +203,14 @@ impl Loader {
                 Err(error)
             }
         }
+    }
+
+    fn wait(&mut self) -> Option<Result<Batch, DataError>> {
+        self.stalls += 1;
+        let start = Instant::now();
+        let received = self.full.as_ref().and_then(|full| full.recv().ok());
+        self.waited += start.elapsed();
+        received
     }
 
     /// The shape of an image.
@@ -211,6 +226,16 @@ impl Loader {
     /// How long the consumer has waited in [`next`](Self::next) so far, the very first batch included.
     pub fn waited(&self) -> Duration {
         self.waited
+    }
+
+    /// How many batches were not there yet when they were asked for.
+    pub fn stalls(&self) -> u64 {
+        self.stalls
+    }
+
+    /// How many batches have been finished so far, a number that goes on growing while a batch is in use.
+    pub fn finished(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.finished)
     }
 }
 
@@ -235,11 +260,12 @@ struct Job {
     transform: Transform,
     plan: Plan,
     length: u32,
+    finished: Arc<AtomicU64>,
 }
 
 impl Job {
     fn new(dataset: Arc<Dataset>, part: Part, transform: Transform, plan: Plan) -> Result<Self, DataError> {
-        let images = split(&dataset, part).len();
+        let images = dataset.split(part).len();
         let length =
             u32::try_from(images).map_err(|_| refuse("fewer than 2^32 images", images.to_string()))?;
         if plan.batch_size == 0 || plan.workers == 0 {
@@ -249,7 +275,7 @@ impl Job {
         if transform.shape() != dataset.shape() {
             return Err(refuse("a transform made for this data set", "one for another shape"));
         }
-        let job = Self { dataset, part, transform, plan, length };
+        let job = Self { dataset, part, transform, plan, length, finished: Arc::default() };
         let (start, per_epoch) = (job.plan.start, job.batches_per_epoch());
         if per_epoch == 0 {
             return Err(refuse(
@@ -302,6 +328,8 @@ impl Job {
         let filled = self.fill(position, order, scratch, &mut batch);
         let failed = filled.is_err();
         let sent = full.send(filled.map(|()| batch));
+        // Counted only once it can be taken without waiting.
+        self.finished.fetch_add(1, Ordering::SeqCst);
         if failed || sent.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
@@ -312,7 +340,7 @@ impl Job {
         scratch: &mut [Scratch],
         batch: &mut Batch,
     ) -> Result<(), DataError> {
-        let split = split(&self.dataset, self.part);
+        let split = self.dataset.split(self.part);
         let start = position.batch * self.plan.batch_size;
         let indices = &order[start..order.len().min(start + self.plan.batch_size)];
         batch.position = position;
@@ -339,12 +367,5 @@ impl Job {
             // In order, so that of several errors the same one is reported every time.
             threads.into_iter().try_for_each(|thread| thread.join().unwrap_or(Err(DataError::Stopped)))
         })
-    }
-}
-
-fn split(dataset: &Dataset, part: Part) -> &Split {
-    match part {
-        Part::Train => dataset.train(),
-        Part::Test => dataset.test(),
     }
 }

@@ -16,7 +16,7 @@ mod image;
 mod loader;
 mod mnist;
 mod normalise;
-mod npy;
+pub mod npy;
 mod pickle;
 mod resize;
 mod split;

@@ -1,4 +1,6 @@
-//! The `.npy` format, versions 1 and 2: a magic string, a Python dict literal that tells type and shape, the bytes.
+//! The `.npy` format: a magic string, a Python dict literal that tells type and shape, the bytes.
+//!
+//! Versions 1 to 3 are read, arrays in C order; version 1 with `f8` is written.
 
 use std::borrow::Cow;
 
@@ -6,6 +8,35 @@ use super::Mismatch;
 use super::array::{Array, Dtype};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
+
+/// The header ends at a multiple of this many bytes.
+const ALIGNMENT: usize = 64;
+
+/// Reads an array of real numbers: its shape and its values in C order.
+pub fn read(file: &[u8]) -> Result<(Vec<usize>, Vec<f32>), Mismatch> {
+    let array = parse(Cow::Borrowed(file))?;
+    Ok((array.shape().to_vec(), array.reals()?))
+}
+
+/// The file of an array in C order.
+///
+/// # Panics
+///
+/// If there are not as many values as the shape says.
+pub fn write(shape: &[usize], values: &[f64]) -> Vec<u8> {
+    assert_eq!(shape.iter().product::<usize>(), values.len(), "as many values as the shape says");
+    let axes: Vec<String> = shape.iter().map(|side| format!("{side},")).collect();
+    let mut header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({}), }}", axes.join(" "));
+    let unpadded = MAGIC.len() + 4 + header.len() + 1;
+    header.push_str(&" ".repeat(unpadded.next_multiple_of(ALIGNMENT) - unpadded));
+    header.push('\n');
+    let mut file = MAGIC.to_vec();
+    file.extend([1, 0]);
+    file.extend((header.len() as u16).to_le_bytes());
+    file.extend(header.as_bytes());
+    file.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+    file
+}
 
 /// Reads an array whose bytes are borrowed from the file where possible.
 pub(crate) fn parse(bytes: Cow<'_, [u8]>) -> Result<Array<'_>, Mismatch> {
@@ -28,9 +59,9 @@ fn header(bytes: &[u8]) -> Result<(&str, usize), Mismatch> {
         .ok_or_else(|| Mismatch::new("an .npy array (magic bytes 0x93 NUMPY)", "other bytes"))?;
     let (width, length) = match rest {
         [1, _, a, b, ..] => (2, u32::from(u16::from_le_bytes([*a, *b]))),
-        [2, _, a, b, c, d, ..] => (4, u32::from_le_bytes([*a, *b, *c, *d])),
-        [version, ..] if *version != 1 && *version != 2 => {
-            return Err(Mismatch::new("an .npy array of version 1 or 2", format!("version {version}")));
+        [2 | 3, _, a, b, c, d, ..] => (4, u32::from_le_bytes([*a, *b, *c, *d])),
+        [version, ..] if !(1..=3).contains(version) => {
+            return Err(Mismatch::new("an .npy array of version 1, 2 or 3", format!("version {version}")));
         }
         _ => return Err(Mismatch::new("an .npy header", "a file that ends before it")),
     };

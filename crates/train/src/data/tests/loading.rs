@@ -1,7 +1,8 @@
 //! The loader: order, resumption, threads, errors, shutdown.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 
@@ -9,6 +10,7 @@ use super::make;
 use crate::data::{
     Dataset, Key, Kind, Loader, Order, Part, Plan, Position, Scratch, Shape, Transform, epoch_order,
 };
+use crate::{Data, Job, Monitor, Outcome, Recipe, RunDirectory, Saving, Step, Trainer, fit, recipe};
 
 const SHAPE: Shape = Shape { channels: 3, height: 8, width: 8 };
 
@@ -122,13 +124,65 @@ fn dropping_early_ends_the_thread() {
     }
 }
 
+/// Until so many batches are finished; a minute means never.
+fn wait_for(finished: &AtomicU64, batches: u64) {
+    let start = Instant::now();
+    while finished.load(Ordering::SeqCst) < batches {
+        assert!(start.elapsed() < Duration::from_secs(60), "{batches} batches were not finished in a minute");
+        std::thread::yield_now();
+    }
+}
+
+/// While the consumer is busy with a batch, as many others are made as may wait, so that it never has to.
+#[test]
+fn batches_are_made_while_another_is_in_use() {
+    let (data, prefetch) = (dataset(), 3);
+    let mut loader = loader(&data, Plan { prefetch, ..Plan::training(5, 4, 1) });
+    let (finished, total) = (loader.finished(), 4 * loader.batches_per_epoch() as u64);
+    wait_for(&finished, prefetch as u64);
+    for taken in 1..=total {
+        assert!(loader.next().unwrap().is_some());
+        wait_for(&finished, (taken + prefetch as u64).min(total));
+    }
+    assert_eq!((loader.stalls(), loader.waited()), (0, Duration::ZERO));
+}
+
+/// A step that lasts until the next batch is there, as one does whose network is slower than the loader.
+struct SlowStep(Arc<AtomicU64>);
+
+impl Monitor for SlowStep {
+    fn stepped(&self, step: &Step) {
+        let (done, total) = step.done;
+        wait_for(&self.0, (done + 1).min(total));
+    }
+}
+
+#[test]
+fn the_training_loop_never_waits_for_batches_that_are_there() {
+    let (root, dataset) = (tempfile::tempdir().unwrap(), make::in_memory(Kind::Cifar10, SHAPE, 23, 7));
+    let changes = ["epochs=3", "batch=4", "learning_rate=1e-3"].map(ToOwned::to_owned);
+    let recipe = Recipe::build(recipe::text("cifar10").unwrap(), &changes).unwrap();
+    let spec = fit(&"fc3-2x4".parse().unwrap(), &Default::default(), &dataset).unwrap();
+    let job = Job { spec, data: Data::new(dataset, &recipe).unwrap(), recipe, seed: 0 };
+    let mut trainer = Trainer::begin(job, RunDirectory::open(root.path()).unwrap()).unwrap();
+    let mut loader = trainer.loader().unwrap();
+    wait_for(&loader.finished(), 1);
+    let monitor = SlowStep(loader.finished());
+    assert_eq!(trainer.run_on(&mut loader, &monitor, Saving::default()).unwrap(), Outcome::Finished);
+    assert_eq!((trainer.progress().steps, loader.stalls()), (15, 0));
+    assert!(trainer.progress().history.iter().all(|epoch| epoch.waited == 0.0));
+}
+
 #[test]
 fn waiting_is_measured() {
-    let data = dataset();
-    let mut eager = loader(&data, Plan::training(5, 50, 1));
-    assert_eq!(eager.waited(), Duration::ZERO);
-    while eager.next().unwrap().is_some() {}
-    assert!(eager.waited() > Duration::ZERO);
+    let dir = tempfile::tempdir().unwrap();
+    make::folders(dir.path(), &["a", "b"], 3);
+    let data = Arc::new(Dataset::open(dir.path()).unwrap());
+    // Decoding a photograph takes longer than asking for it at once.
+    let mut eager = loader(&data, Plan::training(5, 1, 1));
+    assert_eq!((eager.waited(), eager.stalls()), (Duration::ZERO, 0));
+    eager.next().unwrap();
+    assert_eq!(eager.waited() > Duration::ZERO, eager.stalls() > 0);
 }
 
 #[test]

@@ -1,17 +1,19 @@
 """The kernels of `collegial ntk` against gradients by torch.func (float64) on the same weights and inputs.
 
-Run with the environment of bench/setup: bench/.venv-torch/bin/python interop/ntk_torch.py
+The relative error of a kernel is max |ours - theirs| / max |theirs|, and at most 1e-4 is allowed.
 """
 
 import math
 
+import common
 import numpy
+import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from torch.func import jacrev, vmap
 from torch.nn.functional import batch_norm, conv2d, linear, relu
 
-import common
+TOLERANCE = 1e-4
 
 SPEC = """
 kind = "resnext"
@@ -93,45 +95,36 @@ def load(inputs, *shape):
     return torch.from_numpy(numpy.load(inputs)).reshape(-1, *shape)
 
 
-def fc_case(program, folder):
-    weights, inputs, kernel = common.drawn(program, folder, ["fc4-200", "--inputs", 30, "--outputs", 1], 20, 1)
+def check(kernel, expected):
+    assert common.difference(numpy.load(kernel), expected) <= TOLERANCE
+
+
+def test_fully_connected(tmp_path):
+    weights, inputs, kernel = common.drawn(tmp_path, ["fc4-200", "--inputs", 30, "--outputs", 1], 20, 1)
     network = Network(load_file(weights), ntk=True)
-    expected = network.kernel(lambda p, x: fully_connected(network, p, x), load(inputs, 30))
-    return common.difference(kernel, expected)
+    check(kernel, network.kernel(lambda p, x: fully_connected(network, p, x), load(inputs, 30)))
 
 
-def block_case(program, folder, parametrisation):
+@pytest.mark.parametrize("parametrisation", ["ntk", "standard"])
+def test_grouped_bottleneck_block(parametrisation, tmp_path):
     words = ["bottleneck-4x8d", "--inputs", 32, "--outputs", 32, "--image", 8, "--pooled", "--output", 5,
              "--parametrisation", parametrisation]
-    weights, inputs, kernel = common.drawn(program, folder, words, 6, 2)
+    weights, inputs, kernel = common.drawn(tmp_path, words, 6, 2)
     network = Network(load_file(weights), ntk=parametrisation == "ntk").without_norms()
     pooled = lambda p, x: block(network, p, x, "", 4, 1, 1).mean((2, 3))[:, 5]
-    return common.difference(kernel, network.kernel(pooled, load(inputs, 32, 8, 8)))
+    check(kernel, network.kernel(pooled, load(inputs, 32, 8, 8)))
 
 
-def resnext_case(program, folder):
-    spec = folder / "network.toml"
+def test_resnext_with_frozen_norms(tmp_path):
+    """The trace over all outputs."""
+    spec = tmp_path / "network.toml"
     spec.write_text(SPEC)
-    weights, inputs, kernel = common.drawn(program, folder, [spec, "--parametrisation", "standard"], 6, 3)
+    weights, inputs, kernel = common.drawn(tmp_path, [spec, "--parametrisation", "standard"], 6, 3)
     tensors, generator = load_file(weights), torch.Generator().manual_seed(4)
     for name, tensor in tensors.items():
         if tensor.ndim == 1:  # norms and biases away from where they start; variances and scales stay positive
             tensor += 0.3 * torch.randn(tensor.shape, generator=generator).clamp(-2, 2)
     save_file(tensors, weights)
-    common.collegial(program, "ntk", spec, "--input", inputs, "--weights", weights, "--trace", "--out", kernel)
+    common.run("collegial", "ntk", spec, "--input", inputs, "--weights", weights, "--trace", "--out", kernel)
     network = Network(tensors, ntk=False)
-    return common.difference(kernel, network.kernel(lambda p, x: resnext(network, p, x), load(inputs, 3, 12, 12)))
-
-
-def main():
-    program = common.options(__doc__).collegial
-    common.report([
-        ("torch: fully connected, L = 4", lambda folder: fc_case(program, folder)),
-        ("torch: grouped bottleneck block, NTK", lambda folder: block_case(program, folder, "ntk")),
-        ("torch: grouped bottleneck block, standard", lambda folder: block_case(program, folder, "standard")),
-        ("torch: small ResNeXt, frozen norms, trace", lambda folder: resnext_case(program, folder)),
-    ])
-
-
-if __name__ == "__main__":
-    main()
+    check(kernel, network.kernel(lambda p, x: resnext(network, p, x), load(inputs, 3, 12, 12)))
