@@ -80,8 +80,9 @@ impl Table {
     /// A `<table>` element; cells that line up on the left have the class `left`.
     pub fn to_html(&self) -> String {
         let class = |align: Align| if align == Align::Left { " class=\"left\"" } else { "" };
-        let heading =
-            |(name, align): &(String, Align)| format!("<th scope=\"col\"{}>{}</th>", class(*align), escape(name));
+        let heading = |(name, align): &(String, Align)| {
+            format!("<th scope=\"col\"{}>{}</th>", class(*align), escape(name))
+        };
         let headings: String = self.columns.iter().map(heading).collect();
         let row = |cells: &Vec<String>| {
             let cells = cells.iter().zip(&self.columns);
@@ -91,9 +92,7 @@ impl Table {
             format!("<tr>{cells}</tr>\n")
         };
         let rows: String = self.rows.iter().map(row).collect();
-        format!(
-            "<table>\n<thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n"
-        )
+        format!("<table>\n<thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n")
     }
 
     /// A Markdown table.

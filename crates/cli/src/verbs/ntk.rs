@@ -11,9 +11,9 @@ use collegial_ntk::npy::Array;
 use collegial_report::{Align, Table, significant};
 use serde::Serialize;
 
-use crate::arguments::{Common, Format, Model};
+use crate::arguments::{Common, Model};
 use crate::failure::Failure;
-use crate::output::{print, print_json, write_bytes};
+use crate::output::{Document, write_bytes};
 
 /// Compute the empirical tangent kernel between inputs, at drawn or given weights
 ///
@@ -78,28 +78,40 @@ enum NormsName {
 
 /// The JSON form; scripts rely on its keys.
 #[derive(Serialize)]
-struct Document<'a> {
+pub struct Kernel {
     model: String,
     /// How many inputs.
     inputs: usize,
     /// Where they and the weights come from.
-    input: &'a str,
-    weights: &'a str,
+    input: String,
+    weights: String,
     parametrisation: &'static str,
     norms: &'static str,
     readout: String,
-    kernel: Vec<&'a [f64]>,
+    pub kernel: Vec<Vec<f64>>,
     seconds: f64,
 }
 
 /// Runs the verb.
 pub fn run(verb: &Ntk, common: &Common) -> Result<(), Failure> {
+    answer(verb, common, None)?.show(common.format())
+}
+
+/// Computes, between the inputs of `given` (a .npy file's content) where there are some, and writes the files that were
+/// asked for.
+pub fn answer(verb: &Ntk, common: &Common, given: Option<&[u8]>) -> Result<Kernel, Failure> {
     let spec = verb.model.spec()?;
     let graph = spec.graph()?;
     let options = options(verb);
-    let inputs = match &verb.input {
-        Some(path) => read_inputs(path, &graph)?,
-        None => normal_inputs(&graph, verb.count, common.seed),
+    let (inputs, input) = match (&verb.input, given) {
+        (Some(path), _) => {
+            (inputs(&read(path)?, &path.display().to_string(), &graph)?, path.display().to_string())
+        }
+        (None, Some(file)) => (inputs(file, "the array", &graph)?, "given".to_owned()),
+        (None, None) => {
+            let source = format!("standard normal, seed {}", common.seed);
+            (normal_inputs(&graph, verb.count, common.seed), source)
+        }
     };
     let start = std::time::Instant::now();
     let kernel = ExplicitKernel::new(&graph, options, &inputs)?;
@@ -111,33 +123,39 @@ pub fn run(verb: &Ntk, common: &Common) -> Result<(), Failure> {
     let matrix = kernel.at(&weights)?;
     let seconds = start.elapsed().as_secs_f64();
     save(verb, &weights, &inputs, &matrix)?;
-    let rows: Vec<&[f64]> = matrix.chunks_exact(inputs.len()).collect();
-    match common.format() {
-        Format::Json => print_json(&Document {
-            model: spec.name(),
-            inputs: inputs.len(),
-            input: &source(verb.input.as_deref(), &format!("standard normal, seed {}", common.seed)),
-            weights: &source(verb.weights.as_deref(), &format!("drawn, seed {}", common.seed)),
-            parametrisation: match options.parametrisation {
-                Parametrisation::Ntk => "ntk",
-                Parametrisation::Standard => "standard",
-            },
-            norms: match options.norms {
-                Norms::None => "none",
-                Norms::Frozen => "frozen",
-            },
-            readout: options.readout.to_string(),
-            kernel: rows,
-            seconds,
-        }),
-        Format::Csv => print(&table(&rows, |value| value.to_string()).to_csv()),
-        Format::Table => print(&format!(
-            "{}\n{}: kernel of {} between {} inputs\n{seconds:.2} s\n",
-            table(&rows, |value| significant(value, 6)).to_text(),
-            spec.name(),
-            options.readout,
-            rows.len(),
-        )),
+    let drawn = || format!("drawn, seed {}", common.seed);
+    Ok(Kernel {
+        model: spec.name(),
+        inputs: inputs.len(),
+        input,
+        weights: verb.weights.as_ref().map_or_else(drawn, |path| path.display().to_string()),
+        parametrisation: match options.parametrisation {
+            Parametrisation::Ntk => "ntk",
+            Parametrisation::Standard => "standard",
+        },
+        norms: match options.norms {
+            Norms::None => "none",
+            Norms::Frozen => "frozen",
+        },
+        readout: options.readout.to_string(),
+        kernel: matrix.chunks_exact(inputs.len()).map(<[f64]>::to_vec).collect(),
+        seconds,
+    })
+}
+
+impl Document for Kernel {
+    fn text(&self) -> String {
+        let (sentences, table) = self.summary();
+        format!("{}\n{}\n{:.2} s\n", table.to_text(), sentences.join("\n"), self.seconds)
+    }
+
+    fn data(&self) -> Table {
+        table(&self.kernel, |value| value.to_string())
+    }
+
+    fn summary(&self) -> (Vec<String>, Table) {
+        let sentence = format!("{}: kernel of {} between {} inputs", self.model, self.readout, self.inputs);
+        (vec![sentence], table(&self.kernel, |value| significant(value, 6)))
     }
 }
 
@@ -164,31 +182,23 @@ fn options(verb: &Ntk) -> Options {
     Options { parametrisation, norms, readout }
 }
 
-fn source(path: Option<&Path>, otherwise: &str) -> String {
-    path.map_or_else(|| otherwise.to_owned(), |path| path.display().to_string())
-}
-
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     std::fs::read(path).map_err(|error| Failure::User(format!("cannot read {}: {error}", path.display())))
 }
 
 /// The rows of an array as inputs; their lengths and values are checked with the kernel.
-fn read_inputs(path: &Path, graph: &Graph) -> Result<Vec<Vec<f32>>, Failure> {
-    let array = Array::parse(&read(path)?)
-        .map_err(|reason| Failure::User(format!("cannot take inputs from {}: {reason}", path.display())))?;
+pub fn inputs(file: &[u8], name: &str, graph: &Graph) -> Result<Vec<Vec<f32>>, Failure> {
+    let refuse = |reason: String| Failure::User(format!("cannot take inputs from {name}: {reason}"));
+    let array = Array::parse(file).map_err(refuse)?;
     let Some((&count, rest)) = array.shape.split_first() else {
-        return Err(Failure::User(format!(
-            "cannot take inputs from {}: it is a single number",
-            path.display()
-        )));
+        return Err(refuse("it is a single number".into()));
     };
     let shape = graph.input_shape();
     let sides = [shape.channels, shape.height, shape.width];
     let len: usize = rest.iter().product();
     if count > 0 && len != sides.iter().product::<usize>() {
         return Err(Failure::User(format!(
-            "{} holds inputs of shape {rest:?}, but the network takes {sides:?}",
-            path.display()
+            "{name} holds inputs of shape {rest:?}, but the network takes {sides:?}"
         )));
     }
     Ok(array.values.chunks_exact(len.max(1)).map(|row| row.iter().map(|&x| x as f32).collect()).collect())
@@ -210,7 +220,7 @@ fn save(verb: &Ntk, weights: &Weights, inputs: &[Vec<f32>], matrix: &[f64]) -> R
 }
 
 /// One row per input; its number first.
-fn table(rows: &[&[f64]], number: impl Fn(f64) -> String) -> Table {
+fn table(rows: &[Vec<f64>], number: impl Fn(f64) -> String) -> Table {
     let headings: Vec<String> = (0..rows.len()).map(|index| index.to_string()).collect();
     let columns: Vec<(&str, Align)> = [("input", Align::Left)]
         .into_iter()

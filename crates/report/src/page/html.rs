@@ -154,6 +154,11 @@ fn table_block(table: &Table, caption: &str) -> String {
     )
 }
 
+/// Paragraphs and a table without a page around them, for notebooks.
+pub fn fragment(text: &str, table: &Table) -> String {
+    format!("{}{}", paragraphs(text), table.to_html())
+}
+
 /// Words are kept whole where they fit, so that a line does not break inside a flag.
 fn command(line: &str) -> String {
     let words = line.trim_end().split(' ').map(|word| format!("<span>{}</span>", escape(word)));
