@@ -2,10 +2,11 @@
 
     cargo run --release -p collegial-train --example steps -- resnext29-4x4d DATA OUT 50 batch=16 learning_rate=1e-6
     cargo run --release -p collegial-train --example steps -- fc6-30x48 DATA OUT 50 learning_rate=1e-4
-    PYTHONPATH=python python interop/compare_losses.py OUT
+    python interop/compare_losses.py OUT
 
 Take gentle rates: at those of the recipes training is chaotic, and after a few steps PyTorch in f32 is as far from PyTorch
-in f64 (--double) as it is from us. Exit 0 if every loss agrees within a relative 1e-3, else 1. Needs torch, safetensors and numpy.
+in f64 (--double) as it is from us. Exit 0 if every loss agrees within a relative 1e-3, else 1. Needs torch,
+safetensors, numpy and the wheel (pip install .).
 """
 
 import argparse

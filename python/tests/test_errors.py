@@ -6,7 +6,7 @@ import pytest
 import collegial
 
 MISTAKES = [
-    (lambda: collegial.search("resnext29-1x128"), ["search", "resnext29-1x128"]),
+    (lambda: collegial.search("resnxt29-1x128d"), ["search", "resnxt29-1x128d"]),
     (lambda: collegial.search("wrn28-10"), ["search", "wrn28-10"]),
     (lambda: collegial.search("resnext29-1x128d", alpha=-1), ["search", "resnext29-1x128d", "--alpha=-1"]),
     (lambda: collegial.search("fc6-500", cost="money"), ["search", "fc6-500", "--cost=money"]),

@@ -40,7 +40,7 @@ def test_it_prints_as_a_table(case):
     html = result._repr_html_()
     assert "<table>" in html and html.count("<tr>") > 1
     if name == "search":
-        assert "37x10d: 3.71 times less kernel variance" in repr(result) and "<p>37x10d: 3.71" in html
+        assert "37x10d: 3.73 times less kernel variance" in repr(result) and "<p>37x10d: 3.73" in html
 
 
 def test_to_pandas(case):

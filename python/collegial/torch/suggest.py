@@ -6,6 +6,7 @@ import math
 from .. import _collegial
 from .._collegial import CollegialError
 from .._functions import search
+from .._optional import need
 from .._results import Result, _axes
 from .blocks import find_blocks
 
@@ -14,8 +15,6 @@ class Suggestion(Result):
     """The designs of a model's blocks: its own, the primal's and the dual's; prints as a table."""
 
     def to_pandas(self):
-        from .._optional import need
-
         designs = [{"problem": problem, **self[problem]} for problem in ("baseline", "primal", "dual")]
         return need("pandas", "to_pandas", "pandas").DataFrame(designs)
 

@@ -120,7 +120,7 @@ def test_blocks_with_a_width_of_their_own_between_are_passed_over():
 
 def test_a_suggestion_prints_and_converts():
     suggestion = suggest(on_meta(lambda: build("resnext29-1x128d")), alpha=ALPHA)
-    assert "37x10d: 3.71 times less kernel variance" in repr(suggestion) and "10x10d: 3.26 times fewer parameters" in repr(suggestion)
+    assert "37x10d: 3.73 times less kernel variance" in repr(suggestion) and "10x10d: 3.26 times fewer parameters" in repr(suggestion)
     assert "<table>" in suggestion._repr_html_()
     assert list(suggestion.to_pandas().design) == ["1x128d", "37x10d", "10x10d"]
     assert suggestion.plot().get_title() == "ResNeXt"

@@ -104,10 +104,12 @@ pub fn run(verb: &Fit, common: &Common) -> Result<(), Failure> {
         write_file(path, &text)?;
         common.say(&format!("wrote the draws to {}", path.display()));
     }
-    if verb.shard.is_none() {
-        show(&measurements, &verb.line, seconds, common)?;
-    }
-    if interrupted { Err(Failure::Interrupted) } else { Ok(()) }
+    let shown = match verb.shard {
+        None => show(&measurements, &verb.line, seconds, common),
+        Some(_) => Ok(()),
+    };
+    // Interrupted before every width had two draws there is nothing to show, and that is nobody's mistake.
+    if interrupted { Err(Failure::Interrupted) } else { shown }
 }
 
 /// Draws and fits, for whoever wants the result and not its print; an interrupted one has none.
