@@ -31,8 +31,15 @@ pub enum Spec {
 }
 
 impl Spec {
-    /// Reads a name (`resnext29-37x10d`) or, where the text is the path of a `.toml` or `.json` file, that file.
+    /// Reads a name (`resnext29-37x10d`), the path of a `.toml` or `.json` file, or what such a file would hold: JSON begins
+    /// with a brace, TOML has more than one line.
     pub fn load(name_or_path: &str) -> Result<Self, Error> {
+        if name_or_path.trim_start().starts_with('{') {
+            return Self::from_json(name_or_path);
+        }
+        if name_or_path.trim_end().contains('\n') {
+            return Self::from_toml(name_or_path);
+        }
         let path = Path::new(name_or_path);
         let named_as_file = path.extension().is_some_and(|ending| ending == "toml" || ending == "json");
         if named_as_file || path.is_file() { Self::read(path) } else { name_or_path.parse() }

@@ -1,7 +1,6 @@
 //! How a verb ends when it does not end well, and the exit code for it.
 
 use std::io;
-use std::process::ExitCode;
 
 use crate::arguments::complain;
 use crate::signals;
@@ -18,14 +17,14 @@ pub enum Failure {
 
 impl Failure {
     /// Says it, and gives the exit code.
-    pub fn report(self) -> ExitCode {
+    pub fn report(self) -> u8 {
         match self {
             Self::User(sentence) => {
                 complain(&format!("error: {sentence}"));
-                ExitCode::from(2)
+                2
             }
-            Self::Interrupted => ExitCode::from(signals::exit_code()),
-            Self::ReaderLeft => ExitCode::SUCCESS,
+            Self::Interrupted => signals::exit_code(),
+            Self::ReaderLeft => 0,
         }
     }
 
@@ -63,28 +62,32 @@ impl From<collegial_train::Error> for Failure {
 }
 
 /// Help and version as asked for; a wrong argument as one sentence, like every other error.
-pub fn of_arguments(error: &clap::Error) -> ExitCode {
+pub fn of_arguments(error: &clap::Error) -> u8 {
     use clap::error::ErrorKind;
-    let text = error.render();
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             // A reader that has left needs no help.
             let _ = error.print();
-            ExitCode::SUCCESS
+            0
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            complain(text.to_string().trim_end());
-            ExitCode::from(2)
+            complain(error.render().to_string().trim_end());
+            2
         }
         _ => {
-            let text = text.to_string();
-            let sentence: Vec<&str> =
-                text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:")).collect();
-            let sentence = sentence.join(" ");
-            let hint = "For more information, try '--help'.";
-            let sentence = sentence.trim_end().trim_end_matches(hint);
-            complain(&sentence.split_whitespace().collect::<Vec<_>>().join(" "));
-            ExitCode::from(2)
+            complain(&sentence(error));
+            2
         }
     }
+}
+
+/// What is wrong with the arguments, without the usage: `error: ...`.
+pub fn sentence(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let lines: Vec<&str> =
+        text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:")).collect();
+    let sentence = lines.join(" ");
+    let hint = "For more information, try '--help'.";
+    let sentence = sentence.trim_end().trim_end_matches(hint);
+    sentence.split_whitespace().collect::<Vec<_>>().join(" ")
 }

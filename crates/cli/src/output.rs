@@ -3,10 +3,33 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use collegial_report::Figure;
+use collegial_report::{Figure, Table};
 use serde::Serialize;
 
+use crate::arguments::Format;
 use crate::failure::Failure;
+
+/// What a verb answers. Serialised, it is the JSON that scripts read.
+pub trait Document: Serialize {
+    /// For people.
+    fn text(&self) -> String;
+    /// Its main table, for spreadsheets.
+    fn data(&self) -> Table;
+    /// For notebooks: sentences, then a table.
+    fn summary(&self) -> (Vec<String>, Table);
+
+    /// Prints it.
+    fn show(&self, format: Format) -> Result<(), Failure>
+    where
+        Self: Sized,
+    {
+        match format {
+            Format::Json => print_json(self),
+            Format::Csv => print(&self.data().to_csv()),
+            Format::Table => print(&self.text()),
+        }
+    }
+}
 
 /// Writes text to stdout, whole.
 pub fn print(text: &str) -> Result<(), Failure> {

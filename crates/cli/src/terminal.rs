@@ -1,6 +1,8 @@
 //! What depends on where the output goes: colours, characters, and how the program was called.
 
+use std::ffi::OsString;
 use std::io::IsTerminal;
+use std::sync::OnceLock;
 
 use collegial_report::{Glyphs, TextFormat};
 
@@ -24,9 +26,18 @@ pub fn sketch() -> TextFormat {
     TextFormat { glyphs: if unicode { Glyphs::Unicode } else { Glyphs::Ascii }, ..TextFormat::default() }
 }
 
+/// The program's arguments, its own name first. (Those of the process begin with the interpreter where Python runs us.)
+static WORDS: OnceLock<Vec<OsString>> = OnceLock::new();
+
+/// Keeps the arguments for [`command_line`].
+pub fn remember(words: &[OsString]) {
+    // There is one command line per process.
+    let _ = WORDS.set(words.to_vec());
+}
+
 /// The command as it could be typed again.
 pub fn command_line() -> String {
-    let words = std::env::args_os().skip(1).map(|word| {
+    let words = WORDS.get().into_iter().flatten().skip(1).map(|word| {
         let word = word.to_string_lossy().into_owned();
         let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=,:+@%".contains(letter);
         if !word.is_empty() && word.chars().all(plain) {

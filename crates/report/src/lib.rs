@@ -14,6 +14,6 @@ pub mod views;
 
 pub use figure::{Axis, Band, Figure, Layer, Line, Mark, Marker, Point, Points, Stroke, VerticalRange};
 pub use number::{grouped, significant};
-pub use page::{Download, Page, Provenance, Section};
+pub use page::{Download, Page, Provenance, Section, fragment};
 pub use table::{Align, Table};
 pub use terminal::{Glyphs, TextFormat};

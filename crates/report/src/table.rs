@@ -1,4 +1,6 @@
-//! One table, three forms.
+//! One table, four forms.
+
+use crate::markup::escape;
 
 /// On which side a column's cells line up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,16 +34,6 @@ impl Table {
     pub fn push_row(&mut self, cells: Vec<String>) {
         assert_eq!(cells.len(), self.columns.len(), "a row has one cell per column");
         self.rows.push(cells);
-    }
-
-    /// Headings with their alignment, for other forms of the table.
-    pub(crate) fn columns(&self) -> &[(String, Align)] {
-        &self.columns
-    }
-
-    /// The rows, one cell per column each.
-    pub(crate) fn rows(&self) -> &[Vec<String>] {
-        &self.rows
     }
 
     /// Aligned text with a rule under the headings.
@@ -83,6 +75,24 @@ impl Table {
             text.push_str(&csv_line(row.iter().map(String::as_str)));
         }
         text
+    }
+
+    /// A `<table>` element; cells that line up on the left have the class `left`.
+    pub fn to_html(&self) -> String {
+        let class = |align: Align| if align == Align::Left { " class=\"left\"" } else { "" };
+        let heading = |(name, align): &(String, Align)| {
+            format!("<th scope=\"col\"{}>{}</th>", class(*align), escape(name))
+        };
+        let headings: String = self.columns.iter().map(heading).collect();
+        let row = |cells: &Vec<String>| {
+            let cells = cells.iter().zip(&self.columns);
+            let cells: String = cells
+                .map(|(cell, (_, align))| format!("<td{}>{}</td>", class(*align), escape(cell)))
+                .collect();
+            format!("<tr>{cells}</tr>\n")
+        };
+        let rows: String = self.rows.iter().map(row).collect();
+        format!("<table>\n<thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n")
     }
 
     /// A Markdown table.

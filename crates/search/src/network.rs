@@ -18,7 +18,7 @@ pub enum Rule {
 }
 
 /// The baseline's network with m members of width n in place of its own.
-pub(crate) fn with_design(spec: &Spec, design: Design) -> Result<Spec, Error> {
+pub fn with_design(spec: &Spec, design: Design) -> Result<Spec, Error> {
     match spec {
         Spec::Resnext(network) => Ok(Spec::Resnext(network.with_design(design))),
         _ => {

@@ -1,8 +1,27 @@
 """From a spec, as checkpoints carry it, to the module of its family."""
 
+from .._collegial import CollegialError
+from .._optional import need
+from .._spec import Spec
 from .fully_connected import FullyConnected
 from .resnext import ResNeXt
 from .wide_resnet import WideResNet
+
+
+def build(model, *, classes=None, weights=None):
+    """The `nn.Module` of a model; `weights` is a safetensors file, such as a checkpoint of ours, whose names it has."""
+    network = from_spec(Spec(model, classes=classes).to_dict())
+    if weights is not None:
+        tensors = need("safetensors.torch", "build with weights", "torch").load_file(weights)
+        try:
+            missing, unknown = network.load_state_dict(tensors, strict=False)
+        except RuntimeError as error:
+            raise CollegialError(f"{weights} does not fit {model}: {error}") from error
+        # How many batches the norms have seen matters to nobody.
+        wrong = [name for name in missing if not name.endswith("num_batches_tracked")] + unknown
+        if wrong:
+            raise CollegialError(f"{weights} does not fit {model}: {wrong[0]} is in one of them only")
+    return network
 
 
 def from_spec(spec):
@@ -17,4 +36,4 @@ def from_spec(spec):
     if kind == "fully-connected":
         optional = {key: spec[key] for key in ("members", "activation") if key in spec}
         return FullyConnected(spec["inputs"], spec["outputs"], spec["widths"], **optional)
-    raise ValueError(f"a network of kind {kind} has no PyTorch module; resnext, wide-resnet and fully-connected have one")
+    raise CollegialError(f"a network of kind {kind} has no PyTorch module; resnext, wide-resnet and fully-connected have one")

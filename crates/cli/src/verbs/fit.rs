@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use collegial_arch::Module;
 use collegial_ntk::fit::{Measurements, Method, Monitor, Sampling, Shard, default_widths};
-use collegial_ntk::{Error, Fit as Fitted, Output};
+use collegial_ntk::{Error, Fit as Line, Output};
+use collegial_report::Table;
 use collegial_report::views::fit as view;
 use serde::Serialize;
 
-use crate::arguments::{Common, Format, Model};
+use crate::arguments::{Common, Model};
 use crate::failure::Failure;
-use crate::output::{print, print_json, write_figure, write_file};
+use crate::output::{Document, write_figure, write_file};
 use crate::progress::Progress;
 use crate::widths::Widths;
 
@@ -83,9 +83,9 @@ fn shard(text: &str) -> Result<Shard, String> {
 
 /// The JSON form; scripts rely on its keys.
 #[derive(Serialize)]
-struct Document<'a> {
+pub struct Fitted {
     #[serde(flatten)]
-    fit: &'a Fitted,
+    fit: Line,
     seed: u64,
     complete: bool,
     seconds: f64,
@@ -93,6 +93,35 @@ struct Document<'a> {
 
 /// Runs the verb.
 pub fn run(verb: &Fit, common: &Common) -> Result<(), Failure> {
+    let progress = Progress::new("drawing kernels", common);
+    let (measurements, seconds, interrupted) = sample(verb, common, progress)?;
+    if interrupted {
+        common.say("interrupted: going on with the draws made so far");
+    }
+    if let Some(path) = &verb.out {
+        let text = serde_json::to_string(&measurements)
+            .map_err(|error| Failure::User(format!("the draws have no JSON form: {error}")))?;
+        write_file(path, &text)?;
+        common.say(&format!("wrote the draws to {}", path.display()));
+    }
+    let shown = match verb.shard {
+        None => show(&measurements, &verb.line, seconds, common),
+        Some(_) => Ok(()),
+    };
+    // Interrupted before every width had two draws there is nothing to show, and that is nobody's mistake.
+    if interrupted { Err(Failure::Interrupted) } else { shown }
+}
+
+/// Draws and fits, for whoever wants the result and not its print; an interrupted one has none.
+pub fn answer(verb: &Fit, common: &Common, monitor: impl Monitor) -> Result<Fitted, Failure> {
+    match sample(verb, common, monitor)? {
+        (_, _, true) => Err(Failure::Interrupted),
+        (measurements, seconds, false) => fitted(&measurements, &verb.line, seconds),
+    }
+}
+
+/// Draws, and says how long it took and whether it was interrupted; what was drawn before is kept.
+fn sample(verb: &Fit, common: &Common, monitor: impl Monitor) -> Result<(Measurements, f64, bool), Failure> {
     let module = verb.model.spec()?.analysed_module()?;
     let widths = match &verb.options.widths {
         Some(Widths(widths)) => widths.clone(),
@@ -106,26 +135,6 @@ pub fn run(verb: &Fit, common: &Common) -> Result<(), Failure> {
         output: if verb.options.pooled { Output::PooledUnit } else { Output::Unit },
         method: verb.line.method(),
     };
-    let (measurements, seconds, interrupted) = sample(&module, &widths, &sampling, common)?;
-    if let Some(path) = &verb.out {
-        let text = serde_json::to_string(&measurements)
-            .map_err(|error| Failure::User(format!("the draws have no JSON form: {error}")))?;
-        write_file(path, &text)?;
-        common.say(&format!("wrote the draws to {}", path.display()));
-    }
-    if verb.shard.is_none() {
-        show(&measurements, &verb.line, seconds, common)?;
-    }
-    if interrupted { Err(Failure::Interrupted) } else { Ok(()) }
-}
-
-/// Draws under a progress bar; Ctrl-C keeps what was drawn.
-fn sample(
-    module: &Module,
-    widths: &[usize],
-    sampling: &Sampling,
-    common: &Common,
-) -> Result<(Measurements, f64, bool), Failure> {
     common.explain(&format!(
         "drawing the kernel of {} {} times at each of {} widths on {} threads",
         module.name(),
@@ -133,15 +142,14 @@ fn sample(
         widths.len(),
         rayon::current_num_threads()
     ));
-    let progress = Progress::new("drawing kernels", common);
-    let measurements = Measurements::take(module, widths, sampling, &progress)?;
-    let interrupted = progress.stopped();
-    let seconds = progress.seconds();
-    drop(progress);
-    if interrupted {
-        common.say("interrupted: going on with the draws made so far");
-    }
-    Ok((measurements, seconds, interrupted))
+    let start = std::time::Instant::now();
+    let measurements = Measurements::take(&module, &widths, &sampling, &monitor)?;
+    Ok((measurements, start.elapsed().as_secs_f64(), monitor.stopped()))
+}
+
+fn fitted(measurements: &Measurements, line: &LineOptions, seconds: f64) -> Result<Fitted, Failure> {
+    let (seed, complete) = (measurements.seed(), measurements.is_complete());
+    Ok(Fitted { fit: Line::new(measurements, line.method())?, seed, complete, seconds })
 }
 
 /// Fits and prints.
@@ -151,22 +159,31 @@ pub fn show(
     seconds: f64,
     common: &Common,
 ) -> Result<(), Failure> {
-    let fit = Fitted::new(measurements, line.method())?;
+    let fitted = fitted(measurements, line, seconds)?;
     if let Some(path) = &line.figure {
-        write_figure(path, &view::figure(&fit))?;
+        write_figure(path, &view::figure(&fitted.fit))?;
         common.say(&format!("wrote {} and its data as CSV", path.display()));
     }
-    match common.format() {
-        Format::Json => {
-            let (seed, complete) = (measurements.seed(), measurements.is_complete());
-            print_json(&Document { fit: &fit, seed, complete, seconds })
-        }
-        Format::Csv => print(&view::table(&fit).to_csv()),
-        Format::Table => print(&format!(
-            "{}\n{}\n{}\n{seconds:.2} s\n",
-            view::table(&fit).to_text(),
-            view::alpha_sentence(&fit),
-            view::verdict_sentence(&fit)
-        )),
+    fitted.show(common.format())
+}
+
+impl Fitted {
+    fn sentences(&self) -> Vec<String> {
+        vec![view::alpha_sentence(&self.fit), view::verdict_sentence(&self.fit)]
+    }
+}
+
+impl Document for Fitted {
+    fn text(&self) -> String {
+        let (table, seconds) = (self.data().to_text(), self.seconds);
+        format!("{table}\n{}\n{seconds:.2} s\n", self.sentences().join("\n"))
+    }
+
+    fn data(&self) -> Table {
+        view::table(&self.fit)
+    }
+
+    fn summary(&self) -> (Vec<String>, Table) {
+        (self.sentences(), self.data())
     }
 }

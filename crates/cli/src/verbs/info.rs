@@ -1,13 +1,13 @@
 //! `collegial info`: what is in a network, layer by layer and in all.
 
 use clap::Args;
-use collegial_arch::{Counts, LayerCounts, MAX_DIMENSION, Spec};
+use collegial_arch::{LayerCounts, MAX_DIMENSION, Spec};
 use collegial_report::{Align, Table, grouped};
 use serde::Serialize;
 
 use crate::arguments::{Common, Format, Model};
 use crate::failure::Failure;
-use crate::output::{print, print_json};
+use crate::output::{Document, print};
 
 /// Count a network's parameters, FLOPs and activations, per layer and in all
 ///
@@ -34,7 +34,7 @@ fn batch_size(text: &str) -> Result<usize, String> {
 
 /// The JSON form; scripts rely on its keys.
 #[derive(Serialize)]
-struct Document<'a> {
+pub struct Counted {
     model: String,
     parameters: u64,
     flops: u64,
@@ -43,75 +43,91 @@ struct Document<'a> {
     weight_bytes: u128,
     batch: usize,
     training_bytes: u128,
-    layers: &'a [LayerCounts],
-    spec: &'a Spec,
+    layers: Vec<LayerCounts>,
+    spec: Spec,
 }
 
 /// Runs the verb.
 pub fn run(verb: &Info, common: &Common) -> Result<(), Failure> {
-    let spec = verb.model.spec()?;
-    let counts = spec.graph()?.counts()?;
     match common.format() {
-        Format::Json => print_json(&document(&spec, &counts, verb.batch)),
-        _ if verb.spec => print(&spec.to_toml()),
-        Format::Csv => print(&table(&counts, false).to_csv()),
-        Format::Table => {
-            print(&format!("{}\n{}", table(&counts, true).to_text(), summary(&spec, &counts, verb.batch)))
-        }
+        Format::Csv | Format::Table if verb.spec => print(&verb.model.spec()?.to_toml()),
+        format => answer(verb)?.show(format),
     }
 }
 
-fn document<'a>(spec: &'a Spec, counts: &'a Counts, batch: usize) -> Document<'a> {
-    Document {
+/// Counts.
+pub fn answer(verb: &Info) -> Result<Counted, Failure> {
+    let spec = verb.model.spec()?;
+    let counts = spec.graph()?.counts()?;
+    Ok(Counted {
         model: spec.name(),
         parameters: counts.total.parameters,
         flops: counts.total.flops,
         macs: counts.total.macs,
         activations: counts.total.activations,
         weight_bytes: counts.weight_bytes(),
-        batch,
-        training_bytes: counts.training_bytes(batch),
-        layers: &counts.layers,
+        batch: verb.batch,
+        training_bytes: counts.training_bytes(verb.batch),
+        layers: counts.layers,
         spec,
+    })
+}
+
+impl Document for Counted {
+    fn text(&self) -> String {
+        format!("{}\n{}\n", self.table(true).to_text(), self.sentences().join("\n"))
+    }
+
+    fn data(&self) -> Table {
+        self.table(false)
+    }
+
+    fn summary(&self) -> (Vec<String>, Table) {
+        (self.sentences(), self.table(true))
     }
 }
 
-/// Thousands are set apart for people, not for spreadsheets.
-fn table(counts: &Counts, for_people: bool) -> Table {
-    let number = |value: u64| if for_people { grouped(value) } else { value.to_string() };
-    let mut table = Table::new(&[
-        ("layer", Align::Left),
-        ("kind", Align::Left),
-        ("output", Align::Right),
-        ("parameters", Align::Right),
-        ("FLOPs", Align::Right),
-        ("activations", Align::Right),
-    ]);
-    for layer in &counts.layers {
-        table.push([
-            layer.name.clone(),
-            layer.kind.clone(),
-            layer.output.map(|side| side.to_string()).join("x"),
-            number(layer.counts.parameters),
-            number(layer.counts.flops),
-            number(layer.counts.activations),
+impl Counted {
+    /// Thousands are set apart for people, not for spreadsheets.
+    fn table(&self, for_people: bool) -> Table {
+        let number = |value: u64| if for_people { grouped(value) } else { value.to_string() };
+        let mut table = Table::new(&[
+            ("layer", Align::Left),
+            ("kind", Align::Left),
+            ("output", Align::Right),
+            ("parameters", Align::Right),
+            ("FLOPs", Align::Right),
+            ("activations", Align::Right),
         ]);
+        for layer in &self.layers {
+            table.push([
+                layer.name.clone(),
+                layer.kind.clone(),
+                layer.output.map(|side| side.to_string()).join("x"),
+                number(layer.counts.parameters),
+                number(layer.counts.flops),
+                number(layer.counts.activations),
+            ]);
+        }
+        table
     }
-    table
-}
 
-fn summary(spec: &Spec, counts: &Counts, batch: usize) -> String {
-    let total = &counts.total;
-    format!(
-        "{}: {} parameters, {} FLOPs and {} activations per image\n\
-         {} of weights; a training step of {batch} images holds at least {}\n",
-        spec.name(),
-        grouped(total.parameters),
-        grouped(total.flops),
-        grouped(total.activations),
-        bytes(counts.weight_bytes()),
-        bytes(counts.training_bytes(batch)),
-    )
+    fn sentences(&self) -> Vec<String> {
+        let counts = format!(
+            "{}: {} parameters, {} FLOPs and {} activations per image",
+            self.model,
+            grouped(self.parameters),
+            grouped(self.flops),
+            grouped(self.activations),
+        );
+        let memory = format!(
+            "{} of weights; a training step of {} images holds at least {}",
+            bytes(self.weight_bytes),
+            self.batch,
+            bytes(self.training_bytes),
+        );
+        vec![counts, memory]
+    }
 }
 
 /// Bytes with a unit.

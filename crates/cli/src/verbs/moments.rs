@@ -6,9 +6,9 @@ use collegial_ntk::exact;
 use collegial_report::{Align, Table, significant};
 use serde::Serialize;
 
-use crate::arguments::{Common, Format};
+use crate::arguments::Common;
 use crate::failure::Failure;
-use crate::output::{print, print_json};
+use crate::output::Document;
 use crate::widths::Widths;
 
 /// Exact mean and variance of the kernel of a fully connected ReLU network, without sampling
@@ -28,7 +28,7 @@ pub struct Moments {
 
 /// The JSON form; scripts rely on its keys.
 #[derive(Serialize)]
-struct Document {
+pub struct Exact {
     widths: Vec<usize>,
     members: usize,
     mean: f64,
@@ -40,11 +40,16 @@ struct Document {
 
 /// Runs the verb.
 pub fn run(verb: &Moments, common: &Common) -> Result<(), Failure> {
+    answer(verb)?.show(common.format())
+}
+
+/// Computes.
+pub fn answer(verb: &Moments) -> Result<Exact, Failure> {
     let network = network(verb)?;
     let moments = exact::moments(&network.widths)?;
     let members = network.members as f64;
     let variance = moments.variance() / members;
-    let document = Document {
+    Ok(Exact {
         widths: [network.inputs].into_iter().chain(network.widths.clone()).collect(),
         members: network.members,
         mean: moments.mean,
@@ -52,11 +57,20 @@ pub fn run(verb: &Moments, common: &Common) -> Result<(), Failure> {
         variance,
         member_variance: moments.variance(),
         effective_alpha: moments.effective_alpha(network.inverse_width_sum()),
-    };
-    match common.format() {
-        Format::Json => print_json(&document),
-        Format::Csv => print(&table(&document).to_csv()),
-        Format::Table => print(&table(&document).to_text()),
+    })
+}
+
+impl Document for Exact {
+    fn text(&self) -> String {
+        table(self).to_text()
+    }
+
+    fn data(&self) -> Table {
+        table(self)
+    }
+
+    fn summary(&self) -> (Vec<String>, Table) {
+        (vec![], table(self))
     }
 }
 
@@ -86,7 +100,7 @@ fn network(verb: &Moments) -> Result<FullyConnected, Failure> {
     }
 }
 
-fn table(document: &Document) -> Table {
+fn table(document: &Exact) -> Table {
     let mut table = Table::new(&[("quantity", Align::Left), ("value", Align::Right)]);
     let widths: Vec<String> = document.widths.iter().map(ToString::to_string).collect();
     table.push(["widths, the input's first".into(), widths.join(",")]);

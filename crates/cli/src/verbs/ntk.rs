@@ -13,9 +13,9 @@ use collegial_train::data::{Dataset, Part, npy};
 use collegial_train::{Error, fit, run};
 use serde::Serialize;
 
-use crate::arguments::{Common, Format, Model};
+use crate::arguments::{Common, Model};
 use crate::failure::Failure;
-use crate::output::{print, print_json, write_bytes};
+use crate::output::{Document, write_bytes};
 
 /// Compute the empirical tangent kernel between inputs, at drawn or given weights
 ///
@@ -95,17 +95,17 @@ enum NormsName {
 
 /// The JSON form; scripts rely on its keys.
 #[derive(Serialize)]
-struct Document<'a> {
+pub struct Kernel {
     model: String,
     /// How many inputs.
     inputs: usize,
     /// Where they and the weights come from.
-    input: &'a str,
-    weights: &'a str,
+    input: String,
+    weights: String,
     parametrisation: &'static str,
     norms: &'static str,
     readout: String,
-    kernel: Vec<&'a [f64]>,
+    pub kernel: Vec<Vec<f64>>,
     seconds: f64,
 }
 
@@ -117,8 +117,14 @@ struct Given {
 
 /// Runs the verb.
 pub fn run(verb: &Ntk, common: &Common) -> Result<(), Failure> {
+    answer(verb, common, None)?.show(common.format())
+}
+
+/// Computes, between the inputs of `array` (a .npy file's content) where there are some, and writes the files that were
+/// asked for.
+pub fn answer(verb: &Ntk, common: &Common, array: Option<&[u8]>) -> Result<Kernel, Failure> {
     let (spec, given) = network(verb)?;
-    let (spec, inputs, input) = inputs(verb, &spec, common.seed)?;
+    let (spec, inputs, input) = inputs(verb, &spec, common.seed, array)?;
     let graph = spec.graph()?;
     let options = options(verb, given.as_ref());
     let start = std::time::Instant::now();
@@ -131,36 +137,39 @@ pub fn run(verb: &Ntk, common: &Common) -> Result<(), Failure> {
     let matrix = kernel.at(&weights)?;
     let seconds = start.elapsed().as_secs_f64();
     save(verb, &weights, &inputs, &matrix)?;
-    let rows: Vec<&[f64]> = matrix.chunks_exact(inputs.len()).collect();
-    match common.format() {
-        Format::Json => print_json(&Document {
-            model: spec.name(),
-            inputs: inputs.len(),
-            input: &input,
-            weights: &given.map_or_else(
-                || format!("drawn, seed {}", common.seed),
-                |given| given.path.display().to_string(),
-            ),
-            parametrisation: match options.parametrisation {
-                Parametrisation::Ntk => "ntk",
-                Parametrisation::Standard => "standard",
-            },
-            norms: match options.norms {
-                Norms::None => "none",
-                Norms::Frozen => "frozen",
-            },
-            readout: options.readout.to_string(),
-            kernel: rows,
-            seconds,
-        }),
-        Format::Csv => print(&table(&rows, |value| value.to_string()).to_csv()),
-        Format::Table => print(&format!(
-            "{}\n{}: kernel of {} between {} inputs\n{seconds:.2} s\n",
-            table(&rows, |value| significant(value, 6)).to_text(),
-            spec.name(),
-            options.readout,
-            rows.len(),
-        )),
+    let drawn = || format!("drawn, seed {}", common.seed);
+    Ok(Kernel {
+        model: spec.name(),
+        inputs: inputs.len(),
+        input,
+        weights: given.map_or_else(drawn, |given| given.path.display().to_string()),
+        parametrisation: match options.parametrisation {
+            Parametrisation::Ntk => "ntk",
+            Parametrisation::Standard => "standard",
+        },
+        norms: match options.norms {
+            Norms::None => "none",
+            Norms::Frozen => "frozen",
+        },
+        readout: options.readout.to_string(),
+        kernel: matrix.chunks_exact(inputs.len()).map(<[f64]>::to_vec).collect(),
+        seconds,
+    })
+}
+
+impl Document for Kernel {
+    fn text(&self) -> String {
+        let (sentences, table) = self.summary();
+        format!("{}\n{}\n{:.2} s\n", table.to_text(), sentences.join("\n"), self.seconds)
+    }
+
+    fn data(&self) -> Table {
+        table(&self.kernel, |value| value.to_string())
+    }
+
+    fn summary(&self) -> (Vec<String>, Table) {
+        let sentence = format!("{}: kernel of {} between {} inputs", self.model, self.readout, self.inputs);
+        (vec![sentence], table(&self.kernel, |value| significant(value, 6)))
     }
 }
 
@@ -195,7 +204,12 @@ fn network(verb: &Ntk) -> Result<(Spec, Option<Given>), Failure> {
 }
 
 /// The inputs and where they come from in words, and the network made to measure for them.
-fn inputs(verb: &Ntk, spec: &Spec, seed: u64) -> Result<(Spec, Vec<Vec<f32>>, String), Failure> {
+fn inputs(
+    verb: &Ntk,
+    spec: &Spec,
+    seed: u64,
+    array: Option<&[u8]>,
+) -> Result<(Spec, Vec<Vec<f32>>, String), Failure> {
     if let Some(directory) = &verb.data {
         let dataset = Dataset::open(directory).map_err(Error::from)?;
         let spec = fit(spec, &verb.model.overrides(), &dataset)?;
@@ -209,10 +223,15 @@ fn inputs(verb: &Ntk, spec: &Spec, seed: u64) -> Result<(Spec, Vec<Vec<f32>>, St
     }
     let spec = spec.with(&verb.model.overrides())?;
     let graph = spec.graph()?;
-    match &verb.input {
-        Some(path) => Ok((spec, read_inputs(path, &graph)?, path.display().to_string())),
-        None => Ok((spec, normal_inputs(&graph, verb.count, seed), format!("standard normal, seed {seed}"))),
-    }
+    let (inputs, source) = match (&verb.input, array) {
+        (Some(path), _) => {
+            let name = path.display().to_string();
+            (read_inputs(&read(path)?, &name, &graph)?, name)
+        }
+        (None, Some(file)) => (read_inputs(file, "the array", &graph)?, "given".to_owned()),
+        (None, None) => (normal_inputs(&graph, verb.count, seed), format!("standard normal, seed {seed}")),
+    };
+    Ok((spec, inputs, source))
 }
 
 fn options(verb: &Ntk, given: Option<&Given>) -> Options {
@@ -243,22 +262,18 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
 }
 
 /// The rows of an array as inputs; their lengths and values are checked with the kernel.
-fn read_inputs(path: &Path, graph: &Graph) -> Result<Vec<Vec<f32>>, Failure> {
-    let (axes, values) = npy::read(&read(path)?)
-        .map_err(|reason| Failure::User(format!("cannot take inputs from {}: {reason}", path.display())))?;
+pub fn read_inputs(file: &[u8], name: &str, graph: &Graph) -> Result<Vec<Vec<f32>>, Failure> {
+    let refuse = |reason: &str| Failure::User(format!("cannot take inputs from {name}: {reason}"));
+    let (axes, values) = npy::read(file).map_err(|mismatch| refuse(&mismatch.to_string()))?;
     let Some((&count, rest)) = axes.split_first() else {
-        return Err(Failure::User(format!(
-            "cannot take inputs from {}: it is a single number",
-            path.display()
-        )));
+        return Err(refuse("it is a single number"));
     };
     let shape = graph.input_shape();
     let sides = [shape.channels, shape.height, shape.width];
     let len: usize = rest.iter().product();
     if count > 0 && len != sides.iter().product::<usize>() {
         return Err(Failure::User(format!(
-            "{} holds inputs of shape {rest:?}, but the network takes {sides:?}",
-            path.display()
+            "{name} holds inputs of shape {rest:?}, but the network takes {sides:?}"
         )));
     }
     Ok(values.chunks_exact(len.max(1)).map(<[f32]>::to_vec).collect())
@@ -280,7 +295,7 @@ fn save(verb: &Ntk, weights: &Weights, inputs: &[Vec<f32>], matrix: &[f64]) -> R
 }
 
 /// One row per input; its number first.
-fn table(rows: &[&[f64]], number: impl Fn(f64) -> String) -> Table {
+fn table(rows: &[Vec<f64>], number: impl Fn(f64) -> String) -> Table {
     let headings: Vec<String> = (0..rows.len()).map(|index| index.to_string()).collect();
     let columns: Vec<(&str, Align)> = [("input", Align::Left)]
         .into_iter()

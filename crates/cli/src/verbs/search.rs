@@ -6,17 +6,17 @@ use clap::{Args, ValueEnum};
 use collegial_arch::{Cost, Module, Spec};
 use collegial_ntk::Fit;
 use collegial_ntk::fit::{Measurements, Method, Monitor, Sampling, default_widths, measure_variance};
-use collegial_report::Provenance;
 use collegial_report::views::search_page::page;
 use collegial_report::views::{fit as fit_view, search as view};
+use collegial_report::{Provenance, Table};
 use collegial_search::{
     Answer, Exact, Law, Measured, Rule, Search as Question, Time, Variance, free_widths, per_stage,
 };
 use serde::Serialize;
 
-use crate::arguments::{Common, Format, Model};
+use crate::arguments::{Common, Model};
 use crate::failure::Failure;
-use crate::output::{print, print_json, to_json, write_figure, write_file};
+use crate::output::{Document, to_json, write_figure, write_file};
 use crate::progress::Progress;
 use crate::terminal;
 use crate::widths::Widths;
@@ -106,27 +106,30 @@ enum RuleName {
 
 /// The JSON form; scripts rely on its keys.
 #[derive(Serialize)]
-struct Document<'a> {
+pub struct Found {
     #[serde(flatten)]
-    answer: &'a Answer,
+    answer: Answer,
     /// The fit behind alpha, with its verdict on the law.
-    fit: Option<&'a Fit>,
+    fit: Option<Fit>,
     seed: u64,
     seconds: f64,
 }
 
 /// Runs the verb.
 pub fn run(verb: &Search, common: &Common) -> Result<(), Failure> {
+    answer(verb, common, Progress::new("drawing kernels", common))?.show(common.format())
+}
+
+/// Searches, and writes the files that were asked for.
+pub fn answer(verb: &Search, common: &Common, monitor: impl Monitor) -> Result<Found, Failure> {
     let baseline = verb.model.spec()?;
     check(verb)?;
     let question = question(verb, &baseline)?;
-    let progress = Progress::new("drawing kernels", common);
-    let (variance, fit) = variance(verb, &question, common, &progress)?;
     let start = std::time::Instant::now();
-    let drawing = progress.seconds();
+    let (variance, fit) = variance(verb, &question, common, &monitor)?;
     // From here on nobody looks at Ctrl-C, so it ends the process at once.
-    drop(progress);
-    common.explain(&format!("variances ready after {drawing:.2} s"));
+    drop(monitor);
+    common.explain(&format!("variances ready after {:.2} s", start.elapsed().as_secs_f64()));
     let mut answer = question.run(variance.as_ref())?;
     if verb.per_stage {
         answer.per_stage =
@@ -135,14 +138,22 @@ pub fn run(verb: &Search, common: &Common) -> Result<(), Failure> {
     if verb.free_widths {
         answer.free_widths = Some(free_widths(&question.module()?, question.price(), variance.as_ref())?);
     }
-    let seconds = drawing + start.elapsed().as_secs_f64();
+    let seconds = start.elapsed().as_secs_f64();
     write_files(verb, &answer, fit.as_ref(), common)?;
-    match common.format() {
-        Format::Json => {
-            print_json(&Document { answer: &answer, fit: fit.as_ref(), seed: common.seed, seconds })
-        }
-        Format::Csv => print(&view::curve_table(&answer).to_csv()),
-        Format::Table => print(&text(&answer, fit.as_ref(), seconds)),
+    Ok(Found { answer, fit, seed: common.seed, seconds })
+}
+
+impl Document for Found {
+    fn text(&self) -> String {
+        text(&self.answer, self.fit.as_ref(), self.seconds)
+    }
+
+    fn data(&self) -> Table {
+        view::curve_table(&self.answer)
+    }
+
+    fn summary(&self) -> (Vec<String>, Table) {
+        (view::verdict(&self.answer), view::table(&self.answer))
     }
 }
 
@@ -191,7 +202,7 @@ fn variance(
     verb: &Search,
     question: &Question,
     common: &Common,
-    progress: &Progress,
+    monitor: &dyn Monitor,
 ) -> Result<(Box<dyn Variance>, Option<Fit>), Failure> {
     let module = question.module()?;
     match verb.variance {
@@ -202,14 +213,14 @@ fn variance(
             widths.sort_unstable();
             widths.dedup();
             let samples =
-                measure_variance(&module, &widths, verb.precision.unwrap_or(0.01), common.seed, progress)
-                    .map_err(|error| if progress.stopped() { Failure::Interrupted } else { error.into() })?;
+                measure_variance(&module, &widths, verb.precision.unwrap_or(0.01), common.seed, monitor)
+                    .map_err(|error| if monitor.stopped() { Failure::Interrupted } else { error.into() })?;
             Ok((Box::new(Measured::new(&samples)), None))
         }
         Source::Law => match verb.alpha {
             Some(alpha) => Ok((Box::new(Law::new(alpha)?), None)),
             None => {
-                let fit = fitted(&module, verb.trials, common, progress)?;
+                let fit = fitted(&module, verb.trials, common, monitor)?;
                 Ok((Box::new(Law::fitted(&fit)?), Some(fit)))
             }
         },
@@ -217,10 +228,10 @@ fn variance(
 }
 
 /// Algorithm 1 on the spot.
-fn fitted(module: &Module, trials: u64, common: &Common, progress: &Progress) -> Result<Fit, Failure> {
+fn fitted(module: &Module, trials: u64, common: &Common, monitor: &dyn Monitor) -> Result<Fit, Failure> {
     let sampling = Sampling { trials, ..Sampling::paper(common.seed) };
-    let measurements = Measurements::take(module, &default_widths(module)?, &sampling, progress)?;
-    if progress.stopped() {
+    let measurements = Measurements::take(module, &default_widths(module)?, &sampling, monitor)?;
+    if monitor.stopped() {
         return Err(Failure::Interrupted);
     }
     Ok(Fit::new(&measurements, Method::default())?)

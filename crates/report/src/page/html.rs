@@ -4,7 +4,7 @@ use super::download::slug;
 use super::{Block, Download, Page, Provenance, Section};
 use crate::figure::Format;
 use crate::markup::escape;
-use crate::{Align, Figure, Table, figure};
+use crate::{Figure, Table, figure};
 use std::collections::HashSet;
 
 const STYLE: &str = include_str!("page.css");
@@ -144,26 +144,19 @@ fn figcaption(caption: &str, data: &Download) -> String {
 }
 
 fn table_block(table: &Table, caption: &str) -> String {
-    let class = |align: Align| if align == Align::Left { " class=\"left\"" } else { "" };
-    let headings = table.columns().iter();
-    let headings: String = headings
-        .map(|(name, align)| format!("<th scope=\"col\"{}>{}</th>", class(*align), escape(name)))
-        .collect();
-    let row = |cells: &Vec<String>| {
-        let cells = cells.iter().zip(table.columns());
-        let cells: String =
-            cells.map(|(cell, (_, align))| format!("<td{}>{}</td>", class(*align), escape(cell))).collect();
-        format!("<tr>{cells}</tr>\n")
-    };
-    let rows: String = table.rows().iter().map(row).collect();
     let label = if caption.trim().is_empty() { "Table" } else { caption.trim() };
     let name = format!("{}.csv", slug(label));
     format!(
-        "<figure class=\"table\">\n{}<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{}\">\n<table>\n\
-         <thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n</div>\n</figure>\n",
+        "<figure class=\"table\">\n{}<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{}\">\n{}</div>\n</figure>\n",
         figcaption(caption, &Download::csv(name, table.to_csv())),
         escape(label),
+        table.to_html(),
     )
+}
+
+/// Paragraphs and a table without a page around them, for notebooks.
+pub fn fragment(text: &str, table: &Table) -> String {
+    format!("{}{}", paragraphs(text), table.to_html())
 }
 
 /// Words are kept whole where they fit, so that a line does not break inside a flag.

@@ -17,6 +17,8 @@
 mod download;
 mod html;
 
+pub use html::fragment;
+
 use crate::{Figure, Table};
 pub use download::Download;
 

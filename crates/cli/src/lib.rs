@@ -1,0 +1,49 @@
+//! `collegial`: the command line, as a library, so that the binary and the Python wheel are the same program.
+//! One file per verb; the work is done by the libraries.
+//!
+//! [`main`] is the program. Results go to stdout, everything else to stderr. Exit 0: done; 1: the answer is "no"; 2: an
+//! error the user can fix, said in one sentence; 130: interrupted (143 by SIGTERM). [`ask`] answers the same words with the result itself.
+
+mod arguments;
+pub mod ask;
+mod failure;
+mod output;
+mod progress;
+mod signals;
+mod terminal;
+mod verbs;
+mod widths;
+
+use std::ffi::OsString;
+
+use arguments::{Arguments, Verb};
+use clap::Parser;
+
+/// Runs the program on its arguments, its own name first, and gives the exit code.
+pub fn main(words: Vec<OsString>) -> u8 {
+    terminal::remember(&words);
+    let arguments = match Arguments::try_parse_from(words) {
+        Ok(arguments) => arguments,
+        Err(error) => return failure::of_arguments(&error),
+    };
+    let common = &arguments.common;
+    if let Err(failure) = common.prepare() {
+        return failure.report();
+    }
+    let result = match &arguments.verb {
+        Verb::Info(verb) => verbs::info::run(verb, common),
+        Verb::Moments(verb) => verbs::moments::run(verb, common),
+        Verb::Ntk(verb) => verbs::ntk::run(verb, common),
+        Verb::Fit(verb) => verbs::fit::run(verb, common),
+        Verb::Search(verb) => verbs::search::run(verb, common),
+        Verb::Train(verb) => verbs::train::run(verb, common),
+        Verb::Evaluate(verb) => verbs::evaluate::run(verb, common),
+        Verb::Merge(verb) => verbs::merge::run(verb, common),
+        Verb::Completions(verb) => verbs::completions::run(verb),
+        Verb::Man(verb) => verbs::man::run(verb),
+    };
+    match result {
+        Ok(()) => 0,
+        Err(failure) => failure.report(),
+    }
+}

@@ -1,0 +1,26 @@
+"""From a ResNet to a better one: the same parameters with less kernel variance, or the same variance with fewer parameters.
+
+    pip install . torch torchvision
+    python examples/better_resnet.py
+"""
+
+# %% A model that you have: any with bottleneck blocks will do, of torchvision, timm or your own.
+import torch
+import torchvision
+
+from collegial.torch import convert, suggest
+
+model = torchvision.models.resnet50()
+
+# %% What could be better? Nothing is trained for this; alpha of the variance law is fitted on the spot.
+suggestion = suggest(model)
+print(suggestion)
+
+# %% The dual: as little variance as before, with fewer parameters.
+smaller = convert(model, objective="dual")
+count = sum(parameter.numel() for parameter in smaller.parameters())
+assert count == suggestion.dual.parameters
+
+# %% It is a model like the first one: train it as you would have trained that.
+logits = smaller.eval()(torch.randn(1, 3, 224, 224))
+print(f"{suggestion.baseline.parameters:,} parameters became {count:,}; logits {tuple(logits.shape)}")

@@ -1,0 +1,32 @@
+"""Finds the best number and width of parallel members for a network, without training.
+
+    >>> import collegial
+    >>> collegial.search("resnext29-1x128d", alpha=1.60).primal.design
+    '37x10d'
+
+Models are names (`resnext29-37x10d`, `wrn28-10`, `fc6-500`, `bottleneck-128`), paths of TOML or JSON specs, their text, dicts,
+or a `Spec`. `collegial.torch` (imported by itself, needs PyTorch) builds the networks and improves your own.
+"""
+
+from ._collegial import CollegialError, __version__
+from ._functions import fit, forward, info, moments, ntk, search
+from ._results import FitResult, InfoResult, MomentsResult, Record, Result, SearchResult
+from ._spec import Spec
+
+__all__ = [
+    "CollegialError",
+    "FitResult",
+    "InfoResult",
+    "MomentsResult",
+    "Record",
+    "Result",
+    "SearchResult",
+    "Spec",
+    "__version__",
+    "fit",
+    "forward",
+    "info",
+    "moments",
+    "ntk",
+    "search",
+]

@@ -1,0 +1,82 @@
+"""The functions, against the paper's numbers and each other."""
+
+import numpy
+import pytest
+
+import collegial
+
+
+def test_the_search_finds_the_papers_designs():
+    found = collegial.search("resnext29-1x128d", alpha=1.60)
+    assert (found.primal.design, found.dual.design) == ("37x10d", "10x10d")
+    assert found.primal["parameters"] == collegial.info("resnext29-37x10d").parameters
+    assert found.alpha == 1.6 and found.baseline == "resnext29-1x128d" and found.fit is None
+    assert min(found.curve, key=lambda point: point.primal_objective).width == found.primal.width
+
+
+def test_options_reach_the_search():
+    found = collegial.search("resnext50-1x64d", 1.6, "flops", rule="under", multiple_of=4, widths=range(4, 33), max_multiplicity=64)
+    assert found.cost == "flops" and found.rule == "under"
+    assert {point.width % 4 for point in found.curve} == {0} and found.primal.width % 4 == 0
+    exact = collegial.search("fc6-500", variance="exact", free_widths=True)
+    assert exact.variance_source == "exact" and len(exact.free_widths.widths) == 5
+
+
+def test_fit_gives_alpha_with_its_points():
+    fit = collegial.fit("bottleneck-64", widths=[4, 8, 16, 64], trials=400, seed=3)
+    assert [point.width for point in fit.points] == [4, 8, 16, 64] and fit.trials == 400
+    assert fit.alpha_ci[0] < fit.alpha < fit.alpha_ci[1]
+    assert fit == fit and fit != collegial.fit("bottleneck-64", widths="4,8,16,64", trials=400, seed=4)
+    through_origin = collegial.fit("bottleneck-64", widths=[4, 64], trials=100, intercept=False)
+    assert through_origin.intercept == 0.0
+
+
+def test_moments_of_one_hidden_layer():
+    # One hidden ReLU layer of width n: E[K^2]/E[K]^2 - 1 falls as 1/n.
+    wide, narrow = collegial.moments(widths=[10, 200]), collegial.moments(widths=[10, 100])
+    assert narrow.variance == pytest.approx(2 * wide.variance, rel=1e-12)
+    assert collegial.moments("fc6-30x48").members == 30
+
+
+def test_the_kernel_is_symmetric_positive_and_drawn_from_the_seed():
+    kernel = collegial.ntk("fc3-64", count=5, seed=2)
+    assert kernel.shape == (5, 5) and kernel.dtype == numpy.float64
+    assert (kernel == kernel.T).all() and numpy.linalg.eigvalsh(kernel).min() > 0
+    assert (kernel == collegial.ntk("fc3-64", count=5, seed=2, threads=1)).all()
+    assert (kernel != collegial.ntk("fc3-64", count=5, seed=3)).any()
+
+
+def test_the_kernel_takes_arrays():
+    spec = collegial.Spec("fc3-32", inputs=6, outputs=1)
+    x = numpy.random.default_rng(0).normal(size=(4, 6))
+    kernel = collegial.ntk(spec, x)
+    # A ReLU network without biases is homogeneous: K(2x, 2x') = 4 K(x, x').
+    numpy.testing.assert_allclose(collegial.ntk(spec, 2 * x), 4 * kernel, rtol=1e-5)
+    numpy.testing.assert_array_equal(collegial.ntk(spec, numpy.asfortranarray(x)), kernel)
+    numpy.testing.assert_array_equal(collegial.ntk(spec, x.reshape(4, 2, 3)[::-1]), kernel[::-1, ::-1])
+
+
+def test_forward_gives_the_engines_outputs():
+    x = numpy.random.default_rng(1).normal(size=(70, 784)).astype("f4")
+    logits = collegial.forward("fc3-4x8", None, x, seed=5)
+    assert logits.shape == (70, 10) and numpy.isfinite(logits).all()
+    # Every input by itself gives the same; 70 is more than one batch.
+    numpy.testing.assert_allclose(collegial.forward("fc3-4x8", None, x[66:67], seed=5), logits[66:67], rtol=1e-5, atol=1e-6)
+    assert collegial.forward("fc3-4x8", None, x[:0]).shape == (0, 10)
+
+
+def test_other_threads_run_meanwhile():
+    import threading
+
+    ticks, done = [], threading.Event()
+
+    def tick():
+        while not done.wait(0.01):
+            ticks.append(1)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    fit = collegial.fit("bottleneck-128", [8, 32, 128], trials=4000)
+    done.set()
+    thread.join()
+    assert fit.seconds < 0.1 or len(ticks) > 2

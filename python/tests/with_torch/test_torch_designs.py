@@ -1,0 +1,131 @@
+"""Better designs for models of torchvision, timm and our own."""
+
+import copy
+import runpy
+from pathlib import Path
+
+import pytest
+import timm
+import torch
+import torchvision
+from torch import nn
+
+import collegial
+from collegial.torch import build, convert, suggest
+from collegial.torch.blocks import find_blocks
+
+ALPHA = 1.60
+
+
+def count(model):
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def on_meta(make):
+    with torch.device("meta"):
+        return make()
+
+
+# The baseline in torch, and the same as a spec of ours.
+KNOWN = {
+    "ours": (lambda: build("resnext29-1x128d"), "resnext29-1x128d"),
+    "torchvision": (lambda: torchvision.models.resnet50(), "resnext50-1x64d"),
+    "timm": (lambda: timm.create_model("resnet101"), "resnext101-1x64d"),
+    "torchvision, grouped": (lambda: torchvision.models.resnext50_32x4d(), "resnext50-32x4d"),
+}
+
+
+@pytest.mark.parametrize("make, name", KNOWN.values(), ids=KNOWN)
+def test_suggestions_are_those_of_the_search(make, name):
+    suggestion, found = suggest(on_meta(make), alpha=ALPHA), collegial.search(name, alpha=ALPHA)
+    assert suggestion.baseline.parameters == found.baseline_parameters
+    for problem in ("primal", "dual"):
+        ours, theirs = suggestion[problem], found.to_dict()[problem]
+        assert (ours.design, ours.parameters) == (theirs["design"], theirs["parameters"])
+        assert ours.variance == pytest.approx(theirs["variance"], rel=1e-12)
+        assert ours.variance_reduction == pytest.approx(theirs["variance_reduction"], rel=1e-12)
+
+
+@pytest.mark.parametrize("objective", ["primal", "dual"])
+@pytest.mark.parametrize(
+    "make",
+    [lambda: build("resnext29-1x64d"), lambda: torchvision.models.resnet50(num_classes=10), lambda: timm.create_model("seresnet50")],
+    ids=["ours", "torchvision", "timm with squeeze and excitation"],
+)
+def test_the_converted_model_is_what_was_promised(make, objective):
+    torch.manual_seed(0)
+    model = make()
+    before, x = copy.deepcopy(model.state_dict()), torch.randn(2, 3, 64, 64)
+    suggestion, better = suggest(model, alpha=ALPHA), convert(model, objective, alpha=ALPHA)
+    assert count(better) == suggestion[objective].parameters
+    better(x).sum().backward()
+    assert all(parameter.grad is not None for parameter in better.parameters())
+    assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
+    kept = [name for name, tensor in better.state_dict().items() if tensor.shape == before[name].shape]
+    changed = {f"{name}.{part}" for name in suggestion.blocks for part in ("conv1", "bn1", "conv2", "bn2", "conv3")}
+    for name in kept:
+        if name.rsplit(".", 1)[0] not in changed:
+            assert torch.equal(better.state_dict()[name], before[name]), name
+    blocks, _ = find_blocks(better)
+    assert [block.name for block in blocks] == suggestion.blocks
+    assert {block.members for block in blocks} == {suggestion[objective].multiplicity}
+    # Freshly initialised: the deviation of a middle convolution is sqrt(2 / fan-in).
+    weight = blocks[0].middle.weight
+    fan_in = weight[0].numel()
+    assert weight.std().item() == pytest.approx((2 / fan_in) ** 0.5, rel=5 / weight.numel() ** 0.5)
+
+
+def test_look_alikes_are_found_by_their_shapes():
+    def layer(inputs, outputs, kernel, groups=1):
+        return nn.Sequential(nn.Conv2d(inputs, outputs, kernel, padding=kernel // 2, groups=groups), nn.BatchNorm2d(outputs), nn.GELU())
+
+    class Odd(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.shortcut = nn.Conv2d(32, 32, 1)
+            self.path = nn.ModuleList([layer(32, 48, 1), layer(48, 48, 5, groups=2), layer(48, 32, 1)])
+
+        def forward(self, x):
+            y = x
+            for part in self.path:
+                y = part(y)
+            return y + self.shortcut(x)
+
+    model = nn.Sequential(nn.Conv2d(3, 32, 3), Odd(), Odd())
+    suggestion = suggest(model, alpha=ALPHA)
+    assert suggestion.blocks == ["1.path", "2.path"] and suggestion.baseline.design == "2x24d"
+    better = convert(model, alpha=ALPHA)
+    assert count(better) == suggestion.primal.parameters
+    assert better(torch.randn(2, 3, 9, 9)).shape == (2, 32, 7, 7)
+
+
+def test_it_says_when_there_is_nothing_to_do():
+    with pytest.raises(collegial.CollegialError, match="no bottleneck block .* was found in WideResNet"):
+        suggest(on_meta(lambda: build("wrn28-10")))
+    with pytest.raises(collegial.CollegialError, match="depthwise"):
+        suggest(on_meta(lambda: torchvision.models.mobilenet_v2()))
+    with pytest.raises(collegial.CollegialError, match="objective is 'third'"):
+        convert(build("resnext29-1x64d"), "third")
+    best = on_meta(lambda: build("resnext29-37x10d"))
+    suggestion = suggest(best, alpha=ALPHA)
+    assert suggestion.primal.design == "37x10d" and "nothing to gain" in repr(suggestion)
+    with pytest.raises(collegial.CollegialError, match="nothing to gain"):
+        convert(best, alpha=ALPHA)
+
+
+def test_blocks_with_a_width_of_their_own_between_are_passed_over():
+    with pytest.raises(collegial.CollegialError, match="depends on the inner width|no bottleneck"):
+        suggest(on_meta(lambda: torchvision.models.regnet_y_400mf()))
+
+
+def test_a_suggestion_prints_and_converts():
+    suggestion = suggest(on_meta(lambda: build("resnext29-1x128d")), alpha=ALPHA)
+    assert "37x10d: 3.73 times less kernel variance" in repr(suggestion) and "10x10d: 3.26 times fewer parameters" in repr(suggestion)
+    assert "<table>" in suggestion._repr_html_()
+    assert list(suggestion.to_pandas().design) == ["1x128d", "37x10d", "10x10d"]
+    assert suggestion.plot().get_title() == "ResNeXt"
+
+
+def test_the_example_runs(capsys):
+    runpy.run_path(str(Path(__file__).resolve().parents[3] / "examples/better_resnet.py"))
+    assert "times fewer parameters" in capsys.readouterr().out
