@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use collegial::ask::{Monitor, Refusal, ask, forward, kernel, redesigned, to_toml};
 use collegial_ntk::fit::Silent;
-use collegial_ntk::npy::Array;
+use collegial_train::data::npy;
 
 fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(ToOwned::to_owned).collect()
@@ -74,19 +74,19 @@ fn the_monitor_stops_the_work() {
 
 #[test]
 fn arrays_go_in_and_come_out() {
-    let x = Array { shape: vec![3, 784], values: (0..3 * 784).map(|at| f64::from(at % 17) / 17.0).collect() };
-    let matrix = Array::parse(&kernel(&words("ntk fc3-8 --seed 2"), Some(&x.to_bytes())).unwrap()).unwrap();
-    assert_eq!((matrix.shape, matrix.values[1] == matrix.values[3]), (vec![3, 3], true));
-    let logits = Array::parse(&forward("fc3-8", None, &x.to_bytes(), 2, Some(1)).unwrap()).unwrap();
-    assert_eq!(logits.shape, [3, 10]);
+    let values: Vec<f64> = (0..3 * 784).map(|at| f64::from(at % 17) / 17.0).collect();
+    let x = npy::write(&[3, 784], &values);
+    let (shape, matrix) = npy::read(&kernel(&words("ntk fc3-8 --seed 2"), Some(&x)).unwrap()).unwrap();
+    assert_eq!((shape, matrix[1] == matrix[3]), (vec![3, 3], true));
+    let (shape, logits) = npy::read(&forward("fc3-8", None, &x, 2, Some(1)).unwrap()).unwrap();
+    assert_eq!(shape, [3, 10]);
     // With the weights of the same seed in the standard parametrisation, one input at a time.
-    let alone = Array { shape: vec![1, 784], values: x.values[784..2 * 784].to_vec() };
-    let alone = Array::parse(&forward("fc3-8", None, &alone.to_bytes(), 2, None).unwrap()).unwrap();
-    let pairs = alone.values.iter().zip(&logits.values[10..20]);
+    let second = npy::write(&[1, 784], &values[784..2 * 784]);
+    let (_, alone) = npy::read(&forward("fc3-8", None, &second, 2, None).unwrap()).unwrap();
+    let pairs = alone.iter().zip(&logits[10..20]);
     pairs.for_each(|(a, b)| assert!((a - b).abs() <= 1e-6 * (1.0 + b.abs()), "{a} {b}"));
-    let wrong = Array { shape: vec![1, 7], values: vec![0.0; 7] };
     assert_eq!(
-        sentence(forward("fc3-8", None, &wrong.to_bytes(), 0, None)),
+        sentence(forward("fc3-8", None, &npy::write(&[1, 7], &[0.0; 7]), 0, None)),
         "the array holds inputs of shape [7], but the network takes [784, 1, 1]"
     );
 }
