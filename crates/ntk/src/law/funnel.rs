@@ -130,7 +130,7 @@ impl Narrow {
 #[cfg(test)]
 mod tests {
     use collegial_arch::{Sequence, Spec};
-    use collegial_stats::Moments;
+    use collegial_stats::{Moments, Rng};
 
     use crate::law::{LawSampler, Output};
 
@@ -199,6 +199,26 @@ mod tests {
                 assert!((a - b).abs() <= 4.5 * error, "{name}: {what} {a} and {b} +- {error}");
             }
         }
+    }
+
+    /// The kernel is homogeneous of degree 2 in the input, exactly so for powers of 2, and far beyond what f32 holds of its
+    /// fourth power.
+    #[test]
+    fn inputs_of_any_size_give_the_same_draw() {
+        let chain = chain(8, 3, &(conv(20, 1, "relu") + &conv(20, 3, "relu") + &conv(1, 1, "none")));
+        let draw = |size: f32| {
+            let input: Vec<f32> = (0..72).map(|i| size * (i as f32).sin()).collect();
+            let sampler = LawSampler::at_inputs(&chain, Output::Unit, &[input]).unwrap();
+            let mut kernel = [0.0];
+            sampler.draw(&mut sampler.workspace(), &mut Rng::new(5, 0, 0), &mut kernel);
+            kernel[0]
+        };
+        let one = draw(1.0);
+        assert!(one > 0.0);
+        for size in [2f32.powi(40), 2f32.powi(-40)] {
+            assert_eq!(draw(size), one * f64::from(size).powi(2));
+        }
+        assert_eq!(draw(0.0), 0.0);
     }
 
     #[test]

@@ -21,7 +21,9 @@ const PIECE: usize = 128;
 pub(crate) struct WideLayer {
     channels: usize,
     columns: usize,
-    /// scale L, lower triangular once its rows are in the order of the pivots: packed rows, and packed columns.
+    /// The largest entry of scale L. Sums are taken in this unit, so that inputs of any size stay within f32's range.
+    unit: f64,
+    /// scale L / unit, lower triangular once its rows are in the order of the pivots: packed rows, and packed columns.
     rows: Vec<f32>,
     transposed: Vec<f32>,
     /// φ(h) is the larger of h and this: 0 for ReLU, and no bound at all for a linear layer.
@@ -35,7 +37,7 @@ pub(crate) struct Sums {
     pub square: f64,
     /// <X, F>
     pub seen: f64,
-    /// |X L|^2, <X L, (M F) L> and |(M F) L|^2, scale included.
+    /// |X L|^2, <X L, (M F) L> and |(M F) L|^2.
     pub squares: [f64; 3],
 }
 
@@ -48,12 +50,15 @@ impl WideLayer {
         let columns = factor.size;
         let others = (0..columns).filter(|row| !factor.pivots.contains(row));
         let order: Vec<usize> = factor.pivots.iter().copied().chain(others).collect();
-        let entry = |p: usize, k: usize| (scale * factor.lower[order[p] * columns + k]) as f32;
+        // The first pivot has the longest row of L, and one entry in it. Columns of zeros have no pivot.
+        let unit = factor.pivots.first().map_or(1.0, |&row| factor.lower[row * columns]);
+        let entry = |p: usize, k: usize| (factor.lower[order[p] * columns + k] / unit) as f32;
         let lower = (0..columns).flat_map(|p| (0..=p).map(move |k| (p, k)));
         let transposed = (0..columns).flat_map(|k| (k..columns).map(move |p| (p, k)));
         Self {
             channels,
             columns,
+            unit: scale * unit,
             rows: lower.map(|(p, k)| entry(p, k)).collect(),
             transposed: transposed.map(|(p, k)| entry(p, k)).collect(),
             floor: if relu { 0.0 } else { f32::NEG_INFINITY },
@@ -77,7 +82,13 @@ impl WideLayer {
             sums.seen += seen;
             sums.squares.iter_mut().zip(squares).for_each(|(sum, square)| *sum += square);
         }
-        sums
+        let (unit, square) = (self.unit, self.unit * self.unit);
+        let [xx, xf, ff] = sums.squares;
+        Sums {
+            square: square * sums.square,
+            seen: unit * sums.seen,
+            squares: [square * square * xx, square * unit * xf, square * ff],
+        }
     }
 
     /// Normals for some channels, in groups of [`LANES`] channels: a row of lanes per column for z, then for f. Where the
@@ -189,7 +200,9 @@ mod tests {
     /// The sums, entry by entry in f64, from normals in the order that [`WideLayer::fill`] documents.
     fn slow(layer: &WideLayer, rng: &mut Rng) -> Sums {
         let columns = layer.columns;
-        let l = |p: usize, k: usize| if k > p { 0.0 } else { f64::from(layer.rows[p * (p + 1) / 2 + k]) };
+        let l = |p: usize, k: usize| {
+            if k > p { 0.0 } else { layer.unit * f64::from(layer.rows[p * (p + 1) / 2 + k]) }
+        };
         let mut sums = Sums::default();
         let mut done = 0;
         while done < layer.channels {
