@@ -9,6 +9,7 @@ pub(crate) mod activation;
 pub(crate) mod merge;
 pub(crate) mod pool;
 pub(crate) mod rearrange;
+pub(crate) mod stream;
 pub(crate) mod vector;
 
 use rayon::prelude::*;

@@ -106,10 +106,22 @@ impl Task<'_> {
             if let Some(second) = self.second {
                 vector::add(gradient, &second[range.clone()]);
             }
-            self.mask(gradient, channel, &range);
             let index = channel - channels.start;
-            if summed {
-                sums.gradient[index] += vector::sum(gradient);
+            match (&self.mask, &self.operands[0]) {
+                (Mask::Output(output), _) => {
+                    sums.gradient[index] += vector::mask_by_output(gradient, &output[range.clone()]);
+                }
+                (Mask::Norm, Some(SharedOperand { affine, norm: Some((x, state)), .. })) => {
+                    let by = self.coefficients_of(affine, state, channel);
+                    let (sum, product) =
+                        vector::mask_by_affine(gradient, &x[range.clone()], by, state.mean[channel]);
+                    sums.gradient[index] += sum;
+                    sums.products[0][index] += product;
+                    // The norm is the only operand.
+                    continue;
+                }
+                _ if summed => sums.gradient[index] += vector::sum(gradient),
+                _ => {}
             }
             for (products, operand) in sums.products.iter_mut().zip(&self.operands) {
                 if let Some(SharedOperand { norm: Some((x, state)), .. }) = operand {
@@ -134,22 +146,12 @@ impl Task<'_> {
         }
     }
 
-    fn mask(&self, gradient: &mut [f32], channel: usize, range: &Range<usize>) {
-        match (&self.mask, &self.operands[0]) {
-            (Mask::Output(output), _) => vector::mask_by_output(gradient, &output[range.clone()]),
-            (
-                Mask::Norm,
-                Some(SharedOperand {
-                    affine: Affine::Norm { scale, shift, .. }, norm: Some((x, state)), ..
-                }),
-            ) => {
-                let (mean, inverse) = (state.mean[channel], state.inverse_deviation[channel]);
-                let parameter = |place: &Range<usize>| self.parameters[place.start + channel];
-                let by = norm_coefficients(mean, inverse, parameter(scale), parameter(shift));
-                vector::mask_by_affine(gradient, &x[range.clone()], by);
-            }
-            _ => {}
-        }
+    /// A norm's channel as the a x + b of the forward pass.
+    fn coefficients_of(&self, affine: &Affine, state: &NormState, channel: usize) -> (f32, f32) {
+        let Affine::Norm { scale, shift, .. } = affine else { return (1.0, 0.0) };
+        let parameter = |place: &Range<usize>| self.parameters[place.start + channel];
+        let (mean, inverse) = (state.mean[channel], state.inverse_deviation[channel]);
+        norm_coefficients(mean, inverse, parameter(scale), parameter(shift))
     }
 
     /// Writes the gradients of an operand's parameters and, for a norm, of the operand.

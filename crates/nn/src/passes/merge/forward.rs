@@ -2,6 +2,7 @@
 
 use super::{Affine, EPSILON, MOMENTUM, NormState, norm_coefficients};
 use crate::network::Mode;
+use crate::passes::stream::Stream;
 use crate::passes::{BLOCK, Dims, Shared, vector};
 use std::ops::Range;
 
@@ -25,7 +26,7 @@ pub(crate) fn forward(
     let out = Shared::new(out);
     let operands = operands.map(|operand| operand.map(|o| (o.x, o.affine, o.state.map(SharedState::new))));
     let floor = if relu { 0.0 } else { f32::NEG_INFINITY };
-    let stream = vector::Stream::for_tensor(dims.len());
+    let stream = Stream::for_tensor(dims.len());
     dims.for_each_block(|channels| {
         let coefficients = operands.each_ref().map(|operand| {
             let mut coefficients = [(1.0, 0.0); BLOCK];
