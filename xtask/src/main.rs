@@ -53,7 +53,8 @@ fn test_interop() -> Result<(), Failed> {
         );
         return Err(Failed);
     };
-    cargo(&["build", "--release"])?;
+    // Both at once, so that the wheel shares what they depend on: alone, each would have its own choice of features.
+    cargo(&["build", "--release", "--package", "collegial", "--package", "collegial-python"])?;
     // The pins are complete, and PyTorch's own requirements name libraries that a CPU does not need.
     let environment = Environment::new(&python, "venv-interop", "interop/requirements.txt", &["--no-deps"])?;
     environment.install_wheel()?;

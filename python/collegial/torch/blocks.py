@@ -72,8 +72,11 @@ def _visit(module, name, blocks, skipped):
     for child_name, child in inner:
         _visit(child, f"{name}.{child_name}".lstrip("."), blocks, skipped)
     if not inner:
-        for leaves in _triples(module):
-            block = _judge(leaves, name or type(module).__name__)
+        triples = _triples(module)
+        used = {leaf for leaves in triples for leaf in leaves}
+        others = [leaf for leaf in _leaves(module) if isinstance(leaf, nn.Conv2d) and leaf not in used]
+        for leaves in triples:
+            block = _judge(leaves, others, name or type(module).__name__)
             (blocks if isinstance(block, Block) else skipped).append(block)
 
 
@@ -95,7 +98,7 @@ def _triples(module):
     return runs
 
 
-def _judge(leaves, name):
+def _judge(leaves, others, name):
     """A block, or (name, reason) where it cannot be rebuilt."""
     reduce, middle, expand = (leaf for leaf in leaves if isinstance(leaf, nn.Conv2d))
     between = [leaf for leaf in leaves if not isinstance(leaf, nn.Conv2d)]
@@ -103,6 +106,12 @@ def _judge(leaves, name):
     for leaf in between:
         if leaf not in norms and (list(leaf.parameters()) or list(leaf.buffers())):
             return name, f"its {type(leaf).__name__} depends on the inner width in a way that is not known here"
+    # Besides the three there may be a projection, and layers behind them. Others may well take what is inside.
+    inputs, outputs = reduce.in_channels, expand.out_channels
+    for conv in others:
+        projects = (conv.in_channels, conv.out_channels) == (inputs, outputs)
+        if not projects and outputs not in (conv.in_channels, conv.out_channels):
+            return name, f"it has a further convolution, {conv.in_channels} -> {conv.out_channels} channels"
     if middle.groups == middle.out_channels:
         return name, "its convolution is depthwise: members of width 1 cannot be split"
     if len(set(middle.kernel_size)) > 1:
