@@ -26,7 +26,7 @@ pub use answer::{Answer, Flat, Nearby, Optimum, Problem};
 pub use curve::{Curve, CurvePoint};
 pub use error::Error;
 pub use free_widths::{FreeWidths, free_widths};
-pub use network::Rule;
+pub use network::{Rule, with_design};
 pub use price::{Price, Time};
 pub use search::Search;
 pub use stages::{StageOptimum, per_stage};
