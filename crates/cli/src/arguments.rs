@@ -32,6 +32,7 @@ pub enum Verb {
     Search(verbs::search::Search),
     Train(verbs::train::Train),
     Evaluate(verbs::evaluate::Evaluate),
+    Reproduce(verbs::reproduce::Reproduce),
     Completions(verbs::completions::Completions),
     Man(verbs::man::Man),
 }

@@ -14,13 +14,14 @@ pub enum Align {
 pub struct Table {
     columns: Vec<(String, Align)>,
     rows: Vec<Vec<String>>,
+    links: Vec<Option<String>>,
 }
 
 impl Table {
     /// An empty table with the given headings.
     pub fn new(columns: &[(&str, Align)]) -> Self {
         let columns = columns.iter().map(|&(name, align)| (name.to_owned(), align)).collect();
-        Self { columns, rows: vec![] }
+        Self { columns, rows: vec![], links: vec![] }
     }
 
     /// Appends a row; it must have as many cells as there are columns.
@@ -32,16 +33,24 @@ impl Table {
     pub fn push_row(&mut self, cells: Vec<String>) {
         assert_eq!(cells.len(), self.columns.len(), "a row has one cell per column");
         self.rows.push(cells);
+        self.links.push(None);
+    }
+
+    /// Makes the first cell of the last row a link, on pages, to the page of this name (without its ending) beside it.
+    pub fn link(&mut self, page: &str) {
+        if let Some(last) = self.links.last_mut() {
+            *last = Some(page.to_owned());
+        }
+    }
+
+    /// The rows with the pages that their first cells link to.
+    pub(crate) fn linked_rows(&self) -> impl Iterator<Item = (&[String], Option<&str>)> {
+        self.rows.iter().map(Vec::as_slice).zip(self.links.iter().map(Option::as_deref))
     }
 
     /// Headings with their alignment, for other forms of the table.
     pub(crate) fn columns(&self) -> &[(String, Align)] {
         &self.columns
-    }
-
-    /// The rows, one cell per column each.
-    pub(crate) fn rows(&self) -> &[Vec<String>] {
-        &self.rows
     }
 
     /// Aligned text with a rule under the headings.
@@ -95,8 +104,11 @@ impl Table {
             .map(|(_, align)| if *align == Align::Left { "---" } else { "---:" })
             .collect();
         let mut text = format!("| {} |\n| {} |\n", headings.join(" | "), rule.join(" | "));
-        for row in &self.rows {
-            let cells: Vec<String> = row.iter().map(|cell| escape(cell)).collect();
+        for (row, link) in self.linked_rows() {
+            let mut cells: Vec<String> = row.iter().map(|cell| escape(cell)).collect();
+            if let (Some(page), Some(first)) = (link, cells.first_mut()) {
+                *first = format!("[{first}]({page}.md)");
+            }
             text.push_str(&format!("| {} |\n", cells.join(" | ")));
         }
         text

@@ -149,13 +149,18 @@ fn table_block(table: &Table, caption: &str) -> String {
     let headings: String = headings
         .map(|(name, align)| format!("<th scope=\"col\"{}>{}</th>", class(*align), escape(name)))
         .collect();
-    let row = |cells: &Vec<String>| {
-        let cells = cells.iter().zip(table.columns());
-        let cells: String =
-            cells.map(|(cell, (_, align))| format!("<td{}>{}</td>", class(*align), escape(cell))).collect();
-        format!("<tr>{cells}</tr>\n")
+    let row = |(cells, link): (&[String], Option<&str>)| {
+        let cells = cells.iter().zip(table.columns()).enumerate();
+        let cells = cells.map(|(index, (cell, (_, align)))| {
+            let text = match link.filter(|_| index == 0) {
+                Some(page) => format!("<a href=\"{}.html\">{}</a>", escape(page), escape(cell)),
+                None => escape(cell),
+            };
+            format!("<td{}>{text}</td>", class(*align))
+        });
+        format!("<tr>{}</tr>\n", cells.collect::<String>())
     };
-    let rows: String = table.rows().iter().map(row).collect();
+    let rows: String = table.linked_rows().map(row).collect();
     let label = if caption.trim().is_empty() { "Table" } else { caption.trim() };
     let name = format!("{}.csv", slug(label));
     format!(
