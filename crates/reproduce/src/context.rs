@@ -76,6 +76,11 @@ impl Context<'_> {
         })
     }
 
+    /// Whether a part was computed before.
+    pub fn has_part(&self, name: &str, settings: &impl Serialize) -> bool {
+        self.parts.has(name, &(self.seed, settings))
+    }
+
     /// Nothing, unless somebody wants to stop.
     ///
     /// # Errors

@@ -30,6 +30,9 @@ pub enum Error {
     /// Ctrl-C; finished parts are kept.
     #[error("interrupted; finished parts are kept, and the same command goes on from there")]
     Interrupted,
+    /// Threads that could not be started.
+    #[error("cannot start threads: {0}")]
+    Threads(String),
     /// A spec.
     #[error(transparent)]
     Spec(#[from] collegial_arch::Error),

@@ -17,6 +17,7 @@ mod parts;
 pub mod published;
 mod report;
 mod scale;
+pub mod trials;
 
 pub use comparison::{Comparison, Verdict};
 pub use context::{Context, Monitor, Sampling, Silent};

@@ -1,6 +1,6 @@
 //! Finished parts, one JSON file each, so that a run that was stopped goes on where it was.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde::de::DeserializeOwned;
@@ -68,6 +68,21 @@ impl Parts {
         let text = serde_json::to_string_pretty(&file).map_err(|error| unwritable(name, &error))?;
         write_whole(&path, format!("{text}\n").as_bytes()).map_err(Error::Write)?;
         Ok(result)
+    }
+
+    /// A directory for what a part keeps while it is being computed; whoever makes it removes it.
+    pub(crate) fn scratch(&self, name: &str, settings: &impl Serialize) -> Result<PathBuf, Error> {
+        Ok(self.path(name, &to_value(name, settings)?).with_extension("run"))
+    }
+
+    /// Whether the part was computed before.
+    pub(crate) fn has(&self, name: &str, settings: &impl Serialize) -> bool {
+        to_value(name, settings).is_ok_and(|settings| matches!(self.read::<Value>(name, &settings), Ok(Some(_))))
+    }
+
+    /// Where the parts are.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// The file's result; `None` if there is no file, a reason if it cannot be used.
