@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::trials::images::{self, Synthetic};
 use crate::trials::{Line, Sweep, Training};
-use crate::{Comparison, Context, Error, Experiment, Item, Outcome, Verdict};
+use crate::{Comparison, Context, Error, Experiment, Item, Outcome, Scale, Verdict};
 
 /// Fig. 4.
 pub struct Fig4;
@@ -62,7 +62,7 @@ impl Item for Fig4 {
                 words(&primal),
                 words(&dual)
             ),
-            comparisons: vec![primal_comparison(&primal), dual_comparison(&dual)],
+            comparisons: vec![primal_comparison(&primal, context.scale), dual_comparison(&dual, context.scale)],
             figures: vec![
                 (primal.figure(), "One point per design of the same cost; lower variance should be lower error.".into()),
                 (dual.figure(), "One point per design of the same variance; cost should not matter.".into()),
@@ -104,20 +104,25 @@ fn words(sweep: &Sweep) -> String {
     sweep.correlation.map_or("none".into(), |correlation| correlation.words())
 }
 
-fn primal_comparison(primal: &Sweep) -> Comparison {
-    let undecided = || Verdict::NotAtThisScale("the interval of the rank correlation holds 0".into());
+fn primal_comparison(primal: &Sweep, scale: Scale) -> Comparison {
     let verdict = match primal.correlation {
+        _ if scale == Scale::Smoke => too_small(),
         Some(correlation) if correlation.is_positive() => Verdict::Reproduced,
         Some(correlation) if correlation.is_negative() => Verdict::Differs("designs of lower variance are worse".into()),
-        _ => undecided(),
+        _ => Verdict::NotAtThisScale("the interval of the rank correlation holds 0".into()),
     };
     Comparison::claim(PRIMAL, "highly correlated", format!("rank correlation {}", words(primal)), verdict)
 }
 
-fn dual_comparison(dual: &Sweep) -> Comparison {
+fn dual_comparison(dual: &Sweep, scale: Scale) -> Comparison {
     let verdict = match dual.correlation {
+        _ if scale == Scale::Smoke => too_small(),
         Some(correlation) if correlation.is_negative() => Verdict::Differs("more expensive designs are better".into()),
         _ => Verdict::Reproduced,
     };
     Comparison::claim(DUAL, "no improvement", format!("rank correlation {}", words(dual)), verdict)
+}
+
+fn too_small() -> Verdict {
+    Verdict::NotAtThisScale("too few images, epochs and runs".into())
 }

@@ -13,6 +13,7 @@ mod sweep;
 pub mod synthetic;
 mod training;
 
+pub(crate) use correlation::standard_error;
 pub use correlation::{Correlation, rank_correlation};
 pub use designs::{Candidate, Line};
 pub use pool::in_parallel;
