@@ -33,6 +33,7 @@ pub enum Verb {
     Train(verbs::train::Train),
     Evaluate(verbs::evaluate::Evaluate),
     Reproduce(verbs::reproduce::Reproduce),
+    Validate(verbs::validate::Validate),
     Completions(verbs::completions::Completions),
     Man(verbs::man::Man),
 }

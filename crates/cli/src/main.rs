@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         Verb::Train(verb) => verbs::train::run(verb, common),
         Verb::Evaluate(verb) => verbs::evaluate::run(verb, common),
         Verb::Reproduce(verb) => verbs::reproduce::run(verb, common),
+        Verb::Validate(verb) => verbs::validate::run(verb, common),
         Verb::Merge(verb) => verbs::merge::run(verb, common),
         Verb::Completions(verb) => verbs::completions::run(verb),
         Verb::Man(verb) => verbs::man::run(verb),

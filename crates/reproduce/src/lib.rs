@@ -18,6 +18,7 @@ pub mod published;
 mod report;
 mod scale;
 pub mod trials;
+pub mod validate;
 
 pub use comparison::{Comparison, Verdict};
 pub use context::{Context, Monitor, Sampling, Silent};

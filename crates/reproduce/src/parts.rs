@@ -77,7 +77,8 @@ impl Parts {
 
     /// Whether the part was computed before.
     pub(crate) fn has(&self, name: &str, settings: &impl Serialize) -> bool {
-        to_value(name, settings).is_ok_and(|settings| matches!(self.read::<Value>(name, &settings), Ok(Some(_))))
+        to_value(name, settings)
+            .is_ok_and(|settings| matches!(self.read::<Value>(name, &settings), Ok(Some(_))))
     }
 
     /// Where the parts are.

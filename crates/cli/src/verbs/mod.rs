@@ -11,3 +11,4 @@ pub mod ntk;
 pub mod reproduce;
 pub mod search;
 pub mod train;
+pub mod validate;

@@ -40,7 +40,7 @@ pub struct Reproduce {
 pub fn run(verb: &Reproduce, common: &Common) -> Result<(), Failure> {
     let items = choose(&verb.items)?;
     let parts = Parts::open(verb.out.join("parts"))?;
-    let watch = Watch { progress: Progress::new("starting", common), common };
+    let watch = Watch::new(common);
     let context = Context {
         scale: verb.scale,
         seed: common.seed,
@@ -117,9 +117,16 @@ fn text(report: &Report) -> String {
 }
 
 /// Progress on stderr.
-struct Watch<'a> {
+pub struct Watch<'a> {
     progress: Progress,
     common: &'a Common,
+}
+
+impl<'a> Watch<'a> {
+    /// Starts watching.
+    pub fn new(common: &'a Common) -> Self {
+        Self { progress: Progress::new("starting", common), common }
+    }
 }
 
 impl Monitor for Watch<'_> {

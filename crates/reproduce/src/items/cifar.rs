@@ -1,8 +1,6 @@
 //! Fig. 6 and its twin in the appendix: test errors on CIFAR-100 and CIFAR-10 along the primal and dual curves.
 
 use collegial_arch::{Overrides, Spec};
-use collegial_ntk::Fit;
-use collegial_ntk::fit::{Measurements, Method, Sampling as Draws, default_widths};
 use collegial_report::Section;
 use collegial_search::{Law, Problem, Search};
 use collegial_train::data::{Dataset, Kind};
@@ -11,8 +9,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::trials::images::{self, Synthetic};
-use crate::trials::{Line, Row, Sweep, Training};
-use crate::{Comparison, Context, Error, Experiment, Item, Outcome, Sampling, Scale, Verdict};
+use crate::trials::{Line, Row, Sweep, Training, fitted_alpha};
+use crate::{Comparison, Context, Error, Experiment, Item, Outcome, Scale, Verdict};
 
 /// Test errors on CIFAR-10 or CIFAR-100.
 pub struct Cifar {
@@ -85,7 +83,10 @@ impl Item for Cifar {
         };
         let Some(dataset) = images::open(context, self.kind, settings.synthetic)? else {
             let name = format!("{:?}", self.kind).replace("Cifar", "CIFAR-");
-            return Ok(nothing(format!("There is no {name} under the data directory."), &Verdict::no_data(&name)));
+            return Ok(nothing(
+                format!("There is no {name} under the data directory."),
+                &Verdict::no_data(&name),
+            ));
         };
         let found = dataset.train().len();
         if found < settings.images {
@@ -120,10 +121,7 @@ impl Cifar {
         let baseline = fit(&settings.baseline, &Overrides::default(), &dataset)?;
         let data = Data::new(dataset, &recipe)?;
         let search = Search::new(baseline.clone());
-        let alpha = match settings.alpha {
-            Some(alpha) => alpha,
-            None => context.part("alpha", &settings.baseline, || fitted(&search, context))?,
-        };
+        let alpha = settings.alpha.map_or_else(|| fitted_alpha(&search.module()?, context), Ok)?;
         let law = Law::new(alpha)?;
         let line = Line {
             baseline: &baseline,
@@ -145,7 +143,9 @@ impl Cifar {
     fn outcome(&self, settings: &Settings, trained: &Trained, scale: Scale) -> Outcome {
         let Trained { alpha, primal, dual, .. } = trained;
         let correlation = primal.correlation.map_or("none".into(), |correlation| correlation.words());
-        let best = |row: Option<&Row>| row.map_or(String::new(), |row| format!("{} ({})", row.candidate.design, row.error_words()));
+        let best = |row: Option<&Row>| {
+            row.map_or(String::new(), |row| format!("{} ({})", row.candidate.design, row.error_words()))
+        };
         Outcome {
             sentence: format!(
                 "Rank correlation of the predicted variance with the mean test error at fixed cost: {correlation}. Best predicted: {}; best measured: {}. Baseline: {}; at its variance with \
@@ -179,7 +179,9 @@ impl Cifar {
         let order = match primal.correlation {
             _ if scale == Scale::Smoke => small(),
             Some(correlation) if correlation.is_positive() => Verdict::Reproduced,
-            Some(correlation) if correlation.is_negative() => Verdict::Differs("designs of lower variance are worse".into()),
+            Some(correlation) if correlation.is_negative() => {
+                Verdict::Differs("designs of lower variance are worse".into())
+            }
             _ => Verdict::NotAtThisScale("the interval of the rank correlation holds 0".into()),
         };
         let best = match primal.best_agrees() {
@@ -191,7 +193,12 @@ impl Cifar {
         let name = |row: Option<&Row>| row.map_or(String::new(), |row| row.candidate.design.to_string());
         vec![
             Comparison::claim(CORRELATED, "clear correlation", format!("rank correlation {words}"), order),
-            Comparison::claim(BEST, "37x10d is best", format!("{} is best", name(primal.best_measured())), best),
+            Comparison::claim(
+                BEST,
+                "37x10d is best",
+                format!("{} is best", name(primal.best_measured())),
+                best,
+            ),
             self.compact(primal.rows.first(), trained.optimum(dual), scale),
         ]
     }
@@ -200,14 +207,21 @@ impl Cifar {
     /// distinguishable from it.
     fn compact(&self, baseline: Option<&Row>, optimum: Option<&Row>, scale: Scale) -> Comparison {
         let (Some(baseline), Some(optimum)) = (baseline, optimum) else {
-            return Comparison::claim(COMPACT, self.dual, "", Verdict::NotRun("the optimum is the baseline".into()));
+            return Comparison::claim(
+                COMPACT,
+                self.dual,
+                "",
+                Verdict::NotRun("the optimum is the baseline".into()),
+            );
         };
         let excess = optimum.test_error - baseline.test_error;
         let noise = 2.0 * optimum.standard_error.hypot(baseline.standard_error);
         let verdict = match scale {
             Scale::Smoke => Verdict::NotAtThisScale("too few images, epochs and runs".into()),
             _ if excess <= noise.max(0.1 * baseline.test_error) => Verdict::Reproduced,
-            _ => Verdict::Differs("it is worse by more than a tenth and by more than two standard errors".into()),
+            _ => Verdict::Differs(
+                "it is worse by more than a tenth and by more than two standard errors".into(),
+            ),
         };
         let obtained = format!(
             "{} for {}, {} for the baseline, {:.2} times fewer parameters",
@@ -218,13 +232,4 @@ impl Cifar {
         );
         Comparison::claim(COMPACT, self.dual, obtained, verdict)
     }
-}
-
-/// Alpha of the block.
-fn fitted(search: &Search, context: &Context) -> Result<f64, Error> {
-    let module = search.module()?;
-    let watch = Sampling(context.monitor, "fitting alpha");
-    let measurements = Measurements::take(&module, &default_widths(&module)?, &Draws::paper(context.seed), &watch)?;
-    context.go_on()?;
-    Ok(Fit::new(&measurements, Method::default())?.alpha)
 }

@@ -62,16 +62,25 @@ impl Item for Fig4 {
                 words(&primal),
                 words(&dual)
             ),
-            comparisons: vec![primal_comparison(&primal, context.scale), dual_comparison(&dual, context.scale)],
+            comparisons: vec![
+                primal_comparison(&primal, context.scale),
+                dual_comparison(&dual, context.scale),
+            ],
             figures: vec![
-                (primal.figure(), "One point per design of the same cost; lower variance should be lower error.".into()),
+                (
+                    primal.figure(),
+                    "One point per design of the same cost; lower variance should be lower error.".into(),
+                ),
                 (dual.figure(), "One point per design of the same variance; cost should not matter.".into()),
                 (primal.width_figure(), "The same designs over the width of their members.".into()),
                 (dual.width_figure(), "The same designs over the width of their members.".into()),
             ],
             sections: vec![
                 Section::new("The designs")
-                    .prose(format!("Every design was trained {} times; errors are means with standard errors.", settings.runs))
+                    .prose(format!(
+                        "Every design was trained {} times; errors are means with standard errors.",
+                        settings.runs
+                    ))
                     .table(primal.table(), "On the primal curve: the baseline's cost.")
                     .table(dual.table(), "On the dual curve: the baseline's variance."),
             ],
@@ -108,7 +117,9 @@ fn primal_comparison(primal: &Sweep, scale: Scale) -> Comparison {
     let verdict = match primal.correlation {
         _ if scale == Scale::Smoke => too_small(),
         Some(correlation) if correlation.is_positive() => Verdict::Reproduced,
-        Some(correlation) if correlation.is_negative() => Verdict::Differs("designs of lower variance are worse".into()),
+        Some(correlation) if correlation.is_negative() => {
+            Verdict::Differs("designs of lower variance are worse".into())
+        }
         _ => Verdict::NotAtThisScale("the interval of the rank correlation holds 0".into()),
     };
     Comparison::claim(PRIMAL, "highly correlated", format!("rank correlation {}", words(primal)), verdict)
@@ -117,7 +128,9 @@ fn primal_comparison(primal: &Sweep, scale: Scale) -> Comparison {
 fn dual_comparison(dual: &Sweep, scale: Scale) -> Comparison {
     let verdict = match dual.correlation {
         _ if scale == Scale::Smoke => too_small(),
-        Some(correlation) if correlation.is_negative() => Verdict::Differs("more expensive designs are better".into()),
+        Some(correlation) if correlation.is_negative() => {
+            Verdict::Differs("more expensive designs are better".into())
+        }
         _ => Verdict::Reproduced,
     };
     Comparison::claim(DUAL, "no improvement", format!("rank correlation {}", words(dual)), verdict)

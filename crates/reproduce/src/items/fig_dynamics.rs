@@ -72,11 +72,23 @@ impl Item for FigDynamics {
                 "Over m n the change of the kernel falls with slopes {}; Theorem 1 says -1. At equal m n an ensemble changes {:.2} ({:.2} to {:.2}) times as much as a single network, at equal \
                  parameters members of width {} change {:.2} ({:.2} to {:.2}) times as much.",
                 panels.iter().map(|panel| words(&panel.slope)).collect::<Vec<_>>().join(", "),
-                equal[0], equal[1], equal[2], settings.constant_width, smaller[0], smaller[1], smaller[2]
+                equal[0],
+                equal[1],
+                equal[2],
+                settings.constant_width,
+                smaller[0],
+                smaller[1],
+                smaller[2]
             ),
             comparisons: comparisons(&panels, equal, smaller, context.scale),
-            figures: vec![(figure(&panels), "Both axes are logarithmic; the dotted line has slope -1.".into())],
-            sections: vec![Section::new("Every size").table(table(&panels), "Means over all draws and all entries off the diagonal.")],
+            figures: vec![(
+                figure(&panels),
+                "Both axes are logarithmic; the dotted line has slope -1.".into(),
+            )],
+            sections: vec![
+                Section::new("Every size")
+                    .table(table(&panels), "Means over all draws and all entries off the diagonal."),
+            ],
             data: json!({"panels": panels, "equal_size_ratio": equal, "equal_parameters_ratio": smaller}),
             ..Outcome::default()
         })
@@ -115,7 +127,9 @@ fn follow(settings: &Settings, task: &Task, inputs: usize, context: &Context) ->
         let Ensemble { members, width } = ensemble;
         context.monitor.show(share, &format!("draw {} of {runs}: m = {members}, n = {width}", run + 1));
         context.part("dynamics", &key, || {
-            change(ensemble, task, &settings.descent, context.seed.wrapping_add(run), &|| context.monitor.stopped())
+            change(ensemble, task, &settings.descent, context.seed.wrapping_add(run), &|| {
+                context.monitor.stopped()
+            })
         })
     })?;
     let changes: Vec<Vec<Change>> =
@@ -145,8 +159,12 @@ fn ratio(of: &Panel, to: &Panel, seed: u64) -> [f64; 3] {
     let (of, to) = (absolute(&of.changes), absolute(&to.changes));
     let runs = of.first().map_or(1, Vec::len);
     let ratio = |pick: &dyn Fn(usize, &[f64]) -> f64| {
-        let logs: Vec<f64> =
-            of.iter().zip(&to).enumerate().map(|(d, (a, b))| (pick(2 * d, a) / pick(2 * d + 1, b)).ln()).collect();
+        let logs: Vec<f64> = of
+            .iter()
+            .zip(&to)
+            .enumerate()
+            .map(|(d, (a, b))| (pick(2 * d, a) / pick(2 * d + 1, b)).ln())
+            .collect();
         mean(&logs).exp()
     };
     let replicates = bootstrap(seed, 0x7261_7469, 4000, 2 * of.len() * runs, |indices| {
@@ -173,13 +191,27 @@ fn comparisons(panels: &[Panel; 3], equal: [f64; 3], smaller: [f64; 3], scale: S
     for (what, panel) in CLAIMS.into_iter().zip(panels) {
         let [low, high] = panel.slope.interval;
         // O(1/mn) is an upper bound: falling faster is no contradiction, but it is said.
-        let why = if low > -1.0 { "it falls more slowly than 1/(m n) at these sizes" } else { "it falls faster than 1/(m n)" };
-        rows.push(Comparison::claim(what, "-1", words(&panel.slope), judged(low <= -1.0 && -1.0 <= high, why)));
+        let why = if low > -1.0 {
+            "it falls more slowly than 1/(m n) at these sizes"
+        } else {
+            "it falls faster than 1/(m n)"
+        };
+        rows.push(Comparison::claim(
+            what,
+            "-1",
+            words(&panel.slope),
+            judged(low <= -1.0 && -1.0 <= high, why),
+        ));
     }
     let shown = |[ratio, low, high]: [f64; 3]| format!("{ratio:.2} ({low:.2} to {high:.2})");
     let similar = judged((0.5..=2.0).contains(&equal[0]), "more than a factor of two apart");
     rows.push(Comparison::claim(EQUAL, "similar", shown(equal), similar));
-    rows.push(Comparison::claim(SMALLER, "below 1", shown(smaller), judged(smaller[2] < 1.0, "the interval is not below 1")));
+    rows.push(Comparison::claim(
+        SMALLER,
+        "below 1",
+        shown(smaller),
+        judged(smaller[2] < 1.0, "the interval is not below 1"),
+    ));
     rows
 }
 
@@ -196,7 +228,8 @@ fn figure(panels: &[Panel; 3]) -> Figure {
         });
         figure = figure.with(Points::new(panel.name, points.collect::<Vec<_>>()));
     }
-    let largest = panels.iter().flat_map(|panel| &panel.ensembles).map(|ensemble| ensemble.size()).fold(1.0, f64::max);
+    let largest =
+        panels.iter().flat_map(|panel| &panel.ensembles).map(|ensemble| ensemble.size()).fold(1.0, f64::max);
     if let Some((size, value)) = anchor {
         let line = [(size, value), (largest, value * size / largest)];
         figure = figure.with(Line::new("slope −1", line).stroke(Stroke::Dotted));
@@ -207,8 +240,15 @@ fn figure(panels: &[Panel; 3]) -> Figure {
 fn table(panels: &[Panel; 3]) -> Table {
     let right = Align::Right;
     let mut table = Table::new(&[
-        ("panel", Align::Left), ("m", right), ("n", right), ("m n", right), ("|K| before", right), ("change", right),
-        ("relative", right), ("loss before", right), ("loss after", right),
+        ("panel", Align::Left),
+        ("m", right),
+        ("n", right),
+        ("m n", right),
+        ("|K| before", right),
+        ("change", right),
+        ("relative", right),
+        ("loss before", right),
+        ("loss after", right),
     ]);
     for panel in panels {
         for (ensemble, draws) in panel.ensembles.iter().zip(&panel.changes) {

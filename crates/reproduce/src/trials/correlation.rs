@@ -87,7 +87,8 @@ mod tests {
     fn designs(slope: f64, seed: u64) -> (Vec<f64>, Vec<Vec<f64>>) {
         let predicted: Vec<f64> = (0..8).map(f64::from).collect();
         let mut rng = Rng::new(seed, 1, 0);
-        let runs = predicted.iter().map(|x| (0..5).map(|_| slope * x + 0.1 * rng.normal()).collect()).collect();
+        let runs =
+            predicted.iter().map(|x| (0..5).map(|_| slope * x + 0.1 * rng.normal()).collect()).collect();
         (predicted, runs)
     }
 

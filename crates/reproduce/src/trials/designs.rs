@@ -1,10 +1,12 @@
 //! Designs to train: a few along the primal or the dual curve, from the baseline to very thin members.
 
-use collegial_arch::{Design, Spec};
+use collegial_arch::{Design, Module, Spec};
+use collegial_ntk::Fit;
+use collegial_ntk::fit::{Measurements, Method, Sampling as Draws, default_widths};
 use collegial_search::{Answer, Optimum, Problem, Search, Variance, with_design};
 use serde::Serialize;
 
-use crate::Error;
+use crate::{Context, Error, Sampling};
 
 /// A design on a curve.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -66,14 +68,29 @@ impl Line<'_> {
             let off = |candidate: &Candidate| ((candidate.design.width as f64).ln() - target).abs();
             // Half a step to either side belongs to this target; half a unit of width keeps thin ends from being empty.
             let near = |candidate: &&Candidate| {
-                off(candidate) <= 0.5 * step.abs() || (candidate.design.width as f64 - target.exp()).abs() <= 0.5
+                off(candidate) <= 0.5 * step.abs()
+                    || (candidate.design.width as f64 - target.exp()).abs() <= 0.5
             };
             // Being off the curve by one per cent is as bad as being off the target by a quarter of a step.
-            let badness = |candidate: &Candidate| candidate.distance + 0.04 * off(candidate) / step.abs().max(1e-9);
-            let fresh = |candidate: &&Candidate| chosen.iter().all(|other: &Candidate| other.design != candidate.design);
-            let best = left.iter().filter(near).filter(fresh).min_by(|a, b| badness(a).total_cmp(&badness(b)));
-            let best = Some(&optimum).filter(near).filter(fresh).or(best);
+            let badness =
+                |candidate: &Candidate| candidate.distance + 0.04 * off(candidate) / step.abs().max(1e-9);
+            let fresh = |candidate: &&Candidate| {
+                chosen.iter().all(|other: &Candidate| other.design != candidate.design)
+            };
+            let best =
+                left.iter().filter(near).filter(fresh).min_by(|a, b| badness(a).total_cmp(&badness(b)));
             chosen.extend(best.cloned());
+        }
+        // The optimum takes the place of the design next to it, but never of the baseline.
+        if optimum.design.width < widest && chosen.iter().all(|candidate| candidate.design != optimum.design)
+        {
+            let apart = |candidate: &Candidate| {
+                (candidate.design.width as f64 / optimum.design.width as f64).ln().abs()
+            };
+            let nearest = chosen[1..].iter_mut().min_by(|a, b| apart(a).total_cmp(&apart(b)));
+            if let Some(nearest) = nearest {
+                *nearest = optimum;
+            }
         }
         chosen.sort_by_key(|candidate| std::cmp::Reverse(candidate.design.width));
         Ok(chosen)
@@ -99,7 +116,8 @@ impl Line<'_> {
 
     fn candidate(&self, width: usize, problem: Problem) -> Result<Candidate, Error> {
         let answer: Answer = self.search.clone().widths(Some(vec![width])).run(self.variance)?;
-        let Optimum { design, parameters, variance, real_efficiency, variance_reduction, .. } = match problem {
+        let Optimum { design, parameters, variance, real_efficiency, variance_reduction, .. } = match problem
+        {
             Problem::Primal => &answer.primal,
             Problem::Dual => &answer.dual,
         };
@@ -119,6 +137,22 @@ impl Line<'_> {
     }
 }
 
+/// Algorithm 1 on a module, as a part: the law's alpha.
+///
+/// # Errors
+///
+/// If the module cannot be sampled, or somebody wants to stop.
+pub fn fitted_alpha(module: &Module, context: &Context) -> Result<f64, Error> {
+    let spec = Spec::from(module.clone());
+    context.part("alpha", &spec, || {
+        let watch = Sampling(context.monitor, "fitting alpha");
+        let draws = Draws::paper(context.seed);
+        let measurements = Measurements::take(module, &default_widths(module)?, &draws, &watch)?;
+        context.go_on()?;
+        Ok(Fit::new(&measurements, Method::default())?.alpha)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,8 +161,7 @@ mod tests {
     fn chosen(model: &str, variance: &dyn Variance, problem: Problem) -> Vec<Candidate> {
         let baseline: Spec = model.parse().unwrap();
         let search = Search::new(baseline.clone());
-        let line =
-            Line { baseline: &baseline, search: &search, variance, thinnest: 4, most_expensive: 3.0 };
+        let line = Line { baseline: &baseline, search: &search, variance, thinnest: 4, most_expensive: 3.0 };
         line.choose(problem, 8).unwrap()
     }
 

@@ -30,7 +30,9 @@ impl Task {
     /// If the images are photographs, or there are too few.
     pub fn new(dataset: &Dataset, images: usize) -> Result<Self, Error> {
         let Split::Stored(stored) = dataset.train() else {
-            return Err(Error::Experiment("the tangent kernel is followed on stored images, not on photographs".into()));
+            return Err(Error::Experiment(
+                "the tangent kernel is followed on stored images, not on photographs".into(),
+            ));
         };
         let scaled = |bytes: &[u8]| {
             let length = bytes.iter().map(|&byte| f64::from(byte).powi(2)).sum::<f64>().sqrt().max(1.0);
@@ -39,7 +41,10 @@ impl Task {
         };
         let inputs: Vec<Vec<f32>> = (0..images).map_while(|index| stored.image(index)).map(scaled).collect();
         if inputs.len() < images || images == 0 {
-            return Err(Error::Experiment(format!("{images} images are wanted, the data set has {}", inputs.len())));
+            return Err(Error::Experiment(format!(
+                "{images} images are wanted, the data set has {}",
+                inputs.len()
+            )));
         }
         let upper = |&label: &u16| if usize::from(label) < dataset.classes() / 2 { -1.0 } else { 1.0 };
         Ok(Self { inputs, targets: stored.labels()[..images].iter().map(upper).collect() })
@@ -166,7 +171,8 @@ pub struct Slope {
 pub fn slope(sizes: &[f64], values: &[Vec<f64>], seed: u64) -> Slope {
     let draws = values.first().map_or(0, Vec::len);
     let fit = |means: &[f64]| {
-        let points: Vec<(f64, f64)> = sizes.iter().zip(means).map(|(size, mean)| (size.ln(), mean.ln())).collect();
+        let points: Vec<(f64, f64)> =
+            sizes.iter().zip(means).map(|(size, mean)| (size.ln(), mean.ln())).collect();
         let (x, y) = (mean(points.iter().map(|point| point.0)), mean(points.iter().map(|point| point.1)));
         let product: f64 = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum();
         product / points.iter().map(|point| (point.0 - x).powi(2)).sum::<f64>()
@@ -227,7 +233,8 @@ mod tests {
     fn wider_kernels_move_less() {
         let (task, descent) = (task(16), Descent { depth: 3, epochs: 40, rate: 0.2, kernel_images: 4 });
         let mean_change = |ensemble| {
-            let changes = (0..6).map(|seed| change(ensemble, &task, &descent, seed, &|| false).unwrap().change);
+            let changes =
+                (0..6).map(|seed| change(ensemble, &task, &descent, seed, &|| false).unwrap().change);
             mean(changes)
         };
         let of = |members, width| mean_change(Ensemble { members, width });
@@ -239,11 +246,15 @@ mod tests {
     #[test]
     fn slopes_are_recognised() {
         let sizes = [10.0, 100.0, 1000.0];
-        let values: Vec<Vec<f64>> = sizes.iter().map(|size| vec![3.0 / size, 3.3 / size, 2.7 / size]).collect();
+        let values: Vec<Vec<f64>> =
+            sizes.iter().map(|size| vec![3.0 / size, 3.3 / size, 2.7 / size]).collect();
         let found = slope(&sizes, &values, 0);
         // Every mean is within 10 % of 3 / size, so a slope is within ln(1.2 / 0.8) / ln(100) of -1.
         assert!((found.estimate + 1.0).abs() < 1e-12);
-        assert!(found.interval[0] > -1.1 && found.interval[0] < -1.0 && found.interval[1] < -0.9, "{found:?}");
+        assert!(
+            found.interval[0] > -1.1 && found.interval[0] < -1.0 && found.interval[1] < -0.9,
+            "{found:?}"
+        );
     }
 
     #[test]

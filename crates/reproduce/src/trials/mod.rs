@@ -15,7 +15,7 @@ mod training;
 
 pub(crate) use correlation::standard_error;
 pub use correlation::{Correlation, rank_correlation};
-pub use designs::{Candidate, Line};
+pub use designs::{Candidate, Line, fitted_alpha};
 pub use pool::in_parallel;
 pub use sweep::{Row, Sweep};
 pub use training::{Run, Training, train_all};

@@ -70,8 +70,11 @@ impl Sweep {
         let specs: Vec<_> = candidates.iter().map(|candidate| candidate.spec.clone()).collect();
         let runs = train_all(training, &specs, context)?;
         let classes = training.data.dataset().classes();
-        let rows: Vec<Row> =
-            candidates.iter().zip(&runs).map(|(candidate, runs)| Row::new(candidate, runs, classes)).collect();
+        let rows: Vec<Row> = candidates
+            .iter()
+            .zip(&runs)
+            .map(|(candidate, runs)| Row::new(candidate, runs, classes))
+            .collect();
         let predicted: Vec<f64> = rows.iter().map(|row| predictor(problem, row)).collect();
         let measured: Vec<Vec<f64>> = rows.iter().map(|row| row.test_errors.clone()).collect();
         let correlation = rank_correlation(&predicted, &measured, context.seed);
@@ -90,7 +93,9 @@ impl Sweep {
 
     /// Whether the best predicted design is as good as the best measured one, within two standard errors of their difference.
     pub fn best_agrees(&self) -> bool {
-        let (Some(predicted), Some(measured)) = (self.best_predicted(), self.best_measured()) else { return false };
+        let (Some(predicted), Some(measured)) = (self.best_predicted(), self.best_measured()) else {
+            return false;
+        };
         let error = predicted.standard_error.hypot(measured.standard_error);
         predicted.test_error - measured.test_error <= 2.0 * error
     }

@@ -44,7 +44,13 @@ pub fn write_digits(directory: &Path, train: usize, test: usize, seed: u64) -> R
 /// # Errors
 ///
 /// If a file cannot be written.
-pub fn write_colours(directory: &Path, classes: usize, train: usize, test: usize, seed: u64) -> Result<(), Error> {
+pub fn write_colours(
+    directory: &Path,
+    classes: usize,
+    train: usize,
+    test: usize,
+    seed: u64,
+) -> Result<(), Error> {
     let patterns = patterns(classes, 3 * 32 * 32, seed);
     let records = |part: usize, indices: std::ops::Range<usize>| -> Vec<u8> {
         let record = |index: usize| {
@@ -98,9 +104,11 @@ mod tests {
         write_digits(&path("digits"), 40, 20, 1).unwrap();
         write_colours(&path("ten"), 10, 50, 20, 1).unwrap();
         write_colours(&path("hundred"), 100, 200, 100, 1).unwrap();
-        for (name, kind, train, test) in
-            [("digits", Kind::Idx, 40, 20), ("ten", Kind::Cifar10, 50, 20), ("hundred", Kind::Cifar100, 200, 100)]
-        {
+        for (name, kind, train, test) in [
+            ("digits", Kind::Idx, 40, 20),
+            ("ten", Kind::Cifar10, 50, 20),
+            ("hundred", Kind::Cifar100, 200, 100),
+        ] {
             let dataset = Dataset::open(path(name)).unwrap();
             assert_eq!((dataset.kind(), dataset.train().len(), dataset.test().len()), (kind, train, test));
         }

@@ -4,7 +4,9 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use collegial_arch::Spec;
-use collegial_train::{Data, Error as TrainError, Job, Monitor as TrainMonitor, Outcome, Recipe, RunDirectory};
+use collegial_train::{
+    Data, Error as TrainError, Job, Monitor as TrainMonitor, Outcome, Recipe, RunDirectory,
+};
 use collegial_train::{Saving, Step, Trainer};
 use serde::{Deserialize, Serialize};
 
@@ -81,8 +83,10 @@ pub fn train_all(training: &Training, specs: &[Spec], context: &Context) -> Resu
         run,
         data: training.data.description(),
     };
-    let pending: Vec<bool> = tasks.iter().map(|task| !context.has_part(training.name, &settings(task))).collect();
-    let weight = |(index, pending): (usize, &bool)| if *pending { counts[index % designs].flops as f64 } else { 0.0 };
+    let pending: Vec<bool> =
+        tasks.iter().map(|task| !context.has_part(training.name, &settings(task))).collect();
+    let weight =
+        |(index, pending): (usize, &bool)| if *pending { counts[index % designs].flops as f64 } else { 0.0 };
     let board = Board {
         context,
         weights: pending.iter().enumerate().map(weight).collect(),
@@ -150,7 +154,8 @@ impl Watch<'_> {
         shares[self.index] = share;
         let done: f64 = weights.iter().zip(shares.iter()).map(|(weight, share)| weight * share).sum();
         let total: f64 = weights.iter().sum();
-        let finished = weights.iter().zip(shares.iter()).filter(|&(weight, share)| *weight == 0.0 || *share >= 1.0);
+        let finished =
+            weights.iter().zip(shares.iter()).filter(|&(weight, share)| *weight == 0.0 || *share >= 1.0);
         let (finished, all, design) = (finished.count(), weights.len(), &self.design);
         drop(shares);
         context.monitor.show(done / total.max(1.0), &format!("{finished} of {all} runs, {design}: {state}"));
@@ -245,6 +250,8 @@ mod tests {
         assert_eq!(run(0).test_error(10), 0.9);
         assert_eq!(run(5).test_error(10), 0.2);
         assert_eq!(run(20).test_error(10), 0.5 * (1.0 / 19.0 + 0.05));
-        assert!((run(300).test_error(10) - (291..=300).map(|n| 0.1 / f64::from(n)).sum::<f64>()).abs() < 1e-15);
+        assert!(
+            (run(300).test_error(10) - (291..=300).map(|n| 0.1 / f64::from(n)).sum::<f64>()).abs() < 1e-15
+        );
     }
 }
