@@ -32,11 +32,12 @@ impl Report {
         if !outcome.figures.is_empty() {
             first = first.figures(outcome.figures.iter().cloned());
         }
-        let caption = "The published values, and what came out here.";
-        first = match &outcome.table {
-            Some((table, caption)) => first.table(table.clone(), caption.clone()),
-            None => first.table(self.table(), caption),
-        };
+        if outcome.tables.is_empty() {
+            first = first.table(self.table(), "The published values, and what came out here.");
+        }
+        for (table, caption) in &outcome.tables {
+            first = first.table(table.clone(), caption.clone());
+        }
         let mut page = Page::new(&*self.title)
             .verdict(format!("{}. {}", capitalised(self.summary.words()), outcome.sentence))
             .section(first);

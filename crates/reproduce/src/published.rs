@@ -94,9 +94,9 @@ impl Table {
         self.rows.iter().map(|row| row.first().and_then(Value::as_str).unwrap_or_default())
     }
 
-    /// Whether there is such a column.
-    pub fn has(&self, column: &str) -> bool {
-        self.columns.iter().any(|name| name == column)
+    /// The names of the columns, the row's own included.
+    pub fn columns(&self) -> &[String] {
+        &self.columns
     }
 
     /// A cell; `None` where the paper prints a dash.

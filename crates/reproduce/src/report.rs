@@ -15,8 +15,8 @@ pub struct Outcome {
     pub sentence: String,
     /// Published and obtained.
     pub comparisons: Vec<Comparison>,
-    /// The comparisons as the paper would lay them out, with a caption; otherwise the page lists them.
-    pub table: Option<(Table, String)>,
+    /// The comparisons as the paper lays them out, with captions; where there are none the page lists the comparisons.
+    pub tables: Vec<(Table, String)>,
     /// The figure or figures, first on the page.
     pub figures: Vec<(collegial_report::Figure, String)>,
     /// What else is worth telling, after the comparisons.
@@ -136,7 +136,7 @@ impl Report {
         self.outcome.comparisons.iter().any(Comparison::fails)
     }
 
-    /// Whether nothing came out differently.
+    /// What came out differently.
     pub fn differs(&self) -> impl Iterator<Item = &Comparison> {
         self.outcome.comparisons.iter().filter(|row| matches!(row.verdict, Verdict::Differs(_)))
     }

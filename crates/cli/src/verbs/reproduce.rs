@@ -107,13 +107,14 @@ fn show(verb: &Reproduce, reports: &[Report], common: &Common) -> Result<(), Fai
 }
 
 fn text(report: &Report) -> String {
-    format!(
-        "{}\n{}: {}\n\n{}\n",
-        terminal::bold(&report.title),
-        report.summary.words(),
-        report.outcome.sentence,
-        report.table().to_text()
-    )
+    let (title, verdict) = (terminal::bold(&report.title), report.summary.words());
+    let tables: String = match report.outcome.tables.as_slice() {
+        [] => report.table().to_text(),
+        tables => {
+            tables.iter().map(|(table, caption)| format!("{caption}\n\n{}\n", table.to_text())).collect()
+        }
+    };
+    format!("{title}\n{verdict}: {}\n\n{tables}\n", report.outcome.sentence)
 }
 
 /// Progress on stderr.
