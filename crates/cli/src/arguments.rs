@@ -32,6 +32,8 @@ pub enum Verb {
     Search(verbs::search::Search),
     Train(verbs::train::Train),
     Evaluate(verbs::evaluate::Evaluate),
+    Reproduce(verbs::reproduce::Reproduce),
+    Validate(verbs::validate::Validate),
     Completions(verbs::completions::Completions),
     Man(verbs::man::Man),
 }

@@ -40,7 +40,7 @@ pub enum Refusal {
 impl From<Failure> for Refusal {
     fn from(failure: Failure) -> Self {
         match failure {
-            Failure::User(sentence) => Self::Sentence(sentence),
+            Failure::User(sentence) | Failure::No(sentence) => Self::Sentence(sentence),
             Failure::Interrupted => Self::Interrupted,
             Failure::ReaderLeft => Self::Sentence("the result could not be written".into()),
         }

@@ -9,6 +9,8 @@ use crate::signals;
 pub enum Failure {
     /// Something the user can fix: one sentence, exit 2.
     User(String),
+    /// The answer is "no": one sentence, exit 1.
+    No(String),
     /// Ctrl-C or SIGTERM, after what was computed has been printed or saved: exit 130 or 143.
     Interrupted,
     /// Whoever read our output went away (`| head`): nothing is wrong, nobody is left to tell.
@@ -22,6 +24,10 @@ impl Failure {
             Self::User(sentence) => {
                 complain(&format!("error: {sentence}"));
                 2
+            }
+            Self::No(sentence) => {
+                complain(&sentence);
+                1
             }
             Self::Interrupted => signals::exit_code(),
             Self::ReaderLeft => 0,

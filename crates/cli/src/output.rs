@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use collegial_report::{Figure, Table};
+use collegial_report::{Figure, Table, write_whole};
 use serde::Serialize;
 
 use crate::arguments::Format;
@@ -51,48 +51,14 @@ pub fn to_json(value: &impl Serialize) -> Result<String, Failure> {
         .map_err(|error| Failure::User(format!("the result has no JSON form: {error}")))
 }
 
-/// Writes a file whole or not at all: into a temporary file beside it first, which then takes its name. A link is
-/// followed, and what is not a regular file (a pipe, a device) is written to directly.
+/// Writes a file whole or not at all.
 pub fn write_file(path: &Path, content: &str) -> Result<(), Failure> {
     write_bytes(path, content.as_bytes())
 }
 
 /// The same for files that are not text.
 pub fn write_bytes(path: &Path, content: &[u8]) -> Result<(), Failure> {
-    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let special = target.metadata().is_ok_and(|metadata| !metadata.is_file());
-    let written = if special { std::fs::write(&target, content) } else { replace(&target, content) };
-    written.map_err(|error| Failure::User(format!("cannot write {}: {}", path.display(), plain(&error))))
-}
-
-fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".collegial-");
-    #[cfg(unix)]
-    {
-        // As any new file would have it; the umask is applied on top.
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    let mut file = builder.tempfile_in(directory)?;
-    file.write_all(content)?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
-}
-
-/// The system's words without the temporary file's name.
-fn plain(error: &io::Error) -> String {
-    match error.raw_os_error() {
-        Some(code) => io::Error::from_raw_os_error(code).to_string(),
-        None => {
-            error.get_ref().and_then(|inner| inner.source()).map_or(error.to_string(), ToString::to_string)
-        }
-    }
+    write_whole(path, content).map_err(Failure::User)
 }
 
 /// Writes a figure as SVG, and its data beside it as CSV.

@@ -1,10 +1,11 @@
 //! How results are shown: a [`Table`] as aligned text, CSV or Markdown; a [`Figure`] as SVG, CSV or characters on a
-//! terminal; and a [`Page`], one self-contained HTML file with both.
+//! terminal; and a [`Page`], one self-contained HTML file with both, or Markdown with the figures beside it.
 //!
 //! This crate computes nothing; it takes numbers that others made and gives text back. What is particular to a result, such
 //! as the figures of a search, is in [`views`].
 
 mod figure;
+mod files;
 mod markup;
 mod number;
 mod page;
@@ -13,7 +14,8 @@ mod terminal;
 pub mod views;
 
 pub use figure::{Axis, Band, Figure, Layer, Line, Mark, Marker, Point, Points, Stroke, VerticalRange};
+pub use files::write_whole;
 pub use number::{grouped, significant};
-pub use page::{Download, Page, Provenance, Section, fragment};
+pub use page::{Download, Markdown, Page, Provenance, Section, fragment};
 pub use table::{Align, Table};
 pub use terminal::{Glyphs, TextFormat};

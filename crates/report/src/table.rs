@@ -16,13 +16,14 @@ pub enum Align {
 pub struct Table {
     columns: Vec<(String, Align)>,
     rows: Vec<Vec<String>>,
+    links: Vec<Option<String>>,
 }
 
 impl Table {
     /// An empty table with the given headings.
     pub fn new(columns: &[(&str, Align)]) -> Self {
         let columns = columns.iter().map(|&(name, align)| (name.to_owned(), align)).collect();
-        Self { columns, rows: vec![] }
+        Self { columns, rows: vec![], links: vec![] }
     }
 
     /// Appends a row; it must have as many cells as there are columns.
@@ -34,6 +35,19 @@ impl Table {
     pub fn push_row(&mut self, cells: Vec<String>) {
         assert_eq!(cells.len(), self.columns.len(), "a row has one cell per column");
         self.rows.push(cells);
+        self.links.push(None);
+    }
+
+    /// Makes the first cell of the last row a link, on pages, to the page of this name (without its ending) beside it.
+    pub fn link(&mut self, page: &str) {
+        if let Some(last) = self.links.last_mut() {
+            *last = Some(page.to_owned());
+        }
+    }
+
+    /// The rows with the pages that their first cells link to.
+    pub(crate) fn linked_rows(&self) -> impl Iterator<Item = (&[String], Option<&str>)> {
+        self.rows.iter().map(Vec::as_slice).zip(self.links.iter().map(Option::as_deref))
     }
 
     /// Aligned text with a rule under the headings.
@@ -84,14 +98,18 @@ impl Table {
             format!("<th scope=\"col\"{}>{}</th>", class(*align), escape(name))
         };
         let headings: String = self.columns.iter().map(heading).collect();
-        let row = |cells: &Vec<String>| {
-            let cells = cells.iter().zip(&self.columns);
-            let cells: String = cells
-                .map(|(cell, (_, align))| format!("<td{}>{}</td>", class(*align), escape(cell)))
-                .collect();
-            format!("<tr>{cells}</tr>\n")
+        let row = |(cells, link): (&[String], Option<&str>)| {
+            let cells = cells.iter().zip(&self.columns).enumerate();
+            let cells = cells.map(|(index, (cell, (_, align)))| {
+                let text = match link.filter(|_| index == 0) {
+                    Some(page) => format!("<a href=\"{}.html\">{}</a>", escape(page), escape(cell)),
+                    None => escape(cell),
+                };
+                format!("<td{}>{text}</td>", class(*align))
+            });
+            format!("<tr>{}</tr>\n", cells.collect::<String>())
         };
-        let rows: String = self.rows.iter().map(row).collect();
+        let rows: String = self.linked_rows().map(row).collect();
         format!("<table>\n<thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n")
     }
 
@@ -105,8 +123,11 @@ impl Table {
             .map(|(_, align)| if *align == Align::Left { "---" } else { "---:" })
             .collect();
         let mut text = format!("| {} |\n| {} |\n", headings.join(" | "), rule.join(" | "));
-        for row in &self.rows {
-            let cells: Vec<String> = row.iter().map(|cell| escape(cell)).collect();
+        for (row, link) in self.linked_rows() {
+            let mut cells: Vec<String> = row.iter().map(|cell| escape(cell)).collect();
+            if let (Some(page), Some(first)) = (link, cells.first_mut()) {
+                *first = format!("[{first}]({page}.md)");
+            }
             text.push_str(&format!("| {} |\n", cells.join(" | ")));
         }
         text

@@ -18,6 +18,10 @@ pub enum Rule {
 }
 
 /// The baseline's network with m members of width n in place of its own.
+///
+/// # Errors
+///
+/// If the baseline has no inner width, or the design makes it too large.
 pub fn with_design(spec: &Spec, design: Design) -> Result<Spec, Error> {
     match spec {
         Spec::Resnext(network) => Ok(Spec::Resnext(network.with_design(design))),

@@ -8,5 +8,7 @@ pub mod man;
 pub mod merge;
 pub mod moments;
 pub mod ntk;
+pub mod reproduce;
 pub mod search;
 pub mod train;
+pub mod validate;

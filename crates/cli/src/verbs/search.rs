@@ -74,8 +74,9 @@ pub struct Search {
     figures: Option<PathBuf>,
 }
 
+/// What a member is charged for.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum CostName {
+pub enum CostName {
     /// Trainable parameters.
     Params,
     /// Floating-point operations.

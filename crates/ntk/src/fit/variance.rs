@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use collegial_arch::Module;
 use collegial_stats::Moments;
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Monitor;
 use crate::Error;
@@ -18,7 +18,7 @@ const FIRST: u64 = 40 * BLOCK;
 const MOST: u64 = 100_000_000;
 
 /// The measured variance of one width.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VarianceSample {
     /// n.
     pub width: usize,

@@ -5,7 +5,7 @@
 pub struct Download {
     pub(crate) name: String,
     media_type: &'static str,
-    content: String,
+    pub(crate) content: String,
 }
 
 impl Download {

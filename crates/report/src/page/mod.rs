@@ -16,11 +16,13 @@
 
 mod download;
 mod html;
+mod markdown;
 
 pub use html::fragment;
 
 use crate::{Figure, Table};
 pub use download::Download;
+pub use markdown::Markdown;
 
 /// A report as one HTML file.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,6 +74,11 @@ impl Page {
     /// The whole file.
     pub fn to_html(&self) -> String {
         html::render(self)
+    }
+
+    /// The page as Markdown; its figures and downloads are files in `directory`, a path relative to the text's own.
+    pub fn to_markdown(&self, directory: &str) -> Markdown {
+        markdown::render(self, directory)
     }
 }
 

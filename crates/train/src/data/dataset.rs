@@ -52,6 +52,19 @@ impl Dataset {
         }
     }
 
+    /// Which data set a directory holds, by the names of its files only; `None` if it holds none. Files in MNIST's format
+    /// are taken for MNIST's until they are read.
+    pub fn recognise(dir: impl AsRef<Path>) -> Result<Option<Kind>, DataError> {
+        let kind = |layout| match layout {
+            Layout::Mnist => Kind::Mnist,
+            Layout::Cifar(Variant::Ten) => Kind::Cifar10,
+            Layout::Cifar(Variant::Hundred) => Kind::Cifar100,
+            Layout::Downsampled => Kind::DownsampledImageNet,
+            Layout::Folders => Kind::ClassFolders,
+        };
+        Ok(recognise(dir.as_ref())?.map(kind))
+    }
+
     /// From parts that a reader has checked; `class_names` has one entry per class.
     pub(crate) fn new(
         kind: Kind,

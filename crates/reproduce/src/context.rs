@@ -1,0 +1,115 @@
+//! What an item is given: how much to compute, from what seed, with which data, and who watches.
+
+use std::path::{Path, PathBuf};
+
+use collegial_train::data::{Dataset, Kind};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::{Error, Parts, Scale};
+
+/// Whoever watches a long computation.
+pub trait Monitor: Sync {
+    /// So much of the current part is done (0 to 1), in this state.
+    fn show(&self, share: f64, state: &str);
+    /// Something worth a line of its own.
+    fn say(&self, sentence: &str);
+    /// Whether to stop; finished parts are kept.
+    fn stopped(&self) -> bool;
+}
+
+/// Nobody watches.
+pub struct Silent;
+
+impl Monitor for Silent {
+    fn show(&self, _share: f64, _state: &str) {}
+    fn say(&self, _sentence: &str) {}
+    fn stopped(&self) -> bool {
+        false
+    }
+}
+
+/// A [`Monitor`] for the samplers of `ntk`, which tell their progress but not what they do.
+pub struct Sampling<'a>(pub &'a dyn Monitor, pub &'a str);
+
+impl collegial_ntk::fit::Monitor for Sampling<'_> {
+    fn progress(&self, done: f64, total: f64) {
+        self.0.show(if total > 0.0 { done / total } else { 1.0 }, self.1);
+    }
+    fn stopped(&self) -> bool {
+        self.0.stopped()
+    }
+}
+
+/// What an item is given. Threads are those of the current rayon pool.
+pub struct Context<'a> {
+    /// How much to compute.
+    pub scale: Scale,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// The directory under which data sets are looked for.
+    pub data: Option<PathBuf>,
+    /// Finished parts.
+    pub parts: &'a Parts,
+    /// Whoever watches.
+    pub monitor: &'a dyn Monitor,
+}
+
+impl Context<'_> {
+    /// The result of one part of an item: read from its file where it was computed before with the same settings and
+    /// seed, else computed and kept. Results are plain JSON: no NaN and no infinity.
+    ///
+    /// # Errors
+    ///
+    /// Those of the computation; if it was interrupted meanwhile, its result is dropped.
+    pub fn part<T: Serialize + DeserializeOwned>(
+        &self,
+        name: &str,
+        settings: &impl Serialize,
+        compute: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.go_on()?;
+        self.parts.get(name, &(self.seed, settings), self.monitor, || {
+            let result = compute()?;
+            self.go_on()?;
+            Ok(result)
+        })
+    }
+
+    /// Whether a part was computed before.
+    pub fn has_part(&self, name: &str, settings: &impl Serialize) -> bool {
+        self.parts.has(name, &(self.seed, settings))
+    }
+
+    /// Nothing, unless somebody wants to stop.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Interrupted`].
+    pub fn go_on(&self) -> Result<(), Error> {
+        if self.monitor.stopped() { Err(Error::Interrupted) } else { Ok(()) }
+    }
+
+    /// The directory of a data set: the data root itself or one of its subdirectories, recognised by its files.
+    ///
+    /// # Errors
+    ///
+    /// If the root cannot be read. A data set that is not there is no error.
+    pub fn data_directory(&self, kind: Kind) -> Result<Option<PathBuf>, Error> {
+        let Some(root) = &self.data else { return Ok(None) };
+        let unreadable = |source| Error::Directory { path: root.clone(), source };
+        let entries = std::fs::read_dir(root).map_err(unreadable)?;
+        let mut candidates: Vec<PathBuf> =
+            entries.filter_map(Result::ok).map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+        candidates.sort_unstable();
+        candidates.insert(0, root.clone());
+        let holds = |path: &Path| Dataset::recognise(path).is_ok_and(|found| found == Some(kind));
+        Ok(candidates.into_iter().find(|path| holds(path)))
+    }
+
+    /// The command that makes this item's page again.
+    pub fn command(&self, item: &str) -> String {
+        let data = self.data.as_ref().map(|path| format!(" --data {}", path.display())).unwrap_or_default();
+        format!("collegial reproduce {item} --scale {} --seed {}{data}", self.scale, self.seed)
+    }
+}

@@ -1,0 +1,235 @@
+//! Fig. 6 and its twin in the appendix: test errors on CIFAR-100 and CIFAR-10 along the primal and dual curves.
+
+use collegial_arch::{Overrides, Spec};
+use collegial_report::Section;
+use collegial_search::{Law, Problem, Search};
+use collegial_train::data::{Dataset, Kind};
+use collegial_train::{Data, Recipe, fit, recipe};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::trials::images::{self, Synthetic};
+use crate::trials::{Line, Row, Sweep, Training, fitted_alpha};
+use crate::{Comparison, Context, Error, Experiment, Item, Outcome, Scale, Verdict};
+
+/// Test errors on CIFAR-10 or CIFAR-100.
+pub struct Cifar {
+    name: &'static str,
+    kind: Kind,
+    recipe: &'static str,
+    experiment: &'static str,
+    /// What the paper says of the dual optimum.
+    dual: &'static str,
+}
+
+/// Fig. 6.
+pub const CIFAR_100: Cifar = Cifar {
+    name: "fig-cifar100",
+    kind: Kind::Cifar100,
+    recipe: "cifar100",
+    experiment: include_str!("../../../../experiments/fig-cifar100.toml"),
+    dual: "comparable",
+};
+
+/// The same in the appendix.
+pub const CIFAR_10: Cifar = Cifar {
+    name: "fig-cifar10",
+    kind: Kind::Cifar10,
+    recipe: "cifar10",
+    experiment: include_str!("../../../../experiments/fig-cifar10.toml"),
+    dual: "slightly higher",
+};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    baseline: Spec,
+    /// Of the variance law; fitted to the block where it is not given.
+    alpha: Option<f64>,
+    /// Designs on each curve, the baseline included.
+    primal_designs: usize,
+    dual_designs: usize,
+    thinnest: usize,
+    most_expensive: f64,
+    runs: u32,
+    /// Changes to the recipe.
+    recipe: Vec<String>,
+    /// With fewer training images than this there is nothing to be seen.
+    images: usize,
+    synthetic: Option<Synthetic>,
+}
+
+const CORRELATED: &str = "at fixed cost, the test error follows the primal curve";
+const BEST: &str = "the primal optimum has the lowest test error";
+const COMPACT: &str = "the dual optimum's test error, against the baseline's";
+
+impl Item for Cifar {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn experiment(&self) -> &'static str {
+        self.experiment
+    }
+
+    fn run(&self, experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {
+        let settings: Settings = experiment.settings(context.scale)?;
+        let nothing = |sentence: String, verdict: &Verdict| Outcome {
+            sentence,
+            comparisons: [CORRELATED, BEST, COMPACT]
+                .map(|what| Comparison::claim(what, "", "", verdict.clone()))
+                .into(),
+            ..Outcome::default()
+        };
+        let Some(dataset) = images::open(context, self.kind, settings.synthetic)? else {
+            let name = format!("{:?}", self.kind).replace("Cifar", "CIFAR-");
+            return Ok(nothing(
+                format!("There is no {name} under the data directory."),
+                &Verdict::no_data(&name),
+            ));
+        };
+        let found = dataset.train().len();
+        if found < settings.images {
+            let why = format!("the data set has {found} training images, {} are wanted", settings.images);
+            return Ok(nothing(format!("Nothing was trained: {why}."), &Verdict::NotAtThisScale(why)));
+        }
+        let trained = self.train(&settings, dataset, context)?;
+        Ok(self.outcome(&settings, &trained, context.scale))
+    }
+}
+
+/// Both lines, and where the optimum is on each.
+struct Trained {
+    alpha: f64,
+    primal: Sweep,
+    dual: Sweep,
+    /// The optimal width.
+    width: usize,
+}
+
+impl Trained {
+    /// The row of the optimum.
+    fn optimum<'a>(&self, sweep: &'a Sweep) -> Option<&'a Row> {
+        sweep.rows.iter().find(|row| row.candidate.design.width == self.width)
+    }
+}
+
+impl Cifar {
+    fn train(&self, settings: &Settings, dataset: Dataset, context: &Context) -> Result<Trained, Error> {
+        let recipe = Recipe::build(recipe::text(self.recipe).unwrap_or_default(), &settings.recipe)?;
+        let recipe = recipe.fitted(dataset.train().len());
+        let baseline = fit(&settings.baseline, &Overrides::default(), &dataset)?;
+        let data = Data::new(dataset, &recipe)?;
+        let search = Search::new(baseline.clone());
+        let alpha = settings.alpha.map_or_else(|| fitted_alpha(&search.module()?, context), Ok)?;
+        let law = Law::new(alpha)?;
+        let line = Line {
+            baseline: &baseline,
+            search: &search,
+            variance: &law,
+            thinnest: settings.thinnest,
+            most_expensive: settings.most_expensive,
+        };
+        let training = Training { name: self.name, data: &data, recipe: &recipe, runs: settings.runs };
+        let sweep = |problem, count| Sweep::run(problem, &line.choose(problem, count)?, &training, context);
+        Ok(Trained {
+            alpha,
+            primal: sweep(Problem::Primal, settings.primal_designs)?,
+            dual: sweep(Problem::Dual, settings.dual_designs)?,
+            width: line.optimum(Problem::Primal)?.design.width,
+        })
+    }
+
+    fn outcome(&self, settings: &Settings, trained: &Trained, scale: Scale) -> Outcome {
+        let Trained { alpha, primal, dual, .. } = trained;
+        let correlation = primal.correlation.map_or("none".into(), |correlation| correlation.words());
+        let best = |row: Option<&Row>| {
+            row.map_or(String::new(), |row| format!("{} ({})", row.candidate.design, row.error_words()))
+        };
+        Outcome {
+            sentence: format!(
+                "Rank correlation of the predicted variance with the mean test error at fixed cost: {correlation}. Best predicted: {}; best measured: {}. Baseline: {}; at its variance with \
+                 fewer parameters: {}.",
+                best(trained.optimum(primal)),
+                best(primal.best_measured()),
+                best(primal.rows.first()),
+                best(trained.optimum(dual)),
+            ),
+            comparisons: self.comparisons(trained, scale),
+            figures: vec![
+                (primal.width_figure(), "Designs of the baseline's cost over the width of their members.".into()),
+                (primal.figure(), "The same designs over the variance that is predicted.".into()),
+                (dual.width_figure(), "Designs of the baseline's variance over the width of their members.".into()),
+                (dual.figure(), "The same designs over what they cost.".into()),
+            ],
+            sections: vec![
+                Section::new("The designs")
+                    .prose(format!("Every design was trained {} times; the variance is the law's with alpha = {alpha:.2}.", settings.runs))
+                    .table(primal.table(), "On the primal curve: the baseline's cost.")
+                    .table(dual.table(), "On the dual curve: the baseline's variance."),
+            ],
+            data: json!({"alpha": alpha, "primal": primal, "dual": dual}),
+            ..Outcome::default()
+        }
+    }
+
+    fn comparisons(&self, trained: &Trained, scale: Scale) -> Vec<Comparison> {
+        let small = || Verdict::NotAtThisScale("too few images, epochs and runs".into());
+        let (primal, dual) = (&trained.primal, &trained.dual);
+        let order = match primal.correlation {
+            _ if scale == Scale::Smoke => small(),
+            Some(correlation) if correlation.is_positive() => Verdict::Reproduced,
+            Some(correlation) if correlation.is_negative() => {
+                Verdict::Differs("designs of lower variance are worse".into())
+            }
+            _ => Verdict::NotAtThisScale("the interval of the rank correlation holds 0".into()),
+        };
+        let best = match primal.best_agrees() {
+            _ if scale == Scale::Smoke => small(),
+            true => Verdict::Reproduced,
+            false => Verdict::Differs("another design is better by more than two standard errors".into()),
+        };
+        let words = primal.correlation.map_or("none".into(), |correlation| correlation.words());
+        let name = |row: Option<&Row>| row.map_or(String::new(), |row| row.candidate.design.to_string());
+        vec![
+            Comparison::claim(CORRELATED, "clear correlation", format!("rank correlation {words}"), order),
+            Comparison::claim(
+                BEST,
+                "37x10d is best",
+                format!("{} is best", name(primal.best_measured())),
+                best,
+            ),
+            self.compact(primal.rows.first(), trained.optimum(dual), scale),
+        ]
+    }
+
+    /// The dual's optimum beside the baseline. "Slightly" and "comparable" are taken as: within a tenth of the baseline's error, or not
+    /// distinguishable from it.
+    fn compact(&self, baseline: Option<&Row>, optimum: Option<&Row>, scale: Scale) -> Comparison {
+        let (Some(baseline), Some(optimum)) = (baseline, optimum) else {
+            return Comparison::claim(
+                COMPACT,
+                self.dual,
+                "",
+                Verdict::NotRun("the optimum is the baseline".into()),
+            );
+        };
+        let excess = optimum.test_error - baseline.test_error;
+        let noise = 2.0 * optimum.standard_error.hypot(baseline.standard_error);
+        let verdict = match scale {
+            Scale::Smoke => Verdict::NotAtThisScale("too few images, epochs and runs".into()),
+            _ if excess <= noise.max(0.1 * baseline.test_error) => Verdict::Reproduced,
+            _ => Verdict::Differs(
+                "it is worse by more than a tenth and by more than two standard errors".into(),
+            ),
+        };
+        let obtained = format!(
+            "{} for {}, {} for the baseline, {:.2} times fewer parameters",
+            optimum.error_words(),
+            optimum.candidate.design,
+            baseline.error_words(),
+            baseline.candidate.parameters as f64 / optimum.candidate.parameters as f64
+        );
+        Comparison::claim(COMPACT, self.dual, obtained, verdict)
+    }
+}

@@ -1,0 +1,383 @@
+//! What the five tables have in common: exact columns, designs found by the search, and errors that need training.
+
+use collegial_arch::{Cost, Overrides, Spec};
+use collegial_report::{Align, Section, Table, grouped};
+use collegial_search::{Law, Rule, Search};
+use collegial_train::{Recipe, recipe};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::timing::{self, Timing};
+use crate::published::{self, Number};
+use crate::{Comparison, Context, Error, Experiment, Outcome, Verdict};
+
+/// The settings of a table's experiment.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    classes: usize,
+    /// The recipe of the errors, by name.
+    recipe: String,
+    /// The data set, in words.
+    data: String,
+    /// Its training images.
+    images: u64,
+    repetitions: u64,
+    tables: Vec<Part>,
+    designs: Vec<Designs>,
+    /// How first steps are timed; without it nothing is.
+    timing: Option<Timing>,
+}
+
+/// One of the tables that a published table is made of.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Part {
+    /// In `paper/tables.json`.
+    id: String,
+    caption: String,
+    /// The model of a row that prints its design only.
+    family: String,
+    groups: Vec<Group>,
+}
+
+/// Rows that share a baseline.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Group {
+    baseline: String,
+    rows: usize,
+}
+
+/// Designs of a table that the search must find.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Designs {
+    table: String,
+    problem: Which,
+    baseline: String,
+    designs: Vec<String>,
+    #[serde(default)]
+    rule: Rounding,
+    #[serde(default)]
+    cost: Charge,
+    /// Whether the first design's width is the optimum itself.
+    #[serde(default)]
+    optimum: bool,
+}
+
+#[derive(Clone, Copy, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Which {
+    Primal,
+    Dual,
+}
+
+#[derive(Clone, Copy, Default, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Rounding {
+    #[default]
+    Nearest,
+    Under,
+}
+
+#[derive(Clone, Copy, Default, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Charge {
+    #[default]
+    Params,
+    Flops,
+}
+
+/// One row: the published cells and the network's own counts.
+struct Row {
+    name: String,
+    spec: Spec,
+    parameters: u64,
+    /// Column, published, obtained.
+    exact: Vec<(&'static str, Number, f64)>,
+    /// Column and published error.
+    errors: Vec<(String, Number)>,
+}
+
+/// Runs a table's experiment.
+pub fn run(name: &str, experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {
+    let settings: Settings = experiment.settings(context.scale)?;
+    let mut outcome = Outcome::default();
+    let (mut data, mut specs) = (vec![], vec![]);
+    for part in &settings.tables {
+        let rows = rows(part, settings.classes)?;
+        for row in &rows {
+            specs.push(row.spec.clone());
+            data.push(json!({"table": part.id, "row": row.name, "model": row.spec.name(), "parameters": row.parameters,
+                "exact": row.exact.iter().map(|(column, _, value)| (*column, *value)).collect::<Vec<_>>()}));
+        }
+        outcome.comparisons.extend(rows.iter().flat_map(exact_comparisons));
+        outcome.tables.push((table(&rows), part.caption.clone()));
+    }
+    let (section, found) = designs(&settings.designs)?;
+    outcome.comparisons.extend(found);
+    outcome.sections.push(section);
+    let counted = outcome.comparisons.len();
+    let differing = outcome.comparisons.iter().filter(|row| row.fails()).count();
+    let errors = errors(name, &settings, &specs, context)?;
+    for part in &settings.tables {
+        for row in rows(part, settings.classes)? {
+            let open = |(column, published): (String, Number)| {
+                Comparison::open(
+                    format!("{}: {}", row.name, heading(&column)),
+                    published,
+                    errors.verdict.clone(),
+                )
+            };
+            outcome.comparisons.extend(row.errors.into_iter().map(open));
+        }
+    }
+    outcome.sentence = format!(
+        "{} of {counted} exact values and designs come out as printed. The error columns: {}.",
+        counted - differing,
+        errors.verdict
+    );
+    outcome.sections.extend(errors.section);
+    outcome.data = json!({"rows": data, "durations": errors.durations});
+    Ok(outcome)
+}
+
+fn rows(part: &Part, classes: usize) -> Result<Vec<Row>, Error> {
+    let table = published::table(&part.id)?;
+    let names: Vec<&str> = table.names().collect();
+    let baselines: Vec<&str> = part
+        .groups
+        .iter()
+        .flat_map(|group| std::iter::repeat_n(group.baseline.as_str(), group.rows))
+        .collect();
+    if baselines.len() != names.len() {
+        let (grouped, printed) = (baselines.len(), names.len());
+        return Err(Error::Experiment(format!(
+            "{} has {printed} rows, but {grouped} are in groups",
+            part.id
+        )));
+    }
+    let mut rows = vec![];
+    for (index, (name, baseline)) in names.into_iter().zip(baselines).enumerate() {
+        let spec = model(&part.family, name, classes)?;
+        let counts = spec.graph()?.counts()?.total;
+        let base = model(&part.family, baseline, classes)?.graph()?.counts()?.total;
+        let obtained = [
+            ("params_M", counts.parameters as f64 / 1e6),
+            ("GFLOPs", counts.flops as f64 / 1e9),
+            ("rho", base.parameters as f64 / counts.parameters as f64),
+        ];
+        let exact = obtained
+            .into_iter()
+            .filter_map(|(column, value)| Some((column, table.number(index, column)?, value)));
+        let errors = table.columns().iter().filter(|column| column.ends_with("_error"));
+        let errors = errors.filter_map(|column| Some((column.clone(), table.number(index, column)?)));
+        rows.push(Row {
+            name: name.to_owned(),
+            spec,
+            parameters: counts.parameters,
+            exact: exact.collect(),
+            errors: errors.collect(),
+        });
+    }
+    Ok(rows)
+}
+
+/// The network of a row; tables of one family print the design alone.
+fn model(family: &str, row: &str, classes: usize) -> Result<Spec, Error> {
+    let design = row.trim_end_matches(" (1 GPU)");
+    let whole = design.contains('-');
+    let spec: Spec = if whole { design.parse()? } else { format!("{family}-{design}").parse()? };
+    Ok(spec.with(&Overrides { classes: Some(classes), ..Overrides::default() })?)
+}
+
+fn exact_comparisons(row: &Row) -> Vec<Comparison> {
+    let compare = |&(column, published, value): &(&str, Number, f64)| {
+        Comparison::exact(format!("{}: {}", row.name, heading(column)), published, value)
+    };
+    row.exact.iter().map(compare).collect()
+}
+
+/// A column's name for people.
+fn heading(column: &str) -> String {
+    match column {
+        "params_M" => "parameters, millions".into(),
+        "top1_error" => "top-1 error, %".into(),
+        "top5_error" => "top-5 error, %".into(),
+        "C10_error" => "CIFAR-10 error, %".into(),
+        "C100_error" => "CIFAR-100 error, %".into(),
+        other => other.into(),
+    }
+}
+
+/// The table as the paper has it, every exact column with what was obtained beside it.
+fn table(rows: &[Row]) -> Table {
+    let mut exact: Vec<&str> = vec![];
+    let mut errors: Vec<&str> = vec![];
+    for row in rows {
+        let new = |column: &&str, known: &Vec<&str>| !known.contains(column);
+        exact.extend(
+            row.exact.iter().map(|cell| cell.0).filter(|column| new(column, &exact)).collect::<Vec<_>>(),
+        );
+        errors.extend(
+            row.errors
+                .iter()
+                .map(|cell| cell.0.as_str())
+                .filter(|column| new(column, &errors))
+                .collect::<Vec<_>>(),
+        );
+    }
+    let mut headings = vec![("model".to_owned(), Align::Left), ("parameters".into(), Align::Right)];
+    for column in &exact {
+        let short = if *column == "params_M" { "millions" } else { column };
+        headings.push((format!("{short} published"), Align::Right));
+        headings.push(("obtained".into(), Align::Right));
+    }
+    headings.extend(errors.iter().map(|column| (format!("{} published", heading(column)), Align::Right)));
+    headings.push(("verdict".into(), Align::Left));
+    let headings: Vec<(&str, Align)> = headings.iter().map(|(name, align)| (name.as_str(), *align)).collect();
+    let mut table = Table::new(&headings);
+    for row in rows {
+        let mut cells = vec![row.name.clone(), grouped(row.parameters)];
+        for column in &exact {
+            let cell = row.exact.iter().find(|cell| cell.0 == *column);
+            cells.push(cell.map_or("-".into(), |(_, published, _)| published.printed()));
+            cells.push(cell.map_or(String::new(), |(_, published, value)| {
+                format!("{value:.*}", published.decimals.max(1) + 1)
+            }));
+        }
+        for column in &errors {
+            let cell = row.errors.iter().find(|cell| cell.0 == *column);
+            cells.push(cell.map_or("-".into(), |(_, published)| published.printed()));
+        }
+        let differing = exact_comparisons(row).into_iter().find(Comparison::fails);
+        cells.push(differing.map_or("reproduced".into(), |row| row.verdict.to_string()));
+        table.push_row(cells);
+    }
+    table
+}
+
+/// The designs that Algorithm 2 finds with the published alpha.
+fn designs(wanted: &[Designs]) -> Result<(Section, Vec<Comparison>), Error> {
+    let mut table = Table::new(&[
+        ("problem", Align::Left),
+        ("baseline", Align::Left),
+        ("cost", Align::Left),
+        ("rule", Align::Left),
+        ("published", Align::Right),
+        ("m of the block", Align::Right),
+        ("obtained", Align::Right),
+    ]);
+    let alpha = published::value("block.alpha")?;
+    let mut comparisons = vec![];
+    for entry in wanted {
+        let names = published::table(&entry.table)?;
+        for (index, design) in entry.designs.iter().enumerate() {
+            if !names.names().any(|name| name == design) {
+                return Err(Error::Experiment(format!("{} has no row {design}", entry.table)));
+            }
+            let short = design.rsplit('-').next().unwrap_or(design);
+            let optimum = entry.optimum && index == 0;
+            let found = entry.find(short, optimum, alpha.value)?;
+            let problem = entry.problem_name();
+            let what = format!(
+                "{problem} design for {}{}",
+                entry.baseline,
+                if optimum { ", the optimum" } else { "" }
+            );
+            let verdict = if found.design == short {
+                Verdict::Reproduced
+            } else {
+                Verdict::Differs(format!("the search gives {}", found.design))
+            };
+            let claim = Comparison::claim(what, short, found.design.clone(), verdict);
+            comparisons.push(Comparison { exact: true, ..claim });
+            table.push([
+                problem.into(),
+                entry.baseline.clone(),
+                entry.cost_name().into(),
+                entry.rule_name().into(),
+                format!("{short}{}", if optimum { " (optimum)" } else { "" }),
+                format!("{:.2}", found.multiplicity),
+                found.design,
+            ]);
+        }
+    }
+    let section = Section::new("How the designs come about")
+        .prose(format!(
+            "Algorithm 2 with the published alpha = {}. The width is the published one, except where the row is the optimum itself: there it is found too. The real m of the single block becomes an integer on the whole network (primal) or by rounding (dual).",
+            alpha.printed()
+        ))
+        .table(table, "Designs in the vicinity of the optimum, for which the paper gives no rule, are left out.");
+    Ok((section, comparisons))
+}
+
+impl Designs {
+    fn find(&self, design: &str, optimum: bool, alpha: f64) -> Result<collegial_search::Optimum, Error> {
+        let width = design.parse::<collegial_arch::Design>()?.width;
+        let search = Search::new(self.baseline.parse()?)
+            .rule(match self.rule {
+                Rounding::Nearest => Rule::Nearest,
+                Rounding::Under => Rule::Under,
+            })
+            .cost(match self.cost {
+                Charge::Params => Cost::Params,
+                Charge::Flops => Cost::Flops,
+            })
+            .widths((!optimum).then(|| vec![width]));
+        let answer = search.run(&Law::new(alpha)?)?;
+        Ok(match self.problem {
+            Which::Primal => answer.primal,
+            Which::Dual => answer.dual,
+        })
+    }
+
+    fn problem_name(&self) -> &'static str {
+        match self.problem {
+            Which::Primal => "primal",
+            Which::Dual => "dual",
+        }
+    }
+
+    fn cost_name(&self) -> &'static str {
+        match self.cost {
+            Charge::Params => "parameters",
+            Charge::Flops => "FLOPs",
+        }
+    }
+
+    fn rule_name(&self) -> &'static str {
+        match (self.problem, self.rule) {
+            (Which::Dual, _) => "rounded",
+            (Which::Primal, Rounding::Nearest) => "nearest",
+            (Which::Primal, Rounding::Under) => "under budget",
+        }
+    }
+}
+
+/// What the error columns come to.
+struct Errors {
+    verdict: Verdict,
+    section: Option<Section>,
+    durations: Value,
+}
+
+/// Training is not done here: below paper scale it is said what it would take, at paper scale the first steps are timed.
+fn errors(name: &str, settings: &Settings, specs: &[Spec], context: &Context) -> Result<Errors, Error> {
+    let recipe = Recipe::build(recipe::text(&settings.recipe).unwrap_or_default(), &[])?;
+    let (runs, epochs, images) = (settings.repetitions, recipe.epochs, grouped(settings.images));
+    let needs = format!("{runs} runs of {epochs} epochs over {images} images of {} each", settings.data);
+    let Some(timing) = &settings.timing else {
+        return Ok(Errors { verdict: Verdict::NotAtThisScale(needs), section: None, durations: Value::Null });
+    };
+    let images = settings.images * u64::from(epochs) * runs;
+    let durations = timing::durations(name, specs, timing, images, context)?;
+    let total: f64 = durations.iter().map(|duration| duration.seconds).sum();
+    let verdict = Verdict::NotRun(format!(
+        "{needs}; all models together would take about {} here",
+        timing::words(total)
+    ));
+    let section = Some(timing::section(&durations, &settings.recipe, runs));
+    Ok(Errors { verdict, section, durations: json!(durations) })
+}

@@ -1,0 +1,43 @@
+//! How much is computed.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// How much is computed. Designs, counts and efficiencies are exact at every scale; what is drawn or trained is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// Seconds: enough to see that everything works.
+    Smoke,
+    /// Minutes on two cores.
+    Laptop,
+    /// The recipe as the paper prints it.
+    Paper,
+}
+
+impl Scale {
+    /// All of them, smallest first.
+    pub const ALL: [Self; 3] = [Self::Smoke, Self::Laptop, Self::Paper];
+
+    /// The name on the command line, and of the table in an experiment file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Smoke => "smoke",
+            Self::Laptop => "laptop",
+            Self::Paper => "paper",
+        }
+    }
+}
+
+impl fmt::Display for Scale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Scale {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = Self::ALL.into_iter().find(|scale| scale.name() == text);
+        known.ok_or_else(|| format!("{text:?} is not a scale; take smoke, laptop or paper"))
+    }
+}

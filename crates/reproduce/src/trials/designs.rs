@@ -1,0 +1,198 @@
+//! Designs to train: a few along the primal or the dual curve, from the baseline to very thin members.
+
+use collegial_arch::{Design, Module, Spec};
+use collegial_ntk::Fit;
+use collegial_ntk::fit::{Measurements, Method, Sampling as Draws, default_widths};
+use collegial_search::{Answer, Optimum, Problem, Search, Variance, with_design};
+use serde::Serialize;
+
+use crate::{Context, Error, Sampling};
+
+/// A design on a curve.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Candidate {
+    /// `37x10d`.
+    pub design: Design,
+    /// Its network.
+    #[serde(skip)]
+    pub spec: Spec,
+    /// Parameters of the whole network.
+    pub parameters: u64,
+    /// The kernel's variance, predicted.
+    pub variance: f64,
+    /// What it costs, as a share of the baseline.
+    pub cost: f64,
+    /// How far the integer m leaves it from the curve: 0 is on it.
+    #[serde(skip)]
+    distance: f64,
+}
+
+/// Which designs to take.
+#[derive(Clone, Copy)]
+pub struct Line<'a> {
+    /// The baseline, made to measure for the data.
+    pub baseline: &'a Spec,
+    /// How cost is counted and rounded.
+    pub search: &'a Search,
+    /// Where Var(n) comes from.
+    pub variance: &'a dyn Variance,
+    /// The thinnest members to take.
+    pub thinnest: usize,
+    /// Designs that cost more than so many baselines are left out (the dual's thin end).
+    pub most_expensive: f64,
+}
+
+impl Line<'_> {
+    /// `count` designs from the baseline down, the optimum among them, at widths that are about evenly spaced in ln n. Around each
+    /// such width the one is taken whose whole number of members is nearest to the curve: with m = 1 or 2 most miss it by far.
+    ///
+    /// # Errors
+    ///
+    /// If a width cannot be searched.
+    pub fn choose(&self, problem: Problem, count: usize) -> Result<Vec<Candidate>, Error> {
+        let widest = self.search.module()?.width()?;
+        let thinnest = self.thinnest.clamp(1, widest);
+        let mut left = vec![];
+        for width in thinnest..widest {
+            let candidate = self.candidate(width, problem)?;
+            if candidate.cost <= self.most_expensive {
+                left.push(candidate);
+            }
+        }
+        let optimum = self.optimum(problem)?;
+        let thinnest = left.first().map_or(widest, |candidate| candidate.design.width) as f64;
+        let step = (thinnest / widest as f64).ln() / count.saturating_sub(1).max(1) as f64;
+        let mut chosen = vec![self.baseline()?];
+        for index in 1..count {
+            let target = (widest as f64).ln() + step * index as f64;
+            let off = |candidate: &Candidate| ((candidate.design.width as f64).ln() - target).abs();
+            // Half a step to either side belongs to this target; half a unit of width keeps thin ends from being empty.
+            let near = |candidate: &&Candidate| {
+                off(candidate) <= 0.5 * step.abs()
+                    || (candidate.design.width as f64 - target.exp()).abs() <= 0.5
+            };
+            // Being off the curve by one per cent is as bad as being off the target by a quarter of a step.
+            let badness =
+                |candidate: &Candidate| candidate.distance + 0.04 * off(candidate) / step.abs().max(1e-9);
+            let fresh = |candidate: &&Candidate| {
+                chosen.iter().all(|other: &Candidate| other.design != candidate.design)
+            };
+            let best =
+                left.iter().filter(near).filter(fresh).min_by(|a, b| badness(a).total_cmp(&badness(b)));
+            chosen.extend(best.cloned());
+        }
+        // The optimum takes the place of the design next to it, but never of the baseline.
+        if optimum.design.width < widest && chosen.iter().all(|candidate| candidate.design != optimum.design)
+        {
+            let apart = |candidate: &Candidate| {
+                (candidate.design.width as f64 / optimum.design.width as f64).ln().abs()
+            };
+            let nearest = chosen[1..].iter_mut().min_by(|a, b| apart(a).total_cmp(&apart(b)));
+            if let Some(nearest) = nearest {
+                *nearest = optimum;
+            }
+        }
+        chosen.sort_by_key(|candidate| std::cmp::Reverse(candidate.design.width));
+        Ok(chosen)
+    }
+
+    /// The optimum of a problem, after the integer correction.
+    ///
+    /// # Errors
+    ///
+    /// As [`choose`](Self::choose).
+    pub fn optimum(&self, problem: Problem) -> Result<Candidate, Error> {
+        let width = self.search.run(self.variance)?.primal.width;
+        self.candidate(width, problem)
+    }
+
+    fn baseline(&self) -> Result<Candidate, Error> {
+        let module = self.search.module()?;
+        let design = Design::new(module.members(), module.width()?)?;
+        let variance = self.variance.of(&module)?.value / module.members() as f64;
+        let parameters = self.baseline.graph()?.counts()?.total.parameters;
+        Ok(Candidate { design, spec: self.baseline.clone(), parameters, variance, cost: 1.0, distance: 0.0 })
+    }
+
+    fn candidate(&self, width: usize, problem: Problem) -> Result<Candidate, Error> {
+        let answer: Answer = self.search.clone().widths(Some(vec![width])).run(self.variance)?;
+        let Optimum { design, parameters, variance, real_efficiency, variance_reduction, .. } = match problem
+        {
+            Problem::Primal => &answer.primal,
+            Problem::Dual => &answer.dual,
+        };
+        let design: Design = design.parse()?;
+        let off = match problem {
+            Problem::Primal => *real_efficiency,
+            Problem::Dual => *variance_reduction,
+        };
+        Ok(Candidate {
+            design,
+            spec: with_design(self.baseline, design)?,
+            parameters: *parameters,
+            variance: *variance,
+            cost: 1.0 / real_efficiency,
+            distance: off.ln().abs(),
+        })
+    }
+}
+
+/// Algorithm 1 on a module, as a part: the law's alpha.
+///
+/// # Errors
+///
+/// If the module cannot be sampled, or somebody wants to stop.
+pub fn fitted_alpha(module: &Module, context: &Context) -> Result<f64, Error> {
+    let spec = Spec::from(module.clone());
+    context.part("alpha", &spec, || {
+        let watch = Sampling(context.monitor, "fitting alpha");
+        let draws = Draws::paper(context.seed);
+        let measurements = Measurements::take(module, &default_widths(module)?, &draws, &watch)?;
+        context.go_on()?;
+        Ok(Fit::new(&measurements, Method::default())?.alpha)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use collegial_search::{Exact, Law};
+
+    fn chosen(model: &str, variance: &dyn Variance, problem: Problem) -> Vec<Candidate> {
+        let baseline: Spec = model.parse().unwrap();
+        let search = Search::new(baseline.clone());
+        let line = Line { baseline: &baseline, search: &search, variance, thinnest: 4, most_expensive: 3.0 };
+        line.choose(problem, 8).unwrap()
+    }
+
+    #[test]
+    fn primal_designs_cost_the_same() {
+        for (model, variance) in
+            [("fc6-200", &Exact as &dyn Variance), ("resnext29-1x128d", &Law::new(1.6).unwrap())]
+        {
+            let designs = chosen(model, variance, Problem::Primal);
+            assert_eq!(designs.len(), 8, "{model}");
+            assert_eq!(designs[0].design.multiplicity, 1);
+            assert!(designs.windows(2).all(|pair| pair[0].design.width > pair[1].design.width));
+            for candidate in &designs {
+                assert!((candidate.cost - 1.0).abs() < 0.08, "{model}: {candidate:?}");
+                let parameters = candidate.spec.graph().unwrap().counts().unwrap().total.parameters;
+                assert_eq!(parameters, candidate.parameters);
+            }
+        }
+    }
+
+    #[test]
+    fn dual_designs_have_one_variance_and_a_bounded_cost() {
+        let designs = chosen("fc6-200", &Exact, Problem::Dual);
+        let baseline = designs[0].variance;
+        assert!(designs.len() >= 7);
+        assert!(designs.iter().any(|candidate| candidate.design.to_string() == "5x45d"));
+        for candidate in &designs {
+            assert!((candidate.variance / baseline).ln().abs() < 0.12, "{candidate:?}");
+            assert!(candidate.cost <= 3.0);
+        }
+        assert!(designs.iter().any(|candidate| candidate.cost < 0.6));
+        assert!(designs.iter().any(|candidate| candidate.cost > 1.5));
+    }
+}

@@ -1,0 +1,257 @@
+//! Every design trained several times, each run kept as soon as it is done.
+
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use collegial_arch::Spec;
+use collegial_train::{
+    Data, Error as TrainError, Job, Monitor as TrainMonitor, Outcome, Recipe, RunDirectory,
+};
+use collegial_train::{Saving, Step, Trainer};
+use serde::{Deserialize, Serialize};
+
+use super::pool::in_parallel;
+use crate::{Context, Error};
+
+/// Networks with fewer parameters than this leave most of a machine idle: several are trained at once, one thread each.
+const SMALL: u64 = 1_000_000;
+
+/// How designs are trained.
+#[derive(Clone, Copy, Debug)]
+pub struct Training<'a> {
+    /// Begins the names of the parts.
+    pub name: &'a str,
+    /// On what.
+    pub data: &'a Data,
+    /// How.
+    pub recipe: &'a Recipe,
+    /// How often each design, with seeds from the context's on.
+    pub runs: u32,
+}
+
+/// What came of one training.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Seeds weights, order and augmentation.
+    pub seed: u64,
+    /// After every epoch, the share of test images that were wrong; empty if the loss stopped being a number.
+    pub test_errors: Vec<f64>,
+    /// The mean training loss of the last epoch.
+    pub loss: Option<f64>,
+}
+
+impl Run {
+    /// The test error over the last tenth of the epochs, ten at most, as the paper averages; that of guessing where training
+    /// diverged.
+    pub fn test_error(&self, classes: usize) -> f64 {
+        let tail = (self.test_errors.len() / 10).clamp(1, 10);
+        match self.test_errors.last_chunk::<1>() {
+            None => 1.0 - 1.0 / classes as f64,
+            Some(_) => {
+                let last = &self.test_errors[self.test_errors.len() - tail..];
+                last.iter().sum::<f64>() / tail as f64
+            }
+        }
+    }
+}
+
+/// What a run depends on: the key of its part.
+#[derive(Serialize)]
+struct Settings<'a> {
+    spec: &'a Spec,
+    recipe: &'a Recipe,
+    run: u64,
+    data: String,
+}
+
+/// Trains every network `training.runs` times; gives the runs of each.
+///
+/// # Errors
+///
+/// If a network cannot be trained, or somebody wants to stop; finished runs are kept.
+pub fn train_all(training: &Training, specs: &[Spec], context: &Context) -> Result<Vec<Vec<Run>>, Error> {
+    let (designs, runs) = (specs.len(), training.runs as usize);
+    // All designs once, then all once more: what an interrupted experiment has is balanced.
+    let tasks: Vec<(&Spec, u64)> =
+        (0..runs).flat_map(|run| specs.iter().map(move |spec| (spec, run as u64))).collect();
+    let counts: Result<Vec<_>, Error> = specs.iter().map(|spec| Ok(spec.graph()?.counts()?.total)).collect();
+    let counts = counts?;
+    let small = counts.iter().all(|total| total.parameters < SMALL);
+    let settings = |&(spec, run): &(_, u64)| Settings {
+        spec,
+        recipe: training.recipe,
+        run,
+        data: training.data.description(),
+    };
+    let pending: Vec<bool> =
+        tasks.iter().map(|task| !context.has_part(training.name, &settings(task))).collect();
+    let weight =
+        |(index, pending): (usize, &bool)| if *pending { counts[index % designs].flops as f64 } else { 0.0 };
+    let board = Board {
+        context,
+        weights: pending.iter().enumerate().map(weight).collect(),
+        shares: Mutex::new(vec![0.0; tasks.len()]),
+    };
+    let workers = if small { rayon::current_num_threads() } else { 1 };
+    let results = in_parallel(tasks.len(), workers, |index| {
+        let (spec, run) = tasks[index];
+        let settings = settings(&tasks[index]);
+        context.part(training.name, &settings, || {
+            let job = Job {
+                spec: spec.clone(),
+                recipe: training.recipe.clone(),
+                seed: context.seed.wrapping_add(run),
+                data: training.data.clone(),
+            };
+            let directory = context.parts.scratch(training.name, &(context.seed, &settings))?;
+            train(job, &directory, &Watch { board: &board, index, design: spec.name() })
+        })
+    })?;
+    Ok((0..designs).map(|design| results.iter().skip(design).step_by(designs).cloned().collect()).collect())
+}
+
+/// One run, from its last checkpoint if it was interrupted; the checkpoint is removed in the end.
+fn train(job: Job, directory: &Path, watch: &Watch) -> Result<Run, Error> {
+    let seed = job.seed;
+    let run = RunDirectory::open(directory)?;
+    let begun = run.latest().is_some();
+    let mut trainer = if begun { Trainer::resume(job, run)? } else { Trainer::begin(job, run)? };
+    let history = match trainer.run(watch, Saving::default()) {
+        Ok(Outcome::Finished) => trainer.progress().history.clone(),
+        Ok(Outcome::Stopped) => return Err(Error::Interrupted),
+        Err(TrainError::Diverged { .. }) => vec![],
+        Err(other) => return Err(other.into()),
+    };
+    drop(trainer);
+    // What cannot be removed only takes room.
+    let _ = std::fs::remove_dir_all(directory);
+    watch.show(1.0, "done");
+    Ok(Run {
+        seed,
+        test_errors: history.iter().map(|epoch| epoch.test_error).collect(),
+        loss: history.last().map(|epoch| epoch.loss),
+    })
+}
+
+/// How far all runs are, weighted by what they cost; runs that were kept weigh nothing, so that the remaining time is right.
+struct Board<'a> {
+    context: &'a Context<'a>,
+    weights: Vec<f64>,
+    shares: Mutex<Vec<f64>>,
+}
+
+/// One run's view of the board.
+struct Watch<'a> {
+    board: &'a Board<'a>,
+    index: usize,
+    design: String,
+}
+
+impl Watch<'_> {
+    fn show(&self, share: f64, state: &str) {
+        let Board { context, weights, shares } = self.board;
+        let mut shares = shares.lock().unwrap_or_else(PoisonError::into_inner);
+        shares[self.index] = share;
+        let done: f64 = weights.iter().zip(shares.iter()).map(|(weight, share)| weight * share).sum();
+        let total: f64 = weights.iter().sum();
+        let finished =
+            weights.iter().zip(shares.iter()).filter(|&(weight, share)| *weight == 0.0 || *share >= 1.0);
+        let (finished, all, design) = (finished.count(), weights.len(), &self.design);
+        drop(shares);
+        context.monitor.show(done / total.max(1.0), &format!("{finished} of {all} runs, {design}: {state}"));
+    }
+}
+
+impl TrainMonitor for Watch<'_> {
+    fn stepped(&self, step: &Step) {
+        let share = step.done.0 as f64 / step.done.1.max(1) as f64;
+        self.show(share.min(0.999), &format!("epoch {}, loss {:.3}", step.epoch, step.loss));
+    }
+
+    fn stopped(&self) -> bool {
+        self.board.context.monitor.stopped()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::synthetic;
+    use super::*;
+    use crate::{Monitor, Parts, Scale, Silent};
+    use collegial_arch::Overrides;
+    use collegial_train::data::Dataset;
+    use collegial_train::{fit, recipe};
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    /// Stops after so many steps of anything.
+    struct StopAfter(AtomicU32);
+
+    impl Monitor for StopAfter {
+        fn show(&self, _: f64, _: &str) {
+            let _ = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        }
+        fn say(&self, sentence: &str) {
+            panic!("{sentence}");
+        }
+        fn stopped(&self) -> bool {
+            self.0.load(Ordering::SeqCst) == 0
+        }
+    }
+
+    fn trained(parts: &Parts, threads: usize, monitor: &dyn Monitor) -> Result<Vec<Vec<Run>>, Error> {
+        let directory = tempfile::tempdir().unwrap();
+        synthetic::write_digits(directory.path(), 200, 60, 0).unwrap();
+        let dataset = Dataset::open(directory.path()).unwrap();
+        let changes = ["epochs=2".to_owned(), "batch=20".to_owned()];
+        let recipe = Recipe::build(recipe::text("mnist").unwrap(), &changes).unwrap();
+        let specs: Vec<Spec> = ["fc3-8", "fc3-3x4"]
+            .iter()
+            .map(|name| fit(&name.parse().unwrap(), &Overrides::default(), &dataset).unwrap())
+            .collect();
+        let data = Data::new(dataset, &recipe).unwrap();
+        let training = Training { name: "t", data: &data, recipe: &recipe, runs: 3 };
+        let context = Context { scale: Scale::Smoke, seed: 5, data: None, parts, monitor };
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| train_all(&training, &specs, &context))
+    }
+
+    #[test]
+    fn threads_and_interruptions_change_nothing() {
+        let root = tempfile::tempdir().unwrap();
+        let open = |name: &str| Parts::open(root.path().join(name)).unwrap();
+        let whole = trained(&open("whole"), 1, &Silent).unwrap();
+        assert_eq!((whole.len(), whole[0].len()), (2, 3));
+        assert!(whole.iter().flatten().all(|run| run.test_errors.len() == 2 && run.loss.is_some()));
+        assert_ne!(whole[0][0].test_errors, whole[0][1].test_errors);
+        // Two epochs of ten steps each: 25 steps and the end of a run stop it in its second run.
+        let parts = open("stopped");
+        let mut interruptions = 0;
+        let resumed = loop {
+            match trained(&parts, 2, &StopAfter(AtomicU32::new(25))) {
+                Ok(runs) => break runs,
+                Err(Error::Interrupted) => interruptions += 1,
+                Err(other) => panic!("{other}"),
+            }
+        };
+        assert!(interruptions >= 3, "{interruptions}");
+        assert_eq!(resumed, whole);
+        // Nothing but finished parts is left.
+        let left = std::fs::read_dir(root.path().join("stopped")).unwrap();
+        assert!(left.map(|entry| entry.unwrap().path()).all(|path| path.extension().unwrap() == "json"));
+    }
+
+    #[test]
+    fn the_last_tenth_counts_and_divergence_is_guessing() {
+        let run = |count: u32| Run {
+            seed: 0,
+            test_errors: (0..count).map(|epoch| 1.0 / f64::from(1 + epoch)).collect(),
+            loss: None,
+        };
+        assert_eq!(run(0).test_error(10), 0.9);
+        assert_eq!(run(5).test_error(10), 0.2);
+        assert_eq!(run(20).test_error(10), 0.5 * (1.0 / 19.0 + 0.05));
+        assert!(
+            (run(300).test_error(10) - (291..=300).map(|n| 0.1 / f64::from(n)).sum::<f64>()).abs() < 1e-15
+        );
+    }
+}

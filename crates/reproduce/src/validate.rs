@@ -1,0 +1,227 @@
+//! `collegial validate`: does the prediction hold for this network on this data?
+//!
+//! The main type is [`Validation`]. A few designs of equal cost are taken from the primal curve of a baseline, trained several times
+//! each, and their test errors set beside the kernel variances that were predicted before anything was trained.
+
+use std::fmt;
+
+use collegial_arch::{Activation, Module, Spec};
+use collegial_report::{Figure, Page, Provenance, Section};
+use collegial_search::{Exact, Law, Problem, Search, Variance};
+use collegial_train::{Data, Recipe};
+use serde::Serialize;
+
+use crate::trials::{Correlation, Line, Row, Sweep, Training, fitted_alpha};
+use crate::{Context, Error};
+
+/// Dual designs that cost more than so many baselines are left out.
+const MOST_EXPENSIVE: f64 = 2.0;
+
+/// What to validate.
+pub struct Question<'a> {
+    /// The baseline, made to measure for the data.
+    pub baseline: &'a Spec,
+    /// How cost is counted.
+    pub search: &'a Search,
+    /// On what.
+    pub data: &'a Data,
+    /// How.
+    pub recipe: &'a Recipe,
+    /// How many designs, the baseline included.
+    pub designs: usize,
+    /// How often each is trained.
+    pub runs: u32,
+    /// Whether designs of equal variance are trained too.
+    pub dual: bool,
+}
+
+/// What came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Held {
+    /// The rank correlation is above 0, and no design is better than the best predicted one.
+    Held,
+    /// The runs cannot tell.
+    Undecided,
+    /// The rank correlation is below 0.
+    Contradicted,
+}
+
+impl fmt::Display for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Held => "the prediction held",
+            Self::Undecided => "undecided",
+            Self::Contradicted => "the prediction is contradicted",
+        })
+    }
+}
+
+/// Predicted and measured; scripts rely on its keys.
+#[derive(Clone, Debug, Serialize)]
+pub struct Validation {
+    /// The baseline.
+    pub model: String,
+    /// The data, in words.
+    pub data: String,
+    /// `params`, `flops`, ...
+    pub cost: &'static str,
+    /// `law` or `exact`.
+    pub variance_source: &'static str,
+    /// Of the law.
+    pub alpha: Option<f64>,
+    /// Epochs of every run.
+    pub epochs: u32,
+    /// Runs of every design.
+    pub runs: u32,
+    /// What it comes to.
+    pub verdict: Held,
+    /// The same in a sentence or two.
+    pub sentence: String,
+    /// Between predicted variance and mean test error, with its 95 % interval.
+    pub correlation: Option<Correlation>,
+    /// The design of lowest predicted variance.
+    pub best_predicted: String,
+    /// The design of lowest mean test error.
+    pub best_measured: String,
+    /// Whether the two are equally good within two standard errors.
+    pub best_agrees: bool,
+    /// Designs of equal cost.
+    pub primal: Sweep,
+    /// Designs of equal variance, if they were asked for.
+    pub dual: Option<Sweep>,
+}
+
+impl Question<'_> {
+    /// Trains and compares.
+    ///
+    /// # Errors
+    ///
+    /// If the baseline has no width to change, a design cannot be trained, or somebody wants to stop.
+    pub fn answer(&self, context: &Context) -> Result<Validation, Error> {
+        let module = self.search.module()?;
+        let variance = self.variance(&module, context)?;
+        let widest = module.width()?;
+        let line = Line {
+            baseline: self.baseline,
+            search: self.search,
+            variance: variance.as_ref(),
+            // Members a fiftieth as wide as the baseline are very thin.
+            thinnest: widest.div_ceil(50),
+            most_expensive: MOST_EXPENSIVE,
+        };
+        let training = Training { name: "validate", data: self.data, recipe: self.recipe, runs: self.runs };
+        let sweep = |problem| Sweep::run(problem, &line.choose(problem, self.designs)?, &training, context);
+        let primal = sweep(Problem::Primal)?;
+        let dual = if self.dual { Some(sweep(Problem::Dual)?) } else { None };
+        let verdict = judge(&primal);
+        let name = |row: Option<&Row>| row.map_or(String::new(), |row| row.candidate.design.to_string());
+        Ok(Validation {
+            model: self.baseline.name(),
+            data: self.data.description(),
+            cost: self.search.price().name(),
+            variance_source: variance.source(),
+            alpha: variance.alpha(),
+            epochs: self.recipe.epochs,
+            runs: self.runs,
+            verdict,
+            sentence: sentence(verdict, &primal),
+            correlation: primal.correlation,
+            best_predicted: name(primal.best_predicted()),
+            best_measured: name(primal.best_measured()),
+            best_agrees: primal.best_agrees(),
+            primal,
+            dual,
+        })
+    }
+
+    /// Exact where theory has it, else the law fitted to the block.
+    fn variance(&self, module: &Module, context: &Context) -> Result<Box<dyn Variance>, Error> {
+        if let Module::FullyConnected(network) = module
+            && network.activation == Activation::Relu
+        {
+            return Ok(Box::new(Exact));
+        }
+        Ok(Box::new(Law::new(fitted_alpha(module, context)?)?))
+    }
+}
+
+fn judge(primal: &Sweep) -> Held {
+    match primal.correlation {
+        Some(correlation) if correlation.is_negative() => Held::Contradicted,
+        Some(correlation) if correlation.is_positive() && primal.best_agrees() => Held::Held,
+        _ => Held::Undecided,
+    }
+}
+
+fn sentence(verdict: Held, primal: &Sweep) -> String {
+    let (Some(predicted), Some(measured)) = (primal.best_predicted(), primal.best_measured()) else {
+        return format!("{verdict}: nothing was trained");
+    };
+    let correlation = primal.correlation.map_or("no order".into(), |correlation| correlation.words());
+    let best = if predicted.candidate.design == measured.candidate.design {
+        format!("{} is best as predicted", predicted.candidate.design)
+    } else {
+        let distance =
+            if primal.best_agrees() { "equally good within two standard errors" } else { "clearly better" };
+        format!(
+            "predicted to be best was {} with {}, measured best is {} with {}, {distance}",
+            predicted.candidate.design,
+            predicted.error_words(),
+            measured.candidate.design,
+            measured.error_words()
+        )
+    };
+    format!(
+        "{verdict}: the rank correlation between predicted variance and test error is {correlation}; {best}"
+    )
+}
+
+impl Validation {
+    /// What the dual line says, if it was trained.
+    pub fn dual_sentence(&self) -> Option<String> {
+        let dual = self.dual.as_ref()?;
+        let correlation = dual.correlation.map_or("no order".into(), |correlation| correlation.words());
+        let [low, high] = dual.range().map(|error| 100.0 * error);
+        Some(format!(
+            "at equal variance the mean test errors lie between {low:.2} and {high:.2} %; the rank correlation between cost and test error is {correlation}"
+        ))
+    }
+
+    /// All figures with their file names.
+    pub fn figures(&self) -> Vec<(&'static str, Figure)> {
+        let mut figures =
+            vec![("primal.svg", self.primal.figure()), ("primal-widths.svg", self.primal.width_figure())];
+        if let Some(dual) = &self.dual {
+            figures.extend([("dual.svg", dual.figure()), ("dual-widths.svg", dual.width_figure())]);
+        }
+        figures
+    }
+
+    /// The whole as a page.
+    pub fn page(&self, provenance: Provenance) -> Page {
+        let section = |heading: &str, sweep: &Sweep, caption: &str| {
+            Section::new(heading)
+                .figures([
+                    (
+                        sweep.figure(),
+                        "Every point is a design, with the standard error over its runs.".to_owned(),
+                    ),
+                    (sweep.width_figure(), "The same over the width of the members.".to_owned()),
+                ])
+                .table(sweep.table(), caption)
+        };
+        let mut page = Page::new(format!("Does the variance predict the test error of {}?", self.model))
+            .verdict(format!("{}.", self.sentence))
+            .section(section("Designs of equal cost", &self.primal, "Cost is a share of the baseline's."));
+        if let (Some(dual), Some(sentence)) = (&self.dual, self.dual_sentence()) {
+            page = page.section(section("Designs of equal variance", dual, &sentence));
+        }
+        page.section(Section::new("How to read this").prose(format!(
+            "Every design was trained {} times for {} epochs on {}. Variances were predicted before ({}). The interval of the rank correlation comes from resampling designs and runs; the \
+             prediction counts as held if it is above 0 and no design is better than the best predicted one by more than two standard errors, as contradicted if it is below 0.",
+            self.runs, self.epochs, self.data, self.variance_source
+        )))
+        .provenance(provenance)
+    }
+}

@@ -1,0 +1,81 @@
+//! `validate` on made-up images.
+
+use collegial_arch::{Cost, Overrides, Spec};
+use collegial_reproduce::trials::synthetic;
+use collegial_reproduce::validate::{Question, Validation};
+use collegial_reproduce::{Context, Parts, Scale, Silent};
+use collegial_search::Search;
+use collegial_train::data::Dataset;
+use collegial_train::{Data, Recipe, fit};
+
+fn validated(model: &str, write: impl Fn(&std::path::Path), cost: Cost, dual: bool) -> Validation {
+    let root = tempfile::tempdir().unwrap();
+    write(&root.path().join("data"));
+    let dataset = Dataset::open(root.path().join("data")).unwrap();
+    let spec = if model.contains('\n') { Spec::from_toml(model).unwrap() } else { model.parse().unwrap() };
+    let baseline = fit(&spec, &Overrides::default(), &dataset).unwrap();
+    let name = collegial_train::recipe::name_for(&dataset);
+    let changes = ["epochs=1".to_owned(), "batch=25".to_owned()];
+    let recipe = Recipe::build(collegial_train::recipe::text(name).unwrap(), &changes).unwrap();
+    let data = Data::new(dataset, &recipe).unwrap();
+    let search = Search::new(baseline.clone()).cost(cost);
+    let parts = Parts::open(root.path().join("parts")).unwrap();
+    let context = Context { scale: Scale::Paper, seed: 3, data: None, parts: &parts, monitor: &Silent };
+    let question = Question {
+        baseline: &baseline,
+        search: &search,
+        data: &data,
+        recipe: &recipe,
+        designs: 4,
+        runs: 2,
+        dual,
+    };
+    question.answer(&context).unwrap()
+}
+
+#[test]
+fn fully_connected_networks_have_exact_variances() {
+    let digits = |path: &std::path::Path| synthetic::write_digits(path, 100, 50, 1).unwrap();
+    let validation = validated("fc4-40", digits, Cost::Params, true);
+    assert_eq!((validation.variance_source, validation.alpha), ("exact", None));
+    assert_eq!(validation.primal.rows.len(), 4);
+    assert_eq!(validation.primal.rows[0].candidate.design.to_string(), "1x40d");
+    assert!(validation.sentence.contains("rank correlation") && validation.dual_sentence().is_some());
+    let lowest =
+        validation.primal.rows.iter().map(|row| row.candidate.variance).fold(f64::INFINITY, f64::min);
+    let best = validation.primal.best_predicted().unwrap();
+    assert_eq!(
+        (best.candidate.variance, best.candidate.design.to_string()),
+        (lowest, validation.best_predicted.clone())
+    );
+    let json = serde_json::to_value(&validation).unwrap();
+    for key in [
+        "model",
+        "data",
+        "cost",
+        "verdict",
+        "correlation",
+        "best_predicted",
+        "best_measured",
+        "primal",
+        "dual",
+    ] {
+        assert!(!json[key].is_null(), "{key}");
+    }
+    let row = &json["primal"]["rows"][1];
+    for key in ["design", "parameters", "variance", "cost", "test_error", "standard_error", "test_errors"] {
+        assert!(!row[key].is_null(), "{key}");
+    }
+    assert_eq!(validation.figures().len(), 4);
+}
+
+#[test]
+fn blocks_have_the_law() {
+    let model = "kind = 'resnext'\nstem = 'imagenet'\nblocks = [1]\ndesign = '1x8d'\nclasses = 10\nimage = 32\n\
+                 stem_channels = 4\noutputs = 16\n";
+    let colours = |path: &std::path::Path| synthetic::write_colours(path, 10, 50, 25, 1).unwrap();
+    let validation = validated(model, colours, Cost::Flops, false);
+    assert_eq!((validation.variance_source, validation.cost), ("law", "flops"));
+    assert!(validation.alpha.unwrap() > 0.5 && validation.dual.is_none());
+    assert!(validation.primal.rows.iter().all(|row| row.test_errors.len() == 2));
+}
