@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         Verb::Search(verb) => verbs::search::run(verb, common),
         Verb::Train(verb) => verbs::train::run(verb, common),
         Verb::Evaluate(verb) => verbs::evaluate::run(verb, common),
+        Verb::Export(verb) => verbs::export::run(verb, common),
         Verb::Merge(verb) => verbs::merge::run(verb, common),
         Verb::Completions(verb) => verbs::completions::run(verb),
         Verb::Man(verb) => verbs::man::run(verb),

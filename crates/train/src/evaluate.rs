@@ -50,6 +50,16 @@ pub fn evaluate(
     loader: &mut Loader,
     stopped: &dyn Fn() -> bool,
 ) -> Result<Option<Evaluation>, Error> {
+    evaluate_with(network, loader, stopped, &mut |_| ())
+}
+
+/// The same; `each` is given the outputs of every batch, image by image.
+pub fn evaluate_with(
+    network: &mut Network,
+    loader: &mut Loader,
+    stopped: &dyn Fn() -> bool,
+    each: &mut dyn FnMut(&[f32]),
+) -> Result<Option<Evaluation>, Error> {
     let (batch_size, image) = (network.batch(), loader.shape().len());
     let classes = network.outputs().len() / batch_size;
     let mut evaluation = Evaluation::new(classes);
@@ -67,6 +77,7 @@ pub fn evaluate(
         labels.clear();
         labels.extend(batch.labels().iter().map(|&label| label as usize));
         let logits = &network.forward(&padded, Mode::Evaluate)[..count * classes];
+        each(logits);
         unused.resize(logits.len(), 0.0);
         total += cross_entropy(logits, &labels, &mut unused) * count as f64;
         for (row, &label) in logits.chunks_exact(classes).zip(&labels) {
