@@ -32,6 +32,7 @@ pub enum Verb {
     Search(verbs::search::Search),
     Train(verbs::train::Train),
     Evaluate(verbs::evaluate::Evaluate),
+    Export(verbs::export::Export),
     Reproduce(verbs::reproduce::Reproduce),
     Validate(verbs::validate::Validate),
     Completions(verbs::completions::Completions),
@@ -115,7 +116,7 @@ pub enum Format {
 /// A model by name or file, with the settings that its name leaves open.
 #[derive(Args)]
 pub struct Model {
-    /// Name of a model, or path of a TOML spec
+    /// Name of a model, or path of a TOML spec, a checkpoint or an exported ONNX file
     #[arg(value_name = "MODEL")]
     pub model: String,
     /// Number of classes of a network
@@ -141,6 +142,6 @@ impl Model {
 
     /// The spec that is meant.
     pub fn spec(&self) -> Result<Spec, Failure> {
-        Ok(Spec::load(&self.model)?.with(&self.overrides())?)
+        Ok(collegial_export::spec(&self.model)?.with(&self.overrides())?)
     }
 }

@@ -49,6 +49,12 @@ impl From<collegial_arch::Error> for Failure {
     }
 }
 
+impl From<collegial_export::Error> for Failure {
+    fn from(error: collegial_export::Error) -> Self {
+        Self::User(error.to_string())
+    }
+}
+
 impl From<collegial_search::Error> for Failure {
     fn from(error: collegial_search::Error) -> Self {
         Self::User(error.to_string())

@@ -38,6 +38,7 @@ pub fn main(words: Vec<OsString>) -> u8 {
         Verb::Search(verb) => verbs::search::run(verb, common),
         Verb::Train(verb) => verbs::train::run(verb, common),
         Verb::Evaluate(verb) => verbs::evaluate::run(verb, common),
+        Verb::Export(verb) => verbs::export::run(verb, common),
         Verb::Reproduce(verb) => verbs::reproduce::run(verb, common),
         Verb::Validate(verb) => verbs::validate::run(verb, common),
         Verb::Merge(verb) => verbs::merge::run(verb, common),

@@ -4,7 +4,7 @@
 //! bytes). Both carry the number of the checkpoint, by which files that do not belong together are noticed.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use collegial_arch::Spec;
@@ -43,6 +43,14 @@ pub struct ModelHeader {
     pub steps: u64,
     /// The number of the checkpoint in its run.
     pub number: u64,
+}
+
+impl ModelHeader {
+    /// That of weights that this program has not trained.
+    pub fn untrained(spec: Spec) -> Self {
+        let (parametrisation, loss) = Default::default();
+        Self { spec, parametrisation, loss, epoch: 0, steps: 0, number: 0 }
+    }
 }
 
 /// What the second file says.
@@ -96,6 +104,11 @@ impl View for Tensor<'_> {
     }
 }
 
+/// `bn1.num_batches_tracked`, which PyTorch's norms keep.
+fn is_counter(name: &str) -> bool {
+    name.strip_suffix(TRACKED).is_some_and(|norm| norm.ends_with('.'))
+}
+
 /// The bytes of the network's file. `batches` is how many (micro-)batches the norms have seen.
 pub fn model_bytes(network: &Network, header: &ModelHeader, batches: u64) -> Result<Vec<u8>, Error> {
     let mut tensors: Vec<(String, Tensor)> = vec![];
@@ -145,10 +158,34 @@ pub struct CheckpointFile {
 impl CheckpointFile {
     /// Reads a file and checks its structure, so that a truncated or foreign one is refused here.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let bytes = std::fs::read(path).map_err(io("read", path))?;
+        Self::parse(path, std::fs::read(path).map_err(io("read", path))?)
+    }
+
+    /// The same for bytes that stand for the file at `path`.
+    pub fn parse(path: &Path, bytes: Vec<u8>) -> Result<Self, Error> {
         let file = Self { path: path.to_owned(), bytes };
         file.tensors()?;
         Ok(file)
+    }
+
+    /// Where it was read from.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The tensors by name with their shapes, without the counters of batches.
+    pub fn shapes(&self) -> Result<BTreeMap<String, Vec<usize>>, Error> {
+        let tensors = self.tensors()?;
+        let named = tensors.iter().filter(|(name, _)| !is_counter(name));
+        Ok(named.map(|(name, tensor)| (name.to_owned(), tensor.shape().to_vec())).collect())
+    }
+
+    /// How many batches the norms have seen; 0 if the file does not say.
+    pub fn batches(&self) -> Result<u64, Error> {
+        let tensors = self.tensors()?;
+        let counter = tensors.iter().find(|(name, tensor)| is_counter(name) && tensor.dtype() == Dtype::I64);
+        let bytes = counter.and_then(|(_, tensor)| tensor.data().try_into().ok());
+        Ok(bytes.map_or(0, |bytes| i64::from_le_bytes(bytes).max(0) as u64))
     }
 
     /// The document of its header; `None` if another program wrote it.
@@ -179,10 +216,9 @@ impl CheckpointFile {
         let parameters = network.parameters().iter().map(|entry| (entry.name.clone(), entry.shape.clone()));
         let statistics = network.statistics().map(|(name, values)| (name, vec![values.len()]));
         let expected: HashMap<String, Vec<usize>> = parameters.chain(statistics).collect();
-        let unknown = tensors.names().into_iter().find(|name| {
-            !expected.contains_key(*name)
-                && name.strip_suffix(TRACKED).is_none_or(|norm| !norm.ends_with('.'))
-        });
+        let mut names = tensors.names();
+        names.sort_unstable();
+        let unknown = names.into_iter().find(|name| !expected.contains_key(*name) && !is_counter(name));
         if let Some(name) = unknown {
             return Err(self.other(model, format!("the network has no tensor {name}")));
         }

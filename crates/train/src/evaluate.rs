@@ -51,6 +51,17 @@ pub fn evaluate(
     loader: &mut Loader,
     stopped: &dyn Fn() -> bool,
 ) -> Result<Option<Evaluation>, Error> {
+    evaluate_with(network, loss, loader, stopped, &mut |_| ())
+}
+
+/// The same; `each` is given the outputs of every batch, image by image.
+pub fn evaluate_with(
+    network: &mut Network,
+    loss: Loss,
+    loader: &mut Loader,
+    stopped: &dyn Fn() -> bool,
+    each: &mut dyn FnMut(&[f32]),
+) -> Result<Option<Evaluation>, Error> {
     let (batch_size, image) = (network.batch(), loader.shape().len());
     let classes = network.outputs().len() / batch_size;
     let mut evaluation = Evaluation::new(classes);
@@ -68,6 +79,7 @@ pub fn evaluate(
         labels.clear();
         labels.extend(batch.labels().iter().map(|&label| label as usize));
         let logits = &network.forward(&padded, Mode::Evaluate)[..count * classes];
+        each(logits);
         unused.resize(logits.len(), 0.0);
         total += loss.compute(logits, &labels, &mut unused) * count as f64;
         for (row, &label) in logits.chunks_exact(classes).zip(&labels) {

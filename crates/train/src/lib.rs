@@ -20,7 +20,7 @@ mod tensorboard;
 mod trainer;
 
 pub use error::Error;
-pub use evaluate::{Evaluation, evaluate};
+pub use evaluate::{Evaluation, evaluate, evaluate_with};
 pub use fit::{fit, image};
 pub use history::{Epoch, Progress, Sums};
 pub use job::{Data, Job};

@@ -216,6 +216,18 @@ pub fn text(name: &str) -> Option<&'static str> {
     RECIPES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
+/// The TOML of a recipe by name, or of a file.
+pub fn load(name_or_path: &str) -> Result<String, Error> {
+    if let Some(text) = text(name_or_path) {
+        return Ok(text.to_owned());
+    }
+    std::fs::read_to_string(name_or_path).map_err(|error| {
+        let known: Vec<&str> = RECIPES.iter().map(|(name, _)| *name).collect();
+        let known = known.join(", ");
+        Error::Recipe(format!("cannot read the recipe {name_or_path}: {error}; known names are {known}"))
+    })
+}
+
 impl Recipe {
     /// The paper's recipe for a data set.
     pub fn for_dataset(dataset: &Dataset) -> Result<Self, Error> {

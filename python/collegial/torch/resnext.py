@@ -55,9 +55,9 @@ class ResNeXt(nn.Module):
 
 
 def initialise(layer):
-    """Kaiming-normal convolutions; the classifier's variance is one over its fan-in, its bias zero."""
+    """Convolutions N(0, 2 / fan-out), as torchvision has it; the classifier's variance is one over its fan-in, its bias zero."""
     if isinstance(layer, nn.Conv2d):
-        nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
+        nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
     elif isinstance(layer, nn.Linear):
         nn.init.kaiming_normal_(layer.weight, nonlinearity="linear")
         nn.init.zeros_(layer.bias)

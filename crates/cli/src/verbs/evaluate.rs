@@ -4,34 +4,39 @@ use std::path::PathBuf;
 
 use clap::Args;
 use collegial_arch::{Overrides, Spec};
-use collegial_nn::Network;
+use collegial_export::WeightFile;
 use collegial_ntk::fit::Monitor as _;
 use collegial_report::{Align, Table};
-use collegial_train::checkpoint::{CheckpointFile, ModelHeader};
-use collegial_train::data::Dataset;
-use collegial_train::{Data, Error, Evaluation, Recipe, evaluate, fit, run};
+use collegial_train::data::{Dataset, npy};
+use collegial_train::{Data, Error, Evaluation, Recipe, evaluate_with, fit};
 use serde::Serialize;
 
 use crate::arguments::{Common, Format};
 use crate::failure::Failure;
-use crate::output::print;
+use crate::output::{print, write_bytes};
 use crate::progress::Progress;
 
 /// Test a checkpoint: error, top-5 error, errors per class and the confusion matrix
+///
+/// Takes checkpoints of `collegial train`, files of `collegial export --to safetensors|onnx`, and safetensors files of torchvision's
+/// and timm's ResNets and ResNeXts, whose design is told from their tensors.
 #[derive(Args)]
 pub struct Evaluate {
-    /// A .safetensors file, the directory of a checkpoint, or that of a run
+    /// A .safetensors or .onnx file, the directory of a checkpoint, or that of a run
     #[arg(value_name = "CHECKPOINT")]
     checkpoint: PathBuf,
     /// Directory of the data set
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// The network of a file that does not name it, by name or TOML spec
+    /// The network, by name or TOML spec [default: what the file says or its tensors tell]
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
     /// Images computed at once
     #[arg(long, value_name = "COUNT", default_value_t = 128, value_parser = clap::value_parser!(u16).range(1..))]
     batch: u16,
+    /// Write the network's outputs, images x classes, to this .npy file
+    #[arg(long, value_name = "FILE")]
+    logits: Option<PathBuf>,
 }
 
 /// The largest confusion matrix that people want to see.
@@ -63,35 +68,32 @@ struct Class {
 
 /// Runs the verb.
 pub fn run(verb: &Evaluate, common: &Common) -> Result<(), Failure> {
-    let path = run::find_model(&verb.checkpoint)?;
-    let file = CheckpointFile::read(&path)?;
-    let header: Option<ModelHeader> = file.header()?;
+    let named = verb.model.as_deref().map(Spec::load).transpose()?;
+    let file = WeightFile::open(&verb.checkpoint, named)?;
     let dataset = Dataset::open(&verb.data).map_err(Error::from)?;
-    let (parametrisation, loss) =
-        header.as_ref().map(|header| (header.parametrisation, header.loss)).unwrap_or_default();
-    let spec = match (&verb.model, header) {
-        (Some(model), _) => Spec::load(model)?,
-        (None, Some(header)) => header.spec,
-        (None, None) => {
-            let path = path.display();
-            return Err(Failure::User(format!("{path} does not name its network; give it with --model")));
-        }
-    };
-    let model = spec.name();
-    let fitted = fit(&spec, &Overrides::default(), &dataset)?;
+    let (path, model) = (file.path().to_owned(), file.spec().name());
+    let fitted = fit(file.spec(), &Overrides::default(), &dataset)?;
     let recipe = Recipe::for_dataset(&dataset)?;
     let data = Data::new(dataset, &recipe)?;
     let batch = usize::from(verb.batch);
-    let graph = fitted.graph()?;
-    let mut network =
-        Network::with_parametrisation(&graph, batch.max(2), parametrisation.into()).map_err(Error::from)?;
-    file.fill_network(&mut network, &model)?;
-    let mut network = network.inference(batch, false).map_err(Error::from)?;
+    let loss = file.loss();
+    let mut network = file.inference(&fitted, batch)?;
+    drop(file);
     let progress = Progress::new("testing", common);
     let mut loader = data.test_batches(batch).map_err(Error::from)?;
-    let evaluation = evaluate(&mut network, loss, &mut loader, &|| progress.stopped())?;
+    let mut logits = vec![];
+    let mut keep = |batch: &[f32]| {
+        if verb.logits.is_some() {
+            logits.extend(batch.iter().map(|&logit| f64::from(logit)));
+        }
+    };
+    let evaluation = evaluate_with(&mut network, loss, &mut loader, &|| progress.stopped(), &mut keep)?;
     drop(progress);
     let Some(evaluation) = evaluation else { return Err(Failure::Interrupted) };
+    if let Some(path) = &verb.logits {
+        let shape = [evaluation.images as usize, evaluation.confusion.len()];
+        write_bytes(path, &npy::write(&shape, &logits))?;
+    }
     let classes = classes(&evaluation, data.dataset());
     show(&evaluation, classes, (path, model), common)
 }

@@ -120,14 +120,7 @@ fn choose_recipe(verb: &Train, dataset: &Dataset, runs: &[(u64, PathBuf)]) -> Re
     let text = match (&saved, &verb.recipe) {
         (Some(saved), _) => saved.to_toml(),
         (None, None) => recipe::text(recipe::name_for(dataset)).unwrap_or_default().to_owned(),
-        (None, Some(name)) => match recipe::text(name) {
-            Some(text) => text.to_owned(),
-            None => std::fs::read_to_string(name).map_err(|error| {
-                let known: Vec<&str> = recipe::RECIPES.iter().map(|(name, _)| *name).collect();
-                let known = known.join(", ");
-                Failure::User(format!("cannot read the recipe {name}: {error}; known names are {known}"))
-            })?,
-        },
+        (None, Some(name)) => recipe::load(name)?,
     };
     changes.extend(verb.epochs.map(|epochs| format!("epochs={epochs}")));
     let recipe = Recipe::build(&text, &changes)?;

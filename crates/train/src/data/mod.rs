@@ -30,6 +30,6 @@ pub use self::dataset::{Dataset, Kind};
 pub use self::error::{DataError, Mismatch};
 pub use self::image::Rgb;
 pub use self::loader::{Batch, Loader, Order, Part, Plan, Position, epoch_order};
-pub use self::normalise::Normalise;
+pub use self::normalise::{Normalise, Statistics};
 pub use self::resize::Scratch;
 pub use self::split::{Photos, Shape, Split, Stored};

@@ -4,7 +4,7 @@ use super::resize::Scratch;
 use super::{DataError, Dataset, Kind, Shape, Split, augment};
 
 /// Per channel (mean, standard deviation) of training pixels divided by 255.
-type Statistics = [(f64, f64)];
+pub type Statistics = [(f64, f64)];
 
 const MNIST: &Statistics = &[(0.1307, 0.3081)];
 const CIFAR_10: &Statistics = &[(0.4914, 0.2470), (0.4822, 0.2435), (0.4465, 0.2616)];
@@ -29,13 +29,22 @@ impl Normalise {
         if let Some(mean) = dataset.mean_image() {
             return Ok(Self::MeanImage(mean.to_vec()));
         }
-        match (dataset.kind(), dataset.train()) {
-            (Kind::Mnist, _) => Ok(Self::channels(MNIST)),
-            (Kind::Cifar10, _) => Ok(Self::channels(CIFAR_10)),
-            (Kind::Cifar100, _) => Ok(Self::channels(CIFAR_100)),
-            (Kind::ClassFolders, _) if is_imagenet(dataset) => Ok(Self::channels(IMAGENET)),
-            (_, Split::Stored(stored)) => Ok(Self::channels(&stored.channel_statistics())),
-            (_, Split::Photos(_)) => Ok(Self::channels(&photo_statistics(dataset)?)),
+        let named = dataset.kind() != Kind::ClassFolders || is_imagenet(dataset);
+        match (Self::published(dataset.kind()).filter(|_| named), dataset.train()) {
+            (Some(published), _) => Ok(Self::channels(published)),
+            (None, Split::Stored(stored)) => Ok(Self::channels(&stored.channel_statistics())),
+            (None, Split::Photos(_)) => Ok(Self::channels(&photo_statistics(dataset)?)),
+        }
+    }
+
+    /// The constants that everybody uses for a data set; class folders are taken for ImageNet.
+    pub fn published(kind: Kind) -> Option<&'static Statistics> {
+        match kind {
+            Kind::Mnist => Some(MNIST),
+            Kind::Cifar10 => Some(CIFAR_10),
+            Kind::Cifar100 => Some(CIFAR_100),
+            Kind::ClassFolders => Some(IMAGENET),
+            Kind::FashionMnist | Kind::Idx | Kind::DownsampledImageNet => None,
         }
     }
 

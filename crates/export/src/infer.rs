@@ -1,0 +1,112 @@
+//! From the names and shapes of tensors to the spec: files of torchvision and timm do not say what they hold.
+//!
+//! A guess only has to be right where the file is a network of ours; whether it is one is checked tensor by tensor when the
+//! network is filled. What no tensor shows is the image size (a data set's own is used where there is one) and the activation
+//! of a fully connected network, which is taken for the paper's ReLU.
+
+use std::collections::BTreeMap;
+
+use collegial_arch::{Activation, Design, FullyConnected, Resnext, Spec, Stem, WideResnet};
+
+/// Shapes by name, as PyTorch has them.
+pub type Shapes = BTreeMap<String, Vec<usize>>;
+
+/// The spec of a network with these tensors; the error is the rest of a sentence.
+pub fn spec(shapes: &Shapes) -> Result<Spec, String> {
+    let spec = if shapes.contains_key("fc1.weight") {
+        fully_connected(shapes)
+    } else if shapes.contains_key("layer1.0.conv3.weight") {
+        resnext(shapes)
+    } else if shapes.contains_key("layer1.0.conv2.weight") {
+        wide_resnet(shapes)
+    } else {
+        let first = shapes.keys().next().map_or("no tensor at all".to_owned(), |name| format!("{name:?}"));
+        Err(format!(
+            "those of a ResNeXt (layer1.0.conv3.weight), a Wide ResNet (layer1.0.conv2.weight) or a fully connected network \
+             (fc1.weight) are missing, it begins with {first}"
+        ))
+    }?;
+    spec.check().map_err(|error| error.to_string())?;
+    Ok(spec)
+}
+
+fn resnext(shapes: &Shapes) -> Result<Spec, String> {
+    let [stem_channels, _, kernel, _] = shape(shapes, "conv1.weight")?;
+    let stem = match kernel {
+        3 => Stem::Small,
+        7 => Stem::Imagenet,
+        other => return Err(format!("conv1.weight has a kernel of side {other}; 3 and 7 are known")),
+    };
+    let [inner, width, _, _] = shape(shapes, "layer1.0.conv2.weight")?;
+    let [outputs, ..] = shape::<4>(shapes, "layer1.0.conv3.weight")?;
+    let [classes, _] = shape(shapes, "fc.weight")?;
+    let members = ratio("layer1.0.conv2.weight", inner, width)?;
+    let blocks = blocks(shapes);
+    let image = match stem {
+        Stem::Imagenet => 224,
+        Stem::Small if blocks.len() > 3 => 64,
+        Stem::Small => 32,
+    };
+    let design = Design::new(members, width).map_err(|error| error.to_string())?;
+    Ok(Spec::Resnext(Resnext { stem, blocks, design, classes, image, stem_channels, outputs }))
+}
+
+fn wide_resnet(shapes: &Shapes) -> Result<Spec, String> {
+    let [stem, _, kernel, _] = shape(shapes, "conv1.weight")?;
+    if (stem, kernel) != (16, 3) {
+        return Err(format!(
+            "its blocks have two convolutions as those of a Wide ResNet, but conv1.weight has {stem} channels and a kernel of \
+             side {kernel} where that has 16 and 3 (ResNet-18 and 34 are not read)"
+        ));
+    }
+    let [channels, ..] = shape::<4>(shapes, "layer1.0.conv1.weight")?;
+    let [classes, _] = shape(shapes, "fc.weight")?;
+    let (factor, blocks) = (ratio("layer1.0.conv1.weight", channels, 16)?, blocks(shapes));
+    let stages = blocks.len();
+    let depth = blocks[0].saturating_mul(2 * stages).saturating_add(4);
+    let image = if stages > 3 { 64 } else { 32 };
+    Ok(Spec::WideResnet(WideResnet { depth, factor, stages, classes, image }))
+}
+
+/// With two layers or more, the second shows the width of a member: its columns are one member's.
+fn fully_connected(shapes: &Shapes) -> Result<Spec, String> {
+    let depth = (1..).take_while(|layer| shapes.contains_key(&format!("fc{layer}.weight"))).count();
+    let layers: Vec<[usize; 2]> =
+        (1..=depth).map(|layer| shape(shapes, &format!("fc{layer}.weight"))).collect::<Result<_, _>>()?;
+    let [rows, inputs] = layers[0];
+    let members = match layers.get(1) {
+        Some([_, width]) => ratio("fc1.weight", rows, *width)?,
+        None => 1,
+    };
+    let mut widths = vec![];
+    for (layer, [rows, _]) in layers.iter().enumerate() {
+        widths.push(ratio(&format!("fc{}.weight", layer + 1), *rows, members)?);
+    }
+    let outputs = widths.pop().unwrap_or(0);
+    Ok(Spec::FullyConnected(FullyConnected {
+        inputs,
+        outputs,
+        members,
+        activation: Activation::Relu,
+        widths,
+    }))
+}
+
+/// Blocks per stage, as many as are numbered without a gap; there is at least one.
+fn blocks(shapes: &Shapes) -> Vec<usize> {
+    let has = |stage: usize, block: usize| shapes.contains_key(&format!("layer{stage}.{block}.conv1.weight"));
+    let stages = (1..).take_while(|&stage| has(stage, 0)).count().max(1);
+    (1..=stages).map(|stage| (0..).take_while(|&block| has(stage, block)).count()).collect()
+}
+
+fn shape<const AXES: usize>(shapes: &Shapes, name: &str) -> Result<[usize; AXES], String> {
+    let shape = shapes.get(name).ok_or_else(|| format!("it has no tensor {name}"))?;
+    shape.as_slice().try_into().map_err(|_| format!("{name} has shape {shape:?}, {AXES} axes were expected"))
+}
+
+fn ratio(name: &str, rows: usize, width: usize) -> Result<usize, String> {
+    if width == 0 || rows == 0 || !rows.is_multiple_of(width) {
+        return Err(format!("the {rows} rows of {name} are not a multiple of {width}"));
+    }
+    Ok(rows / width)
+}

@@ -1,0 +1,224 @@
+//! From an ONNX file of ours back to its spec and tensors.
+//!
+//! The spec in the metadata says what the graph must be; it is compared operator by operator, so that a file whose graph
+//! somebody changed is not taken for what it was. The tensors then go through the same checks as those of a checkpoint.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use collegial_arch::{Graph, Op};
+use collegial_train::checkpoint::{CheckpointFile, ModelHeader};
+use safetensors::tensor::{Dtype, TensorView};
+
+use super::message::{FLOAT, field};
+use super::operators::operators;
+use super::wire::Fields;
+use super::{FOLDED, KEY};
+use crate::Error;
+
+/// More operators or tensors than the largest network has.
+const MOST: usize = 100_000;
+/// More axes than any tensor has.
+const MOST_AXES: usize = 8;
+
+/// What a file says about itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Header {
+    /// The same as a checkpoint.
+    pub model: ModelHeader,
+    /// Whether its norms are folded into its convolutions.
+    pub folded: bool,
+}
+
+/// A file in parts that point into its bytes.
+#[derive(Debug, Default)]
+struct Parts<'a> {
+    metadata: HashMap<&'a str, &'a str>,
+    nodes: Vec<&'a [u8]>,
+    tensors: BTreeMap<&'a str, Tensor<'a>>,
+}
+
+#[derive(Debug, Default)]
+struct Tensor<'a> {
+    name: &'a str,
+    shape: Vec<usize>,
+    kind: u64,
+    raw: Option<&'a [u8]>,
+    external: Option<HashMap<&'a str, &'a str>>,
+}
+
+/// Reads a file that [`write`](super::write()) has written, with the one beside it if its weights are there.
+pub fn read(path: &Path) -> Result<(CheckpointFile, Header), Error> {
+    let read = |path: &Path| {
+        let cannot = |source| collegial_train::Error::Io { action: "read", path: path.to_owned(), source };
+        std::fs::read(path).map_err(cannot)
+    };
+    let bytes = read(path)?;
+    let refuse = |reason: String| Error::Onnx { path: path.to_owned(), reason };
+    let parts = parts(&bytes).map_err(refuse)?;
+    let header = header(&parts).map_err(refuse)?;
+    let graph = header.model.spec.graph()?;
+    check_graph(&parts, &graph).map_err(refuse)?;
+    let beside = match parts.tensors.values().find_map(|tensor| tensor.external.as_ref()) {
+        Some(entries) => read(&path.with_file_name(location(entries).map_err(refuse)?))?,
+        None => vec![],
+    };
+    let checkpoint = checkpoint(&parts, &graph, &header, &beside).map_err(refuse)?;
+    Ok((CheckpointFile::parse(path, checkpoint)?, header))
+}
+
+fn parts(bytes: &[u8]) -> Result<Parts<'_>, String> {
+    let mut parts = Parts::default();
+    for item in Fields(bytes) {
+        match item? {
+            (field::MODEL_METADATA, value) => {
+                let (key, value) = entry(value.bytes()?)?;
+                parts.metadata.insert(key, value);
+            }
+            (field::MODEL_GRAPH, value) => graph(value.bytes()?, &mut parts)?,
+            _ => {}
+        }
+        limit("metadata", parts.metadata.len())?;
+    }
+    Ok(parts)
+}
+
+fn graph<'a>(bytes: &'a [u8], parts: &mut Parts<'a>) -> Result<(), String> {
+    for item in Fields(bytes) {
+        match item? {
+            (field::GRAPH_NODE, value) => parts.nodes.push(value.bytes()?),
+            (field::GRAPH_INITIALISER, value) => {
+                let tensor = tensor(value.bytes()?)?;
+                if let Some(twice) = parts.tensors.insert(tensor.name, tensor) {
+                    return Err(format!("it has two tensors {}", twice.name));
+                }
+            }
+            _ => {}
+        }
+        limit("operators", parts.nodes.len())?;
+        limit("tensors", parts.tensors.len())?;
+    }
+    Ok(())
+}
+
+fn limit(what: &str, count: usize) -> Result<(), String> {
+    if count > MOST { Err(format!("it has more than {MOST} {what}")) } else { Ok(()) }
+}
+
+fn tensor(bytes: &[u8]) -> Result<Tensor<'_>, String> {
+    let mut tensor = Tensor::default();
+    for item in Fields(bytes) {
+        match item? {
+            (field::TENSOR_DIMS, value) => {
+                let side = value.int()?;
+                tensor
+                    .shape
+                    .push(usize::try_from(side).map_err(|_| format!("a tensor has a side of {side}"))?);
+                if tensor.shape.len() > MOST_AXES {
+                    return Err(format!("a tensor has more than {MOST_AXES} axes"));
+                }
+            }
+            (field::TENSOR_TYPE, value) => tensor.kind = value.int()?,
+            (field::TENSOR_NAME, value) => tensor.name = value.text()?,
+            (field::TENSOR_RAW, value) => tensor.raw = Some(value.bytes()?),
+            (field::TENSOR_EXTERNAL, value) => {
+                let (key, value) = entry(value.bytes()?)?;
+                // Location, offset and length are all we know; a hostile file gains nothing by sending more.
+                if ["location", "offset", "length"].contains(&key) {
+                    tensor.external.get_or_insert_default().insert(key, value);
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(tensor)
+}
+
+fn entry(bytes: &[u8]) -> Result<(&str, &str), String> {
+    let (mut key, mut text) = ("", "");
+    for item in Fields(bytes) {
+        match item? {
+            (field::ENTRY_KEY, value) => key = value.text()?,
+            (field::ENTRY_VALUE, value) => text = value.text()?,
+            _ => {}
+        }
+    }
+    Ok((key, text))
+}
+
+fn header(parts: &Parts) -> Result<Header, String> {
+    let document = parts.metadata.get(KEY).ok_or("its metadata do not name a network of ours")?;
+    let model = serde_json::from_str(document)
+        .map_err(|error| format!("its metadata say something else ({error})"))?;
+    Ok(Header { model, folded: parts.metadata.get(FOLDED) == Some(&"true") })
+}
+
+/// Whether the operators are those of the spec.
+fn check_graph(parts: &Parts, graph: &Graph) -> Result<(), String> {
+    let expected = operators(graph, &|name| parts.tensors.contains_key(name));
+    let differs = |(node, found): (&super::message::Node, &&[u8])| {
+        (node.encode().as_bytes() != *found).then(|| node.output.clone())
+    };
+    if let Some(name) = expected.iter().zip(&parts.nodes).find_map(differs) {
+        return Err(format!("its operator {name} is not the one that the spec in its metadata calls for"));
+    }
+    let (expected, found) = (expected.len(), parts.nodes.len());
+    if expected != found {
+        return Err(format!("it has {found} operators, the spec in its metadata calls for {expected}"));
+    }
+    Ok(())
+}
+
+/// A file in the same directory and no other.
+fn location<'a>(entries: &HashMap<&'a str, &'a str>) -> Result<&'a str, String> {
+    let location = entries.get("location").copied().unwrap_or_default();
+    let plain = Path::new(location).file_name().is_some_and(|name| name == location);
+    if plain && !location.contains(['/', '\\', ':']) {
+        Ok(location)
+    } else {
+        Err(format!("its weights are said to lie in {location:?}, which is not the name of a file beside it"))
+    }
+}
+
+/// The tensors as a safetensors file in memory.
+fn checkpoint(parts: &Parts, graph: &Graph, header: &Header, beside: &[u8]) -> Result<Vec<u8>, String> {
+    let grouped = |name: &str| {
+        let layer = name.strip_suffix(".weight");
+        let is_grouped = |op: &Op| matches!(op, Op::Dense { groups, .. } if *groups > 1);
+        graph.nodes.iter().any(|node| layer == Some(&node.name) && is_grouped(&node.op))
+    };
+    let mut tensors = vec![];
+    for (name, tensor) in &parts.tensors {
+        let shape = match tensor.shape.as_slice() {
+            [rows, columns, 1, 1] if grouped(name) => vec![*rows, *columns],
+            shape => shape.to_vec(),
+        };
+        let values = values(tensor, beside).map_err(|reason| format!("its tensor {name} {reason}"))?;
+        let view = TensorView::new(Dtype::F32, shape, values);
+        tensors.push((
+            name,
+            view.map_err(|_| {
+                format!("its tensor {name} of shape {:?} has {} bytes", tensor.shape, values.len())
+            })?,
+        ));
+    }
+    let document = serde_json::to_string(&header.model).map_err(|error| error.to_string())?;
+    safetensors::serialize(tensors, Some(HashMap::from([(KEY.to_owned(), document)])))
+        .map_err(|error| error.to_string())
+}
+
+fn values<'a>(tensor: &Tensor<'a>, beside: &'a [u8]) -> Result<&'a [u8], String> {
+    if tensor.kind != FLOAT {
+        return Err(format!("is of type {}, expected {FLOAT} (32-bit floats)", tensor.kind));
+    }
+    match (tensor.raw, &tensor.external) {
+        (Some(raw), None) => Ok(raw),
+        (None, Some(entries)) => {
+            let number = |key| entries.get(key).and_then(|text| text.parse::<usize>().ok());
+            let range = number("offset").zip(number("length"));
+            let slice = range.and_then(|(start, length)| beside.get(start..)?.get(..length));
+            slice.ok_or_else(|| format!("lies outside the file beside it, which has {} bytes", beside.len()))
+        }
+        _ => Err("has no raw values".into()),
+    }
+}

@@ -1,0 +1,92 @@
+//! From a network to the bytes of an ONNX file, and of a second one where its weights lie beside it.
+
+use collegial_nn::Network;
+use collegial_train::checkpoint::ModelHeader;
+
+use super::message::{FLOAT, external, model, port, tensor};
+use super::operators::{INPUT, OUTPUT, operators, sides, weight_shape};
+use super::wire::Message;
+use super::{FOLDED, KEY};
+use crate::Error;
+
+/// A protocol buffer ends below 2 GiB; the rest of the file gets a share of it that no graph of ours fills.
+const LARGEST: usize = (2 << 30) - (64 << 20);
+/// Tensors in a file of their own begin at multiples of this many bytes, as maps into memory like it.
+const ALIGNMENT: usize = 64;
+
+/// How to write.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Folds batch norms into the layers before them.
+    pub fold: bool,
+    /// The name of a second file, in the same directory, for the weights; used if `beside` says so or if they are too large for
+    /// one file.
+    pub data_name: String,
+    /// Whether to put the weights there in any case.
+    pub beside: bool,
+}
+
+/// What was written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Files {
+    /// The model.
+    pub model: Vec<u8>,
+    /// Its weights, if they are not in the model.
+    pub data: Option<Vec<u8>>,
+}
+
+/// Writes a network.
+pub fn write(network: &Network, header: &ModelHeader, options: &Options) -> Result<Files, Error> {
+    write_within(network, header, options, LARGEST)
+}
+
+/// The same for another limit of the size of a file.
+pub(crate) fn write_within(
+    network: &Network,
+    header: &ModelHeader,
+    options: &Options,
+    limit: usize,
+) -> Result<Files, Error> {
+    let folded = if options.fold { Some(network.inference(1, true)?) } else { None };
+    let network = folded.as_ref().unwrap_or(network);
+    let tensors = tensors(network);
+    let beside = options.beside || tensors.iter().map(|tensor| 4 * tensor.2.len()).sum::<usize>() > limit;
+    let mut data = beside.then(Vec::new);
+
+    let (arch, has) = (network.graph(), |name: &str| tensors.iter().any(|tensor| tensor.0 == name));
+    let nodes = operators(arch, &has);
+    let mut graph = nodes.iter().fold(Message::default(), |graph, node| graph.message(1, &node.encode()));
+    graph = graph.text(2, &header.spec.name());
+    for (name, shape, values) in &tensors {
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let shape = weight_shape(arch, name, shape);
+        let tensor = match &mut data {
+            None => tensor(name, &shape, FLOAT, &bytes),
+            Some(data) => {
+                data.resize(data.len().next_multiple_of(ALIGNMENT), 0);
+                let offset = data.len();
+                data.extend_from_slice(&bytes);
+                external(name, &shape, &options.data_name, offset, bytes.len())
+            }
+        };
+        graph = graph.message(5, &tensor);
+    }
+    graph = graph.message(11, &port(INPUT, &sides(arch.input_shape())));
+    graph = graph.message(12, &port(OUTPUT, &sides(arch.output_shape())));
+    let document = serde_json::to_string(header)
+        .map_err(|error| Error::Onnx { path: "the new file".into(), reason: error.to_string() })?;
+    let folded = if options.fold { "true" } else { "false" };
+    let model = model(&graph, &[(KEY, &document), (FOLDED, folded)]).into_bytes();
+    Ok(Files { model, data })
+}
+
+/// Parameters and running statistics with their shapes.
+fn tensors(network: &Network) -> Vec<(String, Vec<usize>, &[f32])> {
+    let values = network.values();
+    let parameters = network
+        .parameters()
+        .iter()
+        .map(|entry| (entry.name.clone(), entry.shape.clone(), &values[entry.range.clone()]));
+    let statistics = network.statistics().map(|(name, values)| (name, vec![values.len()], values));
+    parameters.chain(statistics).collect()
+}

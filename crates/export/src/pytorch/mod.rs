@@ -1,0 +1,182 @@
+//! One Python file that trains a network with PyTorch: its module, its recipe as constants, and a training loop.
+//!
+//! The module is the source of the Python package's own file, so that there is one definition of each family; the rest is
+//! `train.py` beside this file, in which lines such as `# NETWORK` mark what is put in.
+
+use collegial_arch::{Activation, Resnext, Spec, Stem};
+use collegial_train::data::{Kind, Normalise};
+use collegial_train::recipe::{Augment, Optimiser, Recipe};
+
+use crate::Error;
+
+const TEMPLATE: &str = include_str!("train.py");
+const RESNEXT: &str = include_str!("../../../../python/collegial/torch/resnext.py");
+const WIDE_RESNET: &str = include_str!("../../../../python/collegial/torch/wide_resnet.py");
+const FULLY_CONNECTED: &str = include_str!("../../../../python/collegial/torch/fully_connected.py");
+
+/// The name of the paper's recipe for a network, by its classes and the size of its images.
+pub fn recipe_for(spec: &Spec) -> &'static str {
+    let by_image = |image: usize, classes: usize| match (image, classes) {
+        (..=32, ..=10) => "cifar10",
+        (..=32, ..=100) => "cifar100",
+        (..=32, _) => "imagenet32",
+        (..=64, _) => "imagenet64",
+        _ => "imagenet",
+    };
+    match spec {
+        Spec::Resnext(network) => by_image(network.image, network.classes),
+        Spec::WideResnet(network) => by_image(network.image, network.classes),
+        Spec::FullyConnected(network) if network.inputs != 3072 => "mnist",
+        Spec::FullyConnected(network) => by_image(32, network.outputs),
+        Spec::Bottleneck(_) | Spec::Sequence(_) => "cifar10",
+    }
+}
+
+/// The data set whose constants normalise the images; `None` where the script takes those of its training images.
+pub fn data_for(recipe: &str) -> Result<Option<Kind>, Error> {
+    match recipe {
+        "mnist" => Ok(Some(Kind::Mnist)),
+        "cifar10" => Ok(Some(Kind::Cifar10)),
+        "cifar100" => Ok(Some(Kind::Cifar100)),
+        "imagenet" => Ok(Some(Kind::ClassFolders)),
+        "imagenet32" | "imagenet64" => Err(Error::NoReader { recipe: recipe.to_owned() }),
+        _ => Ok(None),
+    }
+}
+
+/// The file.
+pub fn script(spec: &Spec, recipe: &Recipe, data: Option<Kind>) -> Result<String, Error> {
+    let (source, call) = match spec {
+        Spec::Resnext(network) => (RESNEXT, resnext(network)),
+        Spec::WideResnet(network) => {
+            let (depth, factor, stages) = (network.depth, network.factor, network.stages);
+            let classes = network.classes;
+            let call =
+                format!("WideResNet(depth={depth}, factor={factor}, stages={stages}, classes={classes})");
+            (WIDE_RESNET, call)
+        }
+        Spec::FullyConnected(network) => {
+            let (inputs, outputs, widths) = (network.inputs, network.outputs, &network.widths);
+            let (members, activation) = (network.members, activation(network.activation));
+            let call = format!(
+                "FullyConnected({inputs}, {outputs}, widths={widths:?}, members={members}, activation=\"{activation}\")"
+            );
+            (FULLY_CONNECTED, call)
+        }
+        Spec::Bottleneck(_) | Spec::Sequence(_) => return Err(Error::NoModule { model: spec.name() }),
+    };
+    Ok(TEMPLATE
+        .replacen("# MODEL DOCSTRING", &docstring(spec), 1)
+        .replacen("# NETWORK\n", body(source), 1)
+        .replacen("# RECIPE\n", &constants(spec, recipe, data)?, 1)
+        .replacen("NETWORK_CALL", &call, 1)
+        .replacen("OPTIMISER_CALL", &optimiser(&recipe.optimiser), 1))
+}
+
+fn docstring(spec: &Spec) -> String {
+    let (model, version) = (spec.name(), env!("CARGO_PKG_VERSION"));
+    format!(
+        "\"\"\"Trains {model} with PyTorch; written by collegial {version}.\n\n    \
+         python FILE --data DIR\n    torchrun --nproc_per_node=8 FILE --data DIR\n\n\
+         The weights it saves can be tested with `collegial evaluate`, and those of `collegial train` go on with --weights. Needs\n\
+         torch and safetensors; torchvision too for photographs.\n\"\"\""
+    )
+}
+
+/// A family's source without its docstring and imports, which the template has.
+pub(crate) fn body(source: &str) -> &str {
+    let imports = source.lines().filter(|line| line.starts_with("import ") || line.starts_with("from "));
+    let last = imports.last().unwrap_or_default();
+    source.split_once(last).map_or(source, |(_, body)| body.trim_start_matches('\n'))
+}
+
+fn resnext(network: &Resnext) -> String {
+    let Resnext { blocks, design, classes, stem_channels, outputs, .. } = network;
+    let stem = match network.stem {
+        Stem::Small => "small",
+        Stem::Imagenet => "imagenet",
+    };
+    format!(
+        "ResNeXt({blocks:?}, members={}, width={}, classes={classes}, stem=\"{stem}\", stem_channels={stem_channels}, \
+         outputs={outputs})",
+        design.multiplicity, design.width
+    )
+}
+
+fn activation(activation: Activation) -> &'static str {
+    match activation {
+        Activation::None => "none",
+        Activation::Relu => "relu",
+        Activation::Erf => "erf",
+        Activation::Tanh => "tanh",
+        Activation::Gelu => "gelu",
+    }
+}
+
+fn optimiser(rule: &Optimiser) -> String {
+    let adam = |name: &str, betas: [f64; 2], epsilon: f64, decay: f64| {
+        let [a, b] = betas;
+        format!(
+            "torch.optim.{name}(network.parameters(), lr=LEARNING_RATE, betas=({a:?}, {b:?}), eps={epsilon:?}, weight_decay={decay:?})"
+        )
+    };
+    match *rule {
+        Optimiser::Sgd { momentum, nesterov, weight_decay } => {
+            let nesterov = python_bool(nesterov);
+            format!(
+                "torch.optim.SGD(network.parameters(), lr=LEARNING_RATE, momentum={momentum:?}, weight_decay={weight_decay:?}, nesterov={nesterov})"
+            )
+        }
+        Optimiser::Adam { betas, epsilon, weight_decay } => adam("Adam", betas, epsilon, weight_decay),
+        Optimiser::AdamW { betas, epsilon, weight_decay } => adam("AdamW", betas, epsilon, weight_decay),
+    }
+}
+
+fn constants(spec: &Spec, recipe: &Recipe, data: Option<Kind>) -> Result<String, Error> {
+    let document = serde_json::to_string(spec)
+        .map_err(|error| collegial_train::Error::Recipe(format!("the spec has no JSON form: {error}")))?;
+    let statistics = data.and_then(Normalise::published);
+    let column = |pick: fn(&(f64, f64)) -> f64| {
+        statistics.map_or("None".into(), |all| format!("{:?}", all.iter().map(pick).collect::<Vec<_>>()))
+    };
+    let (pad, flip, jitter) = match recipe.augment {
+        Augment::None => (0, false, "None".into()),
+        Augment::Shift { pad, flip } => (pad, flip, "None".into()),
+        Augment::ResizedCrop { jitter } => (0, false, format!("{jitter:?}")),
+    };
+    let image = match spec {
+        Spec::Resnext(network) => network.image,
+        Spec::WideResnet(network) => network.image,
+        _ => 224,
+    };
+    let schedule = &recipe.schedule;
+    Ok([
+        format!("MODEL = \"{}\"", spec.name()),
+        "# What `collegial` calls this network; it goes with the weights.".into(),
+        format!("SPEC = '{document}'"),
+        format!("EPOCHS = {}", recipe.epochs),
+        format!("BATCH = {}", recipe.batch),
+        "# Train on the first images only; None takes all.".into(),
+        format!("LIMIT = {}", recipe.limit.map_or("None".into(), |limit| limit.to_string())),
+        "# Images that are computed at once, from which batch norms take their statistics.".into(),
+        format!("MICRO_BATCH = {}", recipe.micro_batch()),
+        format!("LEARNING_RATE = {:?}", recipe.learning_rate),
+        "# Epochs after which the rate is multiplied by FACTOR, and epochs over which it rises from nothing.".into(),
+        format!("MILESTONES = {:?}", schedule.milestones),
+        format!("FACTOR = {:?}", schedule.factor),
+        format!("WARM_UP = {:?}", schedule.warm_up),
+        "# Of pixels divided by 255, per channel; None takes those of the training images.".into(),
+        format!("MEAN = {}", column(|pair| pair.0)),
+        format!("DEVIATION = {}", column(|pair| pair.1)),
+        "# Small images: a border, a random window, a mirror. Photographs: random parts whose colours change by up to JITTER.".into(),
+        format!("PAD = {pad}"),
+        format!("FLIP = {}", python_bool(flip)),
+        format!("JITTER = {jitter}"),
+        format!("IMAGE = {image}\n"),
+    ]
+    .join("\n"))
+}
+
+fn python_bool(value: bool) -> &'static str {
+    if value { "True" } else { "False" }
+}

@@ -1,0 +1,134 @@
+//! A file of weights, whoever wrote it: ours, torchvision's or timm's safetensors, or ONNX of ours.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use collegial_arch::Spec;
+use collegial_nn::Network;
+use collegial_train::checkpoint::{CheckpointFile, ModelHeader};
+use collegial_train::{Loss, run};
+
+use crate::{Error, infer, onnx};
+
+/// Endings of the files that `torch.save` writes.
+const PICKLED: [&str; 5] = ["pth", "pt", "bin", "ckpt", "pkl"];
+
+/// Tensors in a file, with the network that they are the weights of.
+pub struct WeightFile {
+    file: CheckpointFile,
+    header: ModelHeader,
+    folded: bool,
+}
+
+impl WeightFile {
+    /// Whether a text is meant as the path of such a file, or of a checkpoint's directory, and not as a model's name; a
+    /// directory that happens to have a model's name is written `./wrn28-10`.
+    pub fn is_meant(name_or_path: &str) -> bool {
+        let path = Path::new(name_or_path);
+        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        let file = ["safetensors", "onnx"].contains(&ending) || PICKLED.contains(&ending);
+        file || (path.is_dir() && name_or_path.parse::<Spec>().is_err())
+    }
+
+    /// Opens a file, a checkpoint's directory or a run's. The network is the one `named`, else the one that the header names,
+    /// else the one that names and shapes of the tensors tell.
+    pub fn open(path: &Path, named: Option<Spec>) -> Result<Self, Error> {
+        let path = run::find_model(path)?;
+        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        if ending == "onnx" {
+            let (file, header) = onnx::read(&path)?;
+            let folded = header.folded;
+            return Self { file, header: header.model, folded }.named(named).checked();
+        }
+        if is_pickled(&path, ending) {
+            return Err(Error::pickled(&path));
+        }
+        let file = CheckpointFile::read(&path)?;
+        let header = match (file.header::<ModelHeader>()?, named) {
+            (Some(header), named) => return Self { file, header, folded: false }.named(named).checked(),
+            (None, Some(spec)) => foreign(spec),
+            (None, None) => {
+                let told = infer::spec(&file.shapes()?);
+                foreign(told.map_err(|reason| Error::Unrecognised { path: path.clone(), reason })?)
+            }
+        };
+        Self { file, header, folded: false }.checked()
+    }
+
+    /// The network.
+    pub fn spec(&self) -> &Spec {
+        &self.header.spec
+    }
+
+    /// Where the tensors were read from.
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// What the network was trained to make small.
+    pub fn loss(&self) -> Loss {
+        self.header.loss
+    }
+
+    pub(crate) fn header(&self) -> &ModelHeader {
+        &self.header
+    }
+
+    pub(crate) fn batches(&self) -> Result<u64, Error> {
+        Ok(self.file.batches()?)
+    }
+
+    /// A network of this spec with the file's weights, which must be all of its weights and nothing else.
+    pub fn network(&self, spec: &Spec) -> Result<Network, Error> {
+        if self.folded {
+            return Err(Error::Folded { path: self.path().to_owned() });
+        }
+        // Two images: a norm that sees one value per channel cannot be planned.
+        let mut network =
+            Network::with_parametrisation(&spec.graph()?, 2, self.header.parametrisation.into())?;
+        self.file.fill_network(&mut network, &spec.name())?;
+        Ok(network)
+    }
+
+    /// The same, for inference on batches of a size.
+    pub fn inference(&self, spec: &Spec, batch: usize) -> Result<Network, Error> {
+        if !self.folded {
+            return Ok(self.network(spec)?.inference(batch, false)?);
+        }
+        let mut network = Network::new(&spec.graph()?, 2)?.inference(batch, true)?;
+        self.file.fill_network(&mut network, &spec.name())?;
+        Ok(network)
+    }
+
+    fn named(self, named: Option<Spec>) -> Self {
+        let spec = named.unwrap_or(self.header.spec);
+        Self { header: ModelHeader { spec, ..self.header }, ..self }
+    }
+
+    /// Before any memory is planned for what a header claims.
+    fn checked(self) -> Result<Self, Error> {
+        let expected = self.spec().graph()?.counts()?.total.parameters;
+        let shapes = self.file.shapes()?;
+        let count =
+            |shape: &Vec<usize>| shape.iter().fold(1u64, |count, &side| count.saturating_mul(side as u64));
+        let found = shapes.values().map(count).fold(0, u64::saturating_add);
+        // Folding replaces four numbers per channel by one.
+        if found < expected && !self.folded || found < expected / 4 {
+            let (path, model) = (self.path().to_owned(), self.spec().name());
+            return Err(Error::TooFewNumbers { path, model, expected, found });
+        }
+        Ok(self)
+    }
+}
+
+/// The header of a file that another program wrote.
+fn foreign(spec: Spec) -> ModelHeader {
+    ModelHeader::untrained(spec)
+}
+
+/// By its ending, or by its first bytes: a zip archive or a pickle.
+fn is_pickled(path: &Path, ending: &str) -> bool {
+    let mut start = [0; 4];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    read.is_ok() && ending != "safetensors" && (PICKLED.contains(&ending) || start == *b"PK\x03\x04")
+}
