@@ -11,6 +11,9 @@ pub enum Align {
     Right,
 }
 
+/// Text longer than this is broken into lines inside its cell.
+const LONG_CELL: usize = 40;
+
 /// Columns with headings, and rows of cells.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
@@ -105,7 +108,8 @@ impl Table {
                     Some(page) => format!("<a href=\"{}.html\">{}</a>", escape(page), escape(cell)),
                     None => escape(cell),
                 };
-                format!("<td{}>{text}</td>", class(*align))
+                let long = *align == Align::Left && cell.chars().count() > LONG_CELL;
+                format!("<td{}>{text}</td>", if long { " class=\"left long\"" } else { class(*align) })
             });
             format!("<tr>{}</tr>\n", cells.collect::<String>())
         };
