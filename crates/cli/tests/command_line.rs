@@ -86,6 +86,15 @@ snapshots! {
     help_search: "search --help";
     help_train: "train --help";
     help_evaluate: "evaluate --help";
+    help_export: "export --help";
+    export_no_format: "export fc3-8";
+    export_unknown_format: "export fc3-8 --to caffe";
+    export_folded_weights: "export fc3-8 --to safetensors --fold";
+    export_recipe_unused: "export fc3-8 --to onnx --recipe mnist";
+    export_unknown_recipe: "export fc3-8 --to pytorch --recipe nowhere";
+    export_no_module: "export bottleneck-8 --to pytorch";
+    export_no_reader: "export resnext38-1x96d --to pytorch";
+    export_no_file: "export nowhere.safetensors --to onnx";
     help_reproduce: "reproduce --help";
     reproduce_unknown_item: "reproduce fig9";
     reproduce_unknown_scale: "reproduce fig3 --scale huge";
@@ -342,4 +351,55 @@ fn a_reader_that_leaves_is_no_error() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     assert!(output.status.success());
+}
+
+#[test]
+fn exports_are_written_and_read_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str| directory.path().join(name).display().to_string();
+    let (weights, net, script) = (file("a.safetensors"), file("a.onnx"), file("a.py"));
+    for (format, path) in [("safetensors", &weights), ("onnx", &net), ("pytorch", &script)] {
+        let text = run(&format!("export fc3-4x8 --to {format} --out {path} --seed 3 --json"));
+        let bytes = std::fs::metadata(path).unwrap().len();
+        for key in [
+            "\"model\": \"fc3-4x8\"".to_owned(),
+            format!("\"format\": \"{format}\""),
+            format!("\"path\": \"{path}\""),
+            "\"parameters\": 25664".to_owned(),
+            format!("\"bytes\": {bytes}"),
+        ] {
+            assert!(text.contains("exit 0") && text.contains(&key), "{key} in {text}");
+        }
+    }
+    let again = run(&format!("export {weights} --to onnx --out {} --external-data", file("b.onnx")));
+    assert!(
+        again.contains(&format!("{0} and {0}.data: fc3-4x8, 25,664 parameters", file("b.onnx"))),
+        "{again}"
+    );
+    for path in [&weights, &net, &file("b.onnx")] {
+        assert!(run(&format!("info {path}")).contains("fc3-4x8: 25,664 parameters"), "{path}");
+    }
+    let refused = |line: &str, reason: &str| {
+        let text = run(line);
+        assert!(text.contains("exit 2") && text.contains(reason), "{text}");
+        assert_eq!(text.split_once("--- stderr\n").unwrap().1.lines().count(), 1, "{text}");
+    };
+    refused(
+        &format!("export {weights} --to safetensors --out {weights}"),
+        "would be replaced by its own export",
+    );
+    refused(&format!("export fc3-8 --to onnx --out {}", file("no/such/a.onnx")), "cannot write");
+    refused(
+        &format!("export {weights} --to onnx --classes 7 --out {}", file("c.onnx")),
+        "expected F32 of shape [28, 8]",
+    );
+    std::fs::write(file("theirs.pth"), b"PK\x03\x04 and so on").unwrap();
+    refused(&format!("info {}", file("theirs.pth")), "is a PyTorch file, which can run code when it is read");
+    std::fs::write(file("cut.onnx"), &std::fs::read(&net).unwrap()[..500]).unwrap();
+    refused(&format!("info {}", file("cut.onnx")), "it is cut off or not a protocol buffer");
+    let mut left: Vec<_> =
+        std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    let expected = ["a.onnx", "a.py", "a.safetensors", "b.onnx", "b.onnx.data", "cut.onnx", "theirs.pth"];
+    assert_eq!(left, expected, "nothing half-written stays behind");
 }

@@ -72,10 +72,16 @@ pub fn run(verb: &Evaluate, common: &Common) -> Result<(), Failure> {
     let file = WeightFile::open(&verb.checkpoint, named)?;
     let dataset = Dataset::open(&verb.data).map_err(Error::from)?;
     let (path, model) = (file.path().to_owned(), file.spec().name());
+    let (outputs, count) = (file.spec().graph()?.output_shape().elements(), dataset.classes());
+    if verb.model.is_none() && outputs != count as u128 {
+        let path = path.display();
+        let message = format!("{path} has {outputs} outputs, but the data set has {count} classes");
+        return Err(Failure::User(message));
+    }
     let fitted = fit(file.spec(), &Overrides::default(), &dataset)?;
     let recipe = Recipe::for_dataset(&dataset)?;
     let data = Data::new(dataset, &recipe)?;
-    let batch = usize::from(verb.batch);
+    let batch = usize::from(verb.batch).min(data.dataset().test().len());
     let loss = file.loss();
     let mut network = file.inference(&fitted, batch)?;
     drop(file);

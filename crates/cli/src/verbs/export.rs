@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use collegial_arch::{Overrides, Spec};
 use collegial_export::{Model, WeightFile, onnx, pytorch};
 use collegial_report::{Align, Table, grouped};
-use collegial_train::checkpoint::{Checkpoint, MODEL_FILE};
+use collegial_train::checkpoint::{Checkpoint, MODEL_FILE, TrainingHeader};
 use collegial_train::recipe::{self, Recipe};
 use serde::Serialize;
 
@@ -88,10 +88,9 @@ struct Document<'a> {
 pub fn run(verb: &Export, common: &Common) -> Result<(), Failure> {
     check_options(verb)?;
     let settings = verb.model.overrides();
-    let file = match WeightFile::is_meant(&verb.model.model) {
-        true => Some(WeightFile::open(Path::new(&verb.model.model), None)?),
-        false => None,
-    };
+    let named = &verb.model.model;
+    let file =
+        if WeightFile::is_meant(named) { Some(WeightFile::open(Path::new(named), None)?) } else { None };
     let spec = match &file {
         Some(file) => file.spec().with(&settings)?,
         None => verb.model.spec()?,
@@ -135,15 +134,14 @@ fn check_options(verb: &Export) -> Result<(), Failure> {
 
 /// Files are replaced, but never the one that is read.
 fn keep_source(path: &Path, source: &Path) -> Result<(), Failure> {
-    let same =
-        path.canonicalize().ok().is_some_and(|path| source.canonicalize().is_ok_and(|source| source == path));
-    match same {
-        true => Err(Failure::User(format!(
-            "{} would be replaced by its own export; choose another --out",
-            path.display()
-        ))),
-        false => Ok(()),
+    let same = path.canonicalize().is_ok_and(|path| source.canonicalize().is_ok_and(|source| source == path));
+    if same {
+        let path = path.display();
+        return Err(Failure::User(format!(
+            "{path} would be replaced by its own export; choose another --out"
+        )));
     }
+    Ok(())
 }
 
 fn model(
@@ -182,22 +180,23 @@ fn write_script(
     file: Option<&WeightFile>,
     path: &Path,
 ) -> Result<usize, Failure> {
-    let saved = file.and_then(|file| saved_recipe(file.path()));
-    let name = verb.recipe.as_deref().unwrap_or_else(|| pytorch::recipe_for(spec));
-    let data = pytorch::data_for(name)?;
-    let text = match saved {
-        Some(saved) if verb.recipe.is_none() => saved.to_toml(),
-        _ => recipe::load(name)?,
+    let saved = file.and_then(|file| training(file.path())).filter(|_| verb.recipe.is_none());
+    let (text, data) = match (saved, &verb.recipe) {
+        (Some(saved), _) => (saved.recipe.to_toml(), pytorch::data_of(&saved.data)?),
+        (None, name) => {
+            let name = name.as_deref().unwrap_or_else(|| pytorch::recipe_for(spec));
+            (recipe::load(name)?, pytorch::data_for(name)?)
+        }
     };
     let script = pytorch::script(spec, &Recipe::build(&text, &verb.set)?, data)?;
     write_file(path, &script)?;
     Ok(script.len())
 }
 
-/// The recipe that a checkpoint was trained with.
-fn saved_recipe(model: &Path) -> Option<Recipe> {
+/// How and on what a checkpoint was trained.
+fn training(model: &Path) -> Option<TrainingHeader> {
     let directory = model.parent().filter(|_| model.file_name().is_some_and(|name| name == MODEL_FILE))?;
-    Some(Checkpoint::read(directory).ok()?.training_header.recipe)
+    Some(Checkpoint::read(directory).ok()?.training_header)
 }
 
 fn show(document: &Document, common: &Common) -> Result<(), Failure> {

@@ -8,6 +8,9 @@ mod read;
 mod wire;
 mod write;
 
+#[cfg(test)]
+mod tests;
+
 pub use read::{Header, read};
 pub use write::{Files, Options, write};
 

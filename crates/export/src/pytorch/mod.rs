@@ -44,6 +44,16 @@ pub fn data_for(recipe: &str) -> Result<Option<Kind>, Error> {
     }
 }
 
+/// The same for the data set that a checkpoint was trained on, by the first word of its description.
+pub fn data_of(description: &str) -> Result<Option<Kind>, Error> {
+    let kinds = [Kind::Mnist, Kind::Cifar10, Kind::Cifar100, Kind::ClassFolders, Kind::DownsampledImageNet];
+    let word = description.split_whitespace().next().unwrap_or_default();
+    match kinds.into_iter().find(|kind| format!("{kind:?}") == word) {
+        Some(Kind::DownsampledImageNet) => Err(Error::NoReader { recipe: "imagenet32".into() }),
+        known => Ok(known),
+    }
+}
+
 /// The file.
 pub fn script(spec: &Spec, recipe: &Recipe, data: Option<Kind>) -> Result<String, Error> {
     let (source, call) = match spec {
@@ -165,7 +175,7 @@ fn constants(spec: &Spec, recipe: &Recipe, data: Option<Kind>) -> Result<String,
         format!("MILESTONES = {:?}", schedule.milestones),
         format!("FACTOR = {:?}", schedule.factor),
         format!("WARM_UP = {:?}", schedule.warm_up),
-        "# Of pixels divided by 255, per channel; None takes those of the training images.".into(),
+        "# Of pixels divided by 255, per channel; None takes those of the training images, ImageNet's for photographs.".into(),
         format!("MEAN = {}", column(|pair| pair.0)),
         format!("DEVIATION = {}", column(|pair| pair.1)),
         "# Small images: a border, a random window, a mirror. Photographs: random parts whose colours change by up to JITTER.".into(),
@@ -179,4 +189,84 @@ fn constants(spec: &Spec, recipe: &Recipe, data: Option<Kind>) -> Result<String,
 
 fn python_bool(value: bool) -> &'static str {
     if value { "True" } else { "False" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(model: &str, changes: &[&str]) -> String {
+        let spec: Spec = model.parse().unwrap();
+        let name = recipe_for(&spec);
+        let changes: Vec<String> = changes.iter().map(ToString::to_string).collect();
+        let recipe = Recipe::build(collegial_train::recipe::text(name).unwrap(), &changes).unwrap();
+        script(&spec, &recipe, data_for(name).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_template_imports_what_the_families_use() {
+        for source in [RESNEXT, WIDE_RESNET, FULLY_CONNECTED] {
+            let imports =
+                source.lines().filter(|line| line.starts_with("import ") || line.starts_with("from "));
+            for import in
+                imports.map(|line| line.replace("from torch import nn", "from torch import distributed, nn"))
+            {
+                assert!(TEMPLATE.lines().any(|line| line == import), "{import}");
+            }
+            assert!(!body(source).contains("\nimport") && source.ends_with(body(source)));
+        }
+    }
+
+    #[test]
+    fn nothing_is_left_open() {
+        for (model, expected) in [
+            (
+                "resnext29-37x10d",
+                "return ResNeXt([3, 3, 3], members=37, width=10, classes=10, stem=\"small\"",
+            ),
+            (
+                "resnext50-32x4d",
+                "return ResNeXt([3, 4, 6, 3], members=32, width=4, classes=1000, stem=\"imagenet\"",
+            ),
+            ("wrn28-10", "return WideResNet(depth=28, factor=10, stages=3, classes=10)"),
+            ("fc3-30x48", "return FullyConnected(784, 10, widths=[48, 48], members=30, activation=\"relu\")"),
+        ] {
+            let text = written(model, &[]);
+            assert!(text.contains(expected), "{text}");
+            for mark in ["# MODEL", "# NETWORK", "# RECIPE", "_CALL"] {
+                assert!(!text.contains(mark), "{model}: {mark}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_recipe_is_printed() {
+        let text = written("resnext29-37x10d", &["epochs=9", "schedule.warm_up=2"]);
+        for line in [
+            "EPOCHS = 9",
+            "BATCH = 128",
+            "LEARNING_RATE = 0.1",
+            "MILESTONES = [150.0, 225.0]",
+            "WARM_UP = 2.0",
+            "MEAN = [0.4914, 0.4822, 0.4465]",
+            "DEVIATION = [0.247, 0.2435, 0.2616]",
+            "PAD = 4",
+            "FLIP = True",
+            "JITTER = None",
+            "    optimiser = torch.optim.SGD(network.parameters(), lr=LEARNING_RATE, momentum=0.9, weight_decay=0.0005, nesterov=False)",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
+        }
+        assert!(written("fc3-8", &[]).contains(
+            "torch.optim.Adam(network.parameters(), lr=LEARNING_RATE, betas=(0.9, 0.999), eps=1e-8"
+        ));
+        assert!(written("resnext50-32x4d", &[]).contains("MICRO_BATCH = 32\n"));
+    }
+
+    #[test]
+    fn data_sets_by_description() {
+        assert_eq!(data_of("Cifar10 with 5 + 5 images").unwrap(), Some(Kind::Cifar10));
+        assert_eq!(data_of("FashionMnist with 5 + 5 images").unwrap(), None);
+        assert!(data_of("DownsampledImageNet with 5 images").is_err() && data_for("imagenet64").is_err());
+    }
 }

@@ -161,6 +161,10 @@ def train_epoch(network, optimiser, batches, steps, epoch, precision):
 def test(network, batches, device, precision):
     """The share of wrong guesses over all processes."""
     network.eval()
+    if distributed.is_initialized():
+        # Every process has its own running statistics; those of the first are saved.
+        for buffer in network.buffers():
+            distributed.broadcast(buffer, 0)
     counts = torch.zeros(2, dtype=torch.float64, device=device)
     for x, y in batches:
         with precision():
