@@ -95,11 +95,6 @@ impl Progress {
         }
         format!("{done}, about {:.0} s left", since.elapsed().as_secs_f64() * (1.0 - share) / share)
     }
-
-    /// Seconds since the start.
-    pub fn seconds(&self) -> f64 {
-        self.start.elapsed().as_secs_f64()
-    }
 }
 
 impl Monitor for Progress {

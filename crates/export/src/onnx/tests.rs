@@ -15,7 +15,7 @@ fn network(name: &str) -> (Network, ModelHeader) {
     let spec: Spec = name.parse().unwrap();
     let mut network = Network::new(&spec.graph().unwrap(), 2).unwrap();
     network.initialise(1);
-    (network, ModelHeader { spec, epoch: 0, steps: 0, number: 0 })
+    (network, ModelHeader::untrained(spec))
 }
 
 fn options(fold: bool, beside: bool) -> Options {
