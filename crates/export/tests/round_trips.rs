@@ -6,6 +6,7 @@ use std::path::Path;
 use collegial_arch::{Overrides, Spec};
 use collegial_export::{Model, WeightFile, infer, onnx};
 use collegial_nn::{Mode, Network};
+use collegial_train::checkpoint::{ModelHeader, model_bytes};
 
 fn spec(name: &str) -> Spec {
     let small = Overrides { classes: Some(4), image: Some(8), ..Overrides::default() };
@@ -24,9 +25,8 @@ fn trained(spec: &Spec, path: &Path) -> Model {
         let values: Vec<f32> = (0..length).map(|i| base + (i % 7) as f32 / 10.0).collect();
         network.set(&name, &values).unwrap();
     }
-    let header =
-        collegial_train::checkpoint::ModelHeader { spec: spec.clone(), epoch: 2, steps: 9, number: 1 };
-    fs::write(path, collegial_train::checkpoint::model_bytes(&network, &header, 9).unwrap()).unwrap();
+    let header = ModelHeader { epoch: 2, steps: 9, number: 1, ..ModelHeader::untrained(spec.clone()) };
+    fs::write(path, model_bytes(&network, &header, 9).unwrap()).unwrap();
     Model::read(&WeightFile::open(path, None).unwrap(), &Overrides::default()).unwrap()
 }
 
