@@ -235,6 +235,21 @@ fn sentences() {
             .train("run", &["--set", "optimiser.kind=sgd", "--set", "learning_rate=1e38", "--epochs", "9"]),
     );
     assert!(code == Some(2) && said.contains("the loss became") && said.contains("checkpoint-0"), "{said}");
+    // What is given again on resuming is held against the run's recipe, in which batch is 20.
+    lines(&place.train("run-again", &["--epochs", "1"]).output().unwrap());
+    let mut again = Command::new(env!("CARGO_BIN_EXE_collegial"));
+    again.current_dir(place.root.path()).args([
+        "train",
+        "small.toml",
+        "--data",
+        "data",
+        "--out",
+        "run-again",
+    ]);
+    again.args(["--seed", "5", "--resume", "--epochs", "2", "--json", "--set", "learning_rate=0.01"]);
+    lines(&again.output().unwrap());
+    let (_, said) = refusal(again.args(["--set", "batch=10"]));
+    assert!(said.contains("it has batch = 20, batch = 10 was asked for"), "{said}");
     // Damage: the newest checkpoint is cut off.
     lines(&place.train("cut", &["--epochs", "1"]).output().unwrap());
     let path =

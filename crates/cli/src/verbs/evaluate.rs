@@ -152,7 +152,15 @@ fn show(
             } else {
                 "\nthe confusion matrix is in --json\n".to_owned()
             };
-            print(&format!("{}{matrix}\n{}", class_table(&classes).to_text(), summary(evaluation, &model)))
+            // A sample of ImageNet has images of a few of its thousand classes.
+            let all = classes.len();
+            let seen: Vec<Class> = classes.into_iter().filter(|class| class.images > 0).collect();
+            let rest = match all - seen.len() {
+                0 => String::new(),
+                unseen => format!("{unseen} classes have no test images\n"),
+            };
+            let table = class_table(&seen).to_text();
+            print(&format!("{table}{rest}{matrix}\n{}", summary(evaluation, &model)))
         }
     }
 }

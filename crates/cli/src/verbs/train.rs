@@ -114,9 +114,9 @@ pub fn run(verb: &Train, common: &Common) -> Result<(), Failure> {
 fn choose_recipe(verb: &Train, dataset: &Dataset, runs: &[(u64, PathBuf)]) -> Result<Recipe, Failure> {
     let mut changes = verb.set.clone();
     changes.extend(verb.limit.map(|limit| format!("limit={limit}")));
-    let given = verb.recipe.is_some() || !changes.is_empty();
-    let saved =
-        runs.iter().find_map(|(_, directory)| saved_recipe(directory)).filter(|_| verb.resume && !given);
+    // What is given again on resuming changes the run's own recipe, so that a difference is found and named.
+    let saved = runs.iter().filter(|_| verb.resume && verb.recipe.is_none());
+    let saved = saved.map(|(_, directory)| directory).find_map(|directory| saved_recipe(directory));
     let text = match (&saved, &verb.recipe) {
         (Some(saved), _) => saved.to_toml(),
         (None, None) => recipe::text(recipe::name_for(dataset)).unwrap_or_default().to_owned(),
