@@ -139,7 +139,9 @@ fn the_index_links_every_page() {
     let html = std::fs::read_to_string(directory.path().join("index.html")).unwrap();
     let markdown = std::fs::read_to_string(directory.path().join("index.md")).unwrap();
     for name in ["fig3", "table5"] {
-        assert!(html.contains(&format!("href=\"{name}.html\"")) && markdown.contains(&format!("({name}.md)")));
+        assert!(
+            html.contains(&format!("href=\"{name}.html\"")) && markdown.contains(&format!("({name}.md)"))
+        );
     }
     // Whatever Markdown links to is there.
     let page = std::fs::read_to_string(directory.path().join("fig3.md")).unwrap();
