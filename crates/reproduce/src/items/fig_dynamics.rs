@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::trials::dynamics::{Change, Descent, Ensemble, Slope, Task, change, slope};
 use crate::trials::images::{self, Synthetic};
-use crate::trials::in_parallel;
+use crate::trials::{in_parallel, standard_error};
 use crate::{Comparison, Context, Error, Experiment, Item, Outcome, Scale, Verdict};
 
 /// The figure of Theorem 1.
@@ -32,6 +32,7 @@ struct Settings {
 struct Panel {
     name: &'static str,
     ensembles: Vec<Ensemble>,
+    parameters: Vec<u64>,
     changes: Vec<Vec<Change>>,
     slope: Slope,
 }
@@ -81,10 +82,17 @@ impl Item for FigDynamics {
                 smaller[2]
             ),
             comparisons: comparisons(&panels, equal, smaller, context.scale),
-            figures: vec![(
-                figure(&panels),
-                "Both axes are logarithmic; the dotted line has slope -1.".into(),
-            )],
+            figures: vec![
+                (
+                    size_figure(&panels),
+                    "Theorem 1: at equal m n the kernel moves equally. The dotted line has slope -1.".into(),
+                ),
+                (
+                    parameter_figure(&panels),
+                    "At equal parameters many members of constant width move less than one wide network."
+                        .into(),
+                ),
+            ],
             sections: vec![
                 Section::new("Every size")
                     .table(table(&panels), "Means over all draws and all entries off the diagonal."),
@@ -98,15 +106,15 @@ impl Item for FigDynamics {
 /// The ensembles of the three panels.
 fn ensembles(settings: &Settings, inputs: usize) -> Result<[Vec<Ensemble>; 3], Error> {
     let one = |width| Ensemble { members: 1, width };
-    let parameters = |ensemble: Ensemble| -> Result<f64, Error> {
-        Ok(ensemble.spec(inputs, settings.descent.depth).graph()?.counts()?.total.parameters as f64)
-    };
     let width = settings.constant_width;
-    let member = parameters(one(width))?;
+    let member = parameters(one(width), settings, inputs)? as f64;
     let mut matched = vec![];
     for side in &settings.sides {
-        let members = (parameters(one(side * side))? / member).round().max(1.0) as usize;
-        matched.push(Ensemble { members, width });
+        let members = (parameters(one(side * side), settings, inputs)? as f64 / member).round() as usize;
+        // A baseline of less than two members is no match for an ensemble.
+        if members >= 2 {
+            matched.push(Ensemble { members, width });
+        }
     }
     Ok([
         settings.sides.iter().map(|side| one(side * side)).collect(),
@@ -115,8 +123,12 @@ fn ensembles(settings: &Settings, inputs: usize) -> Result<[Vec<Ensemble>; 3], E
     ])
 }
 
+fn parameters(ensemble: Ensemble, settings: &Settings, inputs: usize) -> Result<u64, Error> {
+    Ok(ensemble.spec(inputs, settings.descent.depth).graph()?.counts()?.total.parameters)
+}
+
 /// Trains all of them; every draw is a part.
-fn follow(settings: &Settings, task: &Task, inputs: usize, context: &Context) -> Result<[Panel; 3], Error> {
+fn follow(settings: &Settings, task: &Task, inputs: usize, context: &Context) -> Result<Vec<Panel>, Error> {
     let panels = ensembles(settings, inputs)?;
     let all: Vec<Ensemble> = panels.concat();
     let runs = settings.runs as usize;
@@ -136,14 +148,16 @@ fn follow(settings: &Settings, task: &Task, inputs: usize, context: &Context) ->
         (0..all.len()).map(|at| draws.iter().skip(at).step_by(all.len()).copied().collect()).collect();
     let mut changes = changes.into_iter();
     let names = ["one network of width d²", "d networks of width d", "networks of constant width"];
-    let mut index = 0;
-    Ok(panels.map(|ensembles| {
+    let mut found = vec![];
+    for (name, ensembles) in names.into_iter().zip(panels) {
         let changes: Vec<Vec<Change>> = changes.by_ref().take(ensembles.len()).collect();
         let sizes: Vec<f64> = ensembles.iter().map(|ensemble| ensemble.size()).collect();
         let slope = slope(&sizes, &absolute(&changes), context.seed);
-        index += 1;
-        Panel { name: names[index - 1], ensembles, changes, slope }
-    }))
+        let parameters: Result<Vec<u64>, Error> =
+            ensembles.iter().map(|ensemble| parameters(*ensemble, settings, inputs)).collect();
+        found.push(Panel { name, ensembles, parameters: parameters?, changes, slope });
+    }
+    Ok(found)
 }
 
 fn absolute(changes: &[Vec<Change>]) -> Vec<Vec<f64>> {
@@ -154,9 +168,11 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The geometric mean over d of how much more one panel changes than another, with its 95 % interval over resampled draws.
+/// The geometric mean over d of how much more one panel changes than another, with its 95 % interval over resampled draws. Where one
+/// panel lacks the smallest d, the others are compared.
 fn ratio(of: &Panel, to: &Panel, seed: u64) -> [f64; 3] {
     let (of, to) = (absolute(&of.changes), absolute(&to.changes));
+    let to = &to[to.len().saturating_sub(of.len())..];
     let runs = of.first().map_or(1, Vec::len);
     let ratio = |pick: &dyn Fn(usize, &[f64]) -> f64| {
         let logs: Vec<f64> = of
@@ -181,7 +197,7 @@ fn words(slope: &Slope) -> String {
     format!("{:.2} ({:.2} to {:.2})", slope.estimate, slope.interval[0], slope.interval[1])
 }
 
-fn comparisons(panels: &[Panel; 3], equal: [f64; 3], smaller: [f64; 3], scale: Scale) -> Vec<Comparison> {
+fn comparisons(panels: &[Panel], equal: [f64; 3], smaller: [f64; 3], scale: Scale) -> Vec<Comparison> {
     let judged = |holds: bool, why: &str| match (scale, holds) {
         (Scale::Smoke, _) => Verdict::NotAtThisScale("too few images, draws and sizes".into()),
         (_, true) => Verdict::Reproduced,
@@ -215,29 +231,43 @@ fn comparisons(panels: &[Panel; 3], equal: [f64; 3], smaller: [f64; 3], scale: S
     rows
 }
 
-fn figure(panels: &[Panel; 3]) -> Figure {
-    let mut figure = Figure::new("Change of the tangent kernel by training")
-        .x(Axis::log("m n"))
-        .y(Axis::log("mean |K after − K before|"));
-    let mut anchor = None;
-    for panel in panels {
-        let points = panel.ensembles.iter().zip(absolute(&panel.changes)).map(|(ensemble, draws)| {
-            let (mean, error) = (mean(&draws), crate::trials::standard_error(&draws));
-            anchor.get_or_insert((ensemble.size(), mean));
-            Point::new(ensemble.size(), mean).interval((mean - error).max(0.5 * mean), mean + error)
-        });
-        figure = figure.with(Points::new(panel.name, points.collect::<Vec<_>>()));
-    }
-    let largest =
-        panels.iter().flat_map(|panel| &panel.ensembles).map(|ensemble| ensemble.size()).fold(1.0, f64::max);
-    if let Some((size, value)) = anchor {
-        let line = [(size, value), (largest, value * size / largest)];
-        figure = figure.with(Line::new("slope −1", line).stroke(Stroke::Dotted));
-    }
-    figure
+fn points<'a>(panel: &'a Panel, x: impl Fn(usize) -> f64 + 'a) -> Points {
+    let point =
+        move |(at, draws): (usize, Vec<f64>)| Point::new(x(at), mean(&draws)).error(standard_error(&draws));
+    Points::new(panel.name, absolute(&panel.changes).into_iter().enumerate().map(point))
 }
 
-fn table(panels: &[Panel; 3]) -> Table {
+const CHANGE: &str = "mean |K after − K before|";
+
+/// All three panels over m n.
+fn size_figure(panels: &[Panel]) -> Figure {
+    let mut figure =
+        Figure::new("Change of the tangent kernel over m n").x(Axis::log("m n")).y(Axis::log(CHANGE));
+    for panel in panels {
+        figure = figure.with(points(panel, |at| panel.ensembles[at].size()));
+    }
+    let sizes = || panels.iter().flat_map(|panel| &panel.ensembles).map(|ensemble| ensemble.size());
+    let (low, high) = (sizes().fold(f64::INFINITY, f64::min), sizes().fold(0.0, f64::max));
+    // Through the middle of the first panel.
+    let first = &panels[0];
+    let log = |values: &[f64]| mean(&values.iter().map(|value| value.ln()).collect::<Vec<_>>());
+    let means: Vec<f64> = absolute(&first.changes).iter().map(|draws| mean(draws)).collect();
+    let product = (log(&means)
+        + log(&first.ensembles.iter().map(|ensemble| ensemble.size()).collect::<Vec<_>>()))
+    .exp();
+    let line = [(low, product / low), (high, product / high)];
+    figure.with(Line::new("slope −1", line).stroke(Stroke::Dotted))
+}
+
+/// One network and members of constant width over the parameters.
+fn parameter_figure(panels: &[Panel]) -> Figure {
+    let figure = Figure::new("Change of the tangent kernel over the parameters");
+    let figure = figure.x(Axis::log("parameters")).y(Axis::log(CHANGE));
+    let with = |figure: Figure, panel: &Panel| figure.with(points(panel, |at| panel.parameters[at] as f64));
+    [&panels[0], &panels[2]].into_iter().fold(figure, with)
+}
+
+fn table(panels: &[Panel]) -> Table {
     let right = Align::Right;
     let mut table = Table::new(&[
         ("panel", Align::Left),

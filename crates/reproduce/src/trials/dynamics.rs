@@ -233,8 +233,8 @@ mod tests {
     fn wider_kernels_move_less() {
         let (task, descent) = (task(16), Descent { depth: 3, epochs: 40, rate: 0.2, kernel_images: 4 });
         let mean_change = |ensemble| {
-            let changes =
-                (0..6).map(|seed| change(ensemble, &task, &descent, seed, &|| false).unwrap().change);
+            let changes = (0..6_u32)
+                .map(|seed| change(ensemble, &task, &descent, seed.into(), &|| false).unwrap().change);
             mean(changes)
         };
         let of = |members, width| mean_change(Ensemble { members, width });
