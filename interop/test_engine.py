@@ -33,7 +33,7 @@ NETWORKS = {
 }
 
 # Our recipe's table and PyTorch's optimiser. Three steps change weights by far more than the tolerance.
-RATES = {"sgd": 0.05, "adam": 1e-3, "adamw": 1e-3}
+RATES = {"sgd": 2e-3, "adam": 1e-3, "adamw": 1e-3}
 OPTIMISERS = {
     "momentum": (
         'kind = "sgd"\nmomentum = 0.9\nweight_decay = 5e-4',
