@@ -18,6 +18,9 @@ use collegial_train::checkpoint::{CheckpointFile, ModelHeader};
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 
+/// Images and labels.
+type Batch = (Vec<f32>, Vec<usize>);
+
 /// Named tensors to be written.
 #[derive(Default)]
 struct Results(Vec<(String, Vec<usize>, Vec<u8>)>);
@@ -68,7 +71,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     file.fill_network(&mut network, &header.spec.name())?;
     let mut optimiser = Optimiser::new(recipe.optimiser.rule(), network.values().len());
     let mut results = Results::default();
-    let pass = |network: &mut Network, (images, labels): &(Vec<f32>, Vec<usize>), mode| {
+    let pass = |network: &mut Network, (images, labels): &Batch, mode| {
         // The backward pass may take the memory of the outputs.
         let logits = network.forward(images, mode).to_vec();
         let mut gradient = vec![0.0; logits.len()];
@@ -100,7 +103,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// Images and labels of every step.
-fn read_batches(path: &Path) -> Result<Vec<(Vec<f32>, Vec<usize>)>, Box<dyn Error>> {
+fn read_batches(path: &Path) -> Result<Vec<Batch>, Box<dyn Error>> {
     let bytes = std::fs::read(path)?;
     let tensors = SafeTensors::deserialize(&bytes)?;
     let mut batches = vec![];
