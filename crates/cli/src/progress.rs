@@ -29,6 +29,8 @@ const LINE_EVERY: Duration = Duration::from_secs(10);
 pub struct Progress {
     display: Display,
     start: Instant,
+    /// Since when the current work goes on, and how far it is.
+    current: Mutex<(Instant, f64)>,
 }
 
 enum Display {
@@ -62,13 +64,17 @@ impl Progress {
         } else {
             Display::Lines(Mutex::new(Instant::now()))
         };
-        Self { display, start: Instant::now() }
+        Self { display, start: Instant::now(), current: Mutex::new((Instant::now(), 0.0)) }
     }
 
-    /// Shows how far it is and in what state.
+    /// Shows how far it is and in what state. A share below the last one is another piece of work: its time counts anew.
     pub fn show(&self, share: f64, state: &str) {
+        let again = self.follow(share);
         match &self.display {
             Display::Bar(bar) => {
+                if again {
+                    bar.reset_eta();
+                }
                 bar.set_message(state.to_owned());
                 bar.set_position((share.clamp(0.0, 1.0) * STEPS as f64) as u64);
             }
@@ -91,9 +97,21 @@ impl Progress {
         }
     }
 
+    /// Whether another piece of work has begun.
+    fn follow(&self, share: f64) -> bool {
+        let Ok(mut current) = self.current.lock() else { return false };
+        let again = share < current.1;
+        *current = (if again { Instant::now() } else { current.0 }, share);
+        again
+    }
+
     fn remaining(&self, share: f64) -> String {
-        let left = self.seconds() * (1.0 - share) / share.max(1e-9);
-        format!("{:.0} % done, about {left:.0} s left", 100.0 * share)
+        let since = self.current.lock().map_or(self.start, |current| current.0);
+        let done = format!("{:.0} % done", 100.0 * share);
+        if share <= 0.0 {
+            return done;
+        }
+        format!("{done}, about {:.0} s left", since.elapsed().as_secs_f64() * (1.0 - share) / share)
     }
 
     /// Seconds since the start.

@@ -86,6 +86,10 @@ snapshots! {
     help_search: "search --help";
     help_train: "train --help";
     help_evaluate: "evaluate --help";
+    help_reproduce: "reproduce --help";
+    reproduce_unknown_item: "reproduce fig9";
+    reproduce_unknown_scale: "reproduce fig3 --scale huge";
+    reproduce_no_data_directory: "reproduce fig3 --data nowhere";
     train_no_data: "train fc3-8 --data nowhere";
     evaluate_nothing: "evaluate nowhere.safetensors --data nowhere";
     search_table: "search resnext29-1x128d --alpha 1.6";

@@ -134,3 +134,57 @@ proptest! {
         prop_assert!(parsed.is_ok(), "{:?}", parsed.err());
     }
 }
+
+#[test]
+fn markdown_has_the_same_content_with_files_beside_it() {
+    let markdown = small().to_markdown("search");
+    let expected = "\
+# Search
+
+> Use `37x10d`.
+
+## Why
+
+First.
+Still first.
+
+Second, with a lone ` backtick.
+
+![Objective](search/objective.svg)
+
+The `law`. [CSV](search/objective.csv)
+
+Designs
+
+| design | parameters |
+| --- | ---: |
+| 37x10d | 13,743,646 |
+
+### More
+
+    a  b
+
+[x.json](search/x.json)
+
+Made by
+
+    collegial search fc6-500 --seed 7
+
+Seed 7. Version 0.1.0.
+";
+    assert_eq!(markdown.text, expected);
+    let names: Vec<&str> = markdown.files.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["search/objective.svg", "search/objective.csv", "search/x.json"]);
+    assert!(markdown.files[0].1.starts_with("<svg") && markdown.files[2].1 == "{}");
+}
+
+#[test]
+fn rows_link_to_pages_of_the_same_kind() {
+    let mut table = Table::new(&[("item", Align::Left), ("what came out", Align::Left)]);
+    table.push(["Fig. 3".into(), "words ".repeat(20)]);
+    table.link("fig3");
+    let page = Page::new("Index").section(Section::new("All").table(table, ""));
+    let html = page.to_html();
+    assert!(html.contains("<a href=\"fig3.html\">Fig. 3</a>") && html.contains("class=\"left long\""));
+    assert!(page.to_markdown("index").text.contains("| [Fig. 3](fig3.md) |"));
+}

@@ -48,7 +48,7 @@ impl Report {
         if let Some(reduced) = &self.reduced {
             about = about.prose(format!("At scale `{}`: {reduced}", self.scale));
         }
-        let json = serde_json::to_string_pretty(&self.to_json()).unwrap_or_default();
+        let json = self.to_json().to_string();
         let data = Section::new("Data").download(Download::json(format!("{}.json", self.item), json));
         let (command, seed) = (self.command.clone(), Some(self.seed));
         page.section(about).section(data).provenance(Provenance { command, seed, version: VERSION.into() })
@@ -98,7 +98,7 @@ pub fn write_index(directory: &Path, reports: &[Report], scale: Scale, command: 
         .provenance(Provenance { command: command.to_owned(), seed, version: VERSION.into() });
     write_page(directory, "index", &page)?;
     let json = Value::Array(reports.iter().map(Report::to_json).collect());
-    write(&directory.join("index.json"), &serde_json::to_string_pretty(&json).unwrap_or_default())
+    write(&directory.join("index.json"), &json.to_string())
 }
 
 fn write_page(directory: &Path, name: &str, page: &Page) -> Result<(), Error> {

@@ -131,7 +131,7 @@ struct Document<'a> {
 }
 
 impl Report {
-    /// Whether something that involves no chance came out differently: the exit code is then 1.
+    /// Whether something that involves no chance came out differently and nobody knows why: the exit code is then 1.
     pub fn fails(&self) -> bool {
         self.outcome.comparisons.iter().any(Comparison::fails)
     }

@@ -19,7 +19,7 @@ use crate::terminal;
 ///
 /// Writes a page (HTML and Markdown) with figure, data, published and obtained values and a verdict for every item. Designs, counts
 /// and efficiencies are exact at every scale; what is drawn or trained depends on it. A run that was interrupted goes on where it
-/// was. Exit 1: something that involves no chance came out differently.
+/// was. Exit 1: something that involves no chance came out differently, and not for a known reason.
 #[derive(Args)]
 pub struct Reproduce {
     /// fig2, fig3, ..., table5, or all
@@ -39,6 +39,9 @@ pub struct Reproduce {
 /// Runs the verb.
 pub fn run(verb: &Reproduce, common: &Common) -> Result<(), Failure> {
     let items = choose(&verb.items)?;
+    if let Some(root) = verb.data.as_ref().filter(|root| !root.is_dir()) {
+        return Err(Failure::User(format!("the data directory {} does not exist", root.display())));
+    }
     let parts = Parts::open(verb.out.join("parts"))?;
     let watch = Watch::new(common);
     let context = Context {

@@ -12,6 +12,9 @@ const STYLE: &str = include_str!("page.css");
 /// Fewer sections than this are found by scrolling.
 const SECTIONS_WITH_CONTENTS: usize = 4;
 
+/// Text longer than this is broken into lines inside its cell.
+const LONG_CELL: usize = 40;
+
 pub(super) fn render(page: &Page) -> String {
     let title = escape(&page.title);
     let verdict = page
@@ -156,7 +159,8 @@ fn table_block(table: &Table, caption: &str) -> String {
                 Some(page) => format!("<a href=\"{}.html\">{}</a>", escape(page), escape(cell)),
                 None => escape(cell),
             };
-            format!("<td{}>{text}</td>", class(*align))
+            let long = *align == Align::Left && cell.chars().count() > LONG_CELL;
+            format!("<td{}>{text}</td>", if long { " class=\"left long\"" } else { class(*align) })
         });
         format!("<tr>{}</tr>\n", cells.collect::<String>())
     };

@@ -3,7 +3,7 @@
 use std::f64::consts::PI;
 
 use collegial_ntk::nmk::{Curve, circle_curves, infinite_width};
-use collegial_report::{Align, Axis, Band, Figure, Line, Point, Points, Section, Stroke, Table};
+use collegial_report::{Align, Axis, Band, Figure, Line, Marker, Point, Points, Section, Stroke, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -68,11 +68,7 @@ impl Item for Fig2 {
         let curves = Curves::draw(experiment.settings(context.scale)?, context)?;
         let (limit, width) = (curves.limit()?, curves.width()?);
         Ok(Outcome {
-            sentence: format!(
-                "{}; {}.",
-                capitalised(&limit.obtained),
-                width.obtained.trim_end_matches('.')
-            ),
+            sentence: curves.sentence(),
             comparisons: vec![limit, width],
             figures: vec![
                 (curves.surface(), "The surface as one curve per m, from one member at the bottom upwards, each shifted by the same step.".into()),
@@ -86,11 +82,6 @@ impl Item for Fig2 {
             ..Outcome::default()
         })
     }
-}
-
-fn capitalised(sentence: &str) -> String {
-    let mut letters = sentence.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 impl Curves {
@@ -151,26 +142,30 @@ impl Curves {
             "convergence to the mean kernel",
             published::statement("fig2.limit")?.says,
             format!(
-                "from {} to {} members the distance from the limit falls from {:.2} % to {:.2} % of K(x_0, x_0)",
-                first.members,
-                last.members,
+                "{:.1} % from it at m = {}, {:.2} % at m = {}",
                 100.0 * from,
-                100.0 * to
+                first.members,
+                100.0 * to,
+                last.members
             ),
             verdict,
         ))
     }
 
-    /// The claim that the width does not matter: the largest difference between the wide network and the ensemble, in standard
-    /// errors of that difference. The wide network's own spread is the narrow one's over the root of the ratio of widths.
-    fn width(&self) -> Result<Comparison, Error> {
+    /// The largest difference between the wide network and the ensemble, as a share of the diagonal and in standard errors of
+    /// that difference. The wide network's own spread is a member's over the root of the ratio of widths.
+    fn gap(&self) -> (f64, f64) {
         let last = self.largest();
         let errors = last.standard_error.as_deref().unwrap_or_default();
         let wide = (last.members as f64 / self.settings.wider as f64).sqrt();
         let differences = last.kernel.iter().zip(&self.wide.kernel).map(|(a, b)| (a - b).abs());
         let scores = differences.clone().zip(errors).map(|(gap, error)| gap / error.hypot(error * wide));
-        let (gap, score) = (differences.fold(0.0, f64::max), scores.fold(0.0, f64::max));
-        let (width, wider) = (self.settings.width, self.settings.width * self.settings.wider);
+        (differences.fold(0.0, f64::max) / self.diagonal(), scores.fold(0.0, f64::max))
+    }
+
+    /// The claim that the width does not matter.
+    fn width(&self) -> Result<Comparison, Error> {
+        let (gap, score) = self.gap();
         // Neighbouring angles move together, so the largest of them is hardly more extreme than a handful of normal numbers.
         let verdict = if score < 4.5 {
             Verdict::Reproduced
@@ -181,12 +176,26 @@ impl Curves {
             "independence of the width",
             published::statement("fig2.width")?.says,
             format!(
-                "one network of width {wider} differs from {} of width {width} by at most {:.2} % of K(x_0, x_0), {score:.1} standard errors",
-                last.members,
-                100.0 * gap / self.diagonal()
+                "{} times wider: at most {:.1} % apart, {score:.1} standard errors",
+                self.settings.wider,
+                100.0 * gap
             ),
             verdict,
         ))
+    }
+
+    fn sentence(&self) -> String {
+        let (first, last, (gap, score)) = (&self.ensemble[0], self.largest(), self.gap());
+        let width = self.settings.width;
+        format!(
+            "From {} to {} members of width {width} the distance from the limit falls from {:.1} % to {:.2} % of K(x_0, x_0); one network of width {} differs from them by at most {:.1} %, {score:.1} standard errors.",
+            first.members,
+            last.members,
+            100.0 * self.distance(first),
+            100.0 * self.distance(last),
+            width * self.settings.wider,
+            100.0 * gap
+        )
     }
 
     fn points<'a>(&'a self, kernel: &'a [f64]) -> impl Iterator<Item = (f64, f64)> + 'a {
@@ -204,7 +213,7 @@ impl Curves {
                 .label(format!("m = {}", curve.members));
             figure = figure
                 .with(Line::new("", shifted).stroke(Stroke::Solid).colour(0))
-                .with(Points::new("", [label]).colour(0));
+                .with(Points::new("", [label]).marker(Marker::Circle).colour(0));
         }
         figure.describe("Curves become smooth and symmetric as members are added.")
     }

@@ -152,9 +152,16 @@ fn grids(fits: &[(&str, Fit)]) -> Section {
         ]);
     }
     let sentence = fits.first().map(|(_, fit)| verdict_sentence(fit)).unwrap_or_default();
+    let by_alpha = |a: &&(&str, Fit), b: &&(&str, Fit)| a.1.alpha.total_cmp(&b.1.alpha);
+    let range = match (fits.iter().min_by(by_alpha), fits.iter().max_by(by_alpha)) {
+        (Some((low, least)), Some((high, most))) => {
+            format!("from {:.2} (widths: {low}) to {:.2} (widths: {high})", least.alpha, most.alpha)
+        }
+        _ => String::new(),
+    };
     Section::new("Alpha depends on the grid")
         .prose(format!(
-            "Width 1 alone has most of the leverage, and narrow blocks lie below the line that wide ones follow. On the first grid: {}.",
+            "Alpha runs {range}. On the first grid: {}.",
             sentence.trim_start_matches("warning: ")
         ))
         .table(table, "The same block, fitted on several grids of widths. Intervals hold sampling noise, not the misfit.")
