@@ -1,6 +1,6 @@
 //! Fig. 6 and its twin in the appendix: test errors on CIFAR-100 and CIFAR-10 along the primal and dual curves.
 
-use collegial_arch::{Overrides, Spec};
+use collegial_arch::{Design, Overrides, Spec};
 use collegial_report::Section;
 use collegial_search::{Law, Problem, Search};
 use collegial_train::data::{Dataset, Kind};
@@ -98,19 +98,22 @@ impl Item for Cifar {
     }
 }
 
-/// Both lines, and where the optimum is on each.
+/// Both lines, and the design that is best on each.
 struct Trained {
     alpha: f64,
     primal: Sweep,
     dual: Sweep,
-    /// The optimal width.
-    width: usize,
+    primal_optimum: Option<Design>,
+    dual_optimum: Option<Design>,
 }
 
 impl Trained {
-    /// The row of the optimum.
-    fn optimum<'a>(&self, sweep: &'a Sweep) -> Option<&'a Row> {
-        sweep.rows.iter().find(|row| row.candidate.design.width == self.width)
+    fn best_primal(&self) -> Option<&Row> {
+        self.primal.rows.iter().find(|row| Some(row.candidate.design) == self.primal_optimum)
+    }
+
+    fn best_dual(&self) -> Option<&Row> {
+        self.dual.rows.iter().find(|row| Some(row.candidate.design) == self.dual_optimum)
     }
 }
 
@@ -136,7 +139,8 @@ impl Cifar {
             alpha,
             primal: sweep(Problem::Primal, settings.primal_designs)?,
             dual: sweep(Problem::Dual, settings.dual_designs)?,
-            width: line.optimum(Problem::Primal)?.design.width,
+            primal_optimum: line.optimum(Problem::Primal)?.map(|candidate| candidate.design),
+            dual_optimum: line.optimum(Problem::Dual)?.map(|candidate| candidate.design),
         })
     }
 
@@ -150,10 +154,10 @@ impl Cifar {
             sentence: format!(
                 "Rank correlation of the predicted variance with the mean test error at fixed cost: {correlation}. Best predicted: {}; best measured: {}. Baseline: {}; at its variance with \
                  fewer parameters: {}.",
-                best(trained.optimum(primal)),
+                best(trained.best_primal()),
                 best(primal.best_measured()),
                 best(primal.rows.first()),
-                best(trained.optimum(dual)),
+                best(trained.best_dual()),
             ),
             comparisons: self.comparisons(trained, scale),
             figures: vec![
@@ -175,7 +179,7 @@ impl Cifar {
 
     fn comparisons(&self, trained: &Trained, scale: Scale) -> Vec<Comparison> {
         let small = || Verdict::NotAtThisScale("too few images, epochs and runs".into());
-        let (primal, dual) = (&trained.primal, &trained.dual);
+        let primal = &trained.primal;
         let order = match primal.correlation {
             _ if scale == Scale::Smoke => small(),
             Some(correlation) if correlation.is_positive() => Verdict::Reproduced,
@@ -199,7 +203,7 @@ impl Cifar {
                 format!("{} is best", name(primal.best_measured())),
                 best,
             ),
-            self.compact(primal.rows.first(), trained.optimum(dual), scale),
+            self.compact(primal.rows.first(), trained.best_dual(), scale),
         ]
     }
 

@@ -177,7 +177,7 @@ fn ratio(of: &Panel, to: &Panel, seed: u64) -> [f64; 3] {
     let ratio = |pick: &dyn Fn(usize, &[f64]) -> f64| {
         let logs: Vec<f64> = of
             .iter()
-            .zip(&to)
+            .zip(to)
             .enumerate()
             .map(|(d, (a, b))| (pick(2 * d, a) / pick(2 * d + 1, b)).ln())
             .collect();

@@ -25,6 +25,17 @@ pub struct Candidate {
     /// How far the integer m leaves it from the curve: 0 is on it.
     #[serde(skip)]
     distance: f64,
+    /// Var(n) / m(n) on the curve of the module, which both problems minimise.
+    #[serde(skip)]
+    objective: f64,
+}
+
+/// A design this near to the curve counts as on it.
+const ON_CURVE: f64 = 0.05;
+
+fn best(candidates: &[Candidate]) -> Option<&Candidate> {
+    let on_curve = candidates.iter().filter(|candidate| candidate.distance <= ON_CURVE);
+    on_curve.min_by(|a, b| a.objective.total_cmp(&b.objective))
 }
 
 /// Which designs to take.
@@ -50,60 +61,62 @@ impl Line<'_> {
     ///
     /// If a width cannot be searched.
     pub fn choose(&self, problem: Problem, count: usize) -> Result<Vec<Candidate>, Error> {
-        let widest = self.search.module()?.width()?;
-        let thinnest = self.thinnest.clamp(1, widest);
-        let mut left = vec![];
-        for width in thinnest..widest {
-            let candidate = self.candidate(width, problem)?;
-            if candidate.cost <= self.most_expensive {
-                left.push(candidate);
-            }
-        }
-        let optimum = self.optimum(problem)?;
-        let thinnest = left.first().map_or(widest, |candidate| candidate.design.width) as f64;
-        let step = (thinnest / widest as f64).ln() / count.saturating_sub(1).max(1) as f64;
+        let widest = self.search.module()?.width()? as f64;
+        let candidates = self.candidates(problem)?;
+        let thinnest = candidates.first().map_or(widest, |candidate| candidate.design.width as f64);
+        let step = (widest / thinnest).ln() / count.saturating_sub(1).max(1) as f64;
         let mut chosen = vec![self.baseline()?];
         for index in 1..count {
-            let target = (widest as f64).ln() + step * index as f64;
+            let target = widest.ln() - step * index as f64;
             let off = |candidate: &Candidate| ((candidate.design.width as f64).ln() - target).abs();
             // Half a step to either side belongs to this target; half a unit of width keeps thin ends from being empty.
             let near = |candidate: &&Candidate| {
-                off(candidate) <= 0.5 * step.abs()
-                    || (candidate.design.width as f64 - target.exp()).abs() <= 0.5
+                off(candidate) <= 0.5 * step || (candidate.design.width as f64 - target.exp()).abs() <= 0.5
             };
             // Being off the curve by one per cent is as bad as being off the target by a quarter of a step.
-            let badness =
-                |candidate: &Candidate| candidate.distance + 0.04 * off(candidate) / step.abs().max(1e-9);
+            let badness = |candidate: &Candidate| candidate.distance + 0.04 * off(candidate) / step.max(1e-9);
             let fresh = |candidate: &&Candidate| {
                 chosen.iter().all(|other: &Candidate| other.design != candidate.design)
             };
             let best =
-                left.iter().filter(near).filter(fresh).min_by(|a, b| badness(a).total_cmp(&badness(b)));
+                candidates.iter().filter(near).filter(fresh).min_by(|a, b| badness(a).total_cmp(&badness(b)));
             chosen.extend(best.cloned());
         }
         // The optimum takes the place of the design next to it, but never of the baseline.
-        if optimum.design.width < widest && chosen.iter().all(|candidate| candidate.design != optimum.design)
+        if let Some(optimum) = best(&candidates)
+            && chosen.iter().all(|candidate| candidate.design != optimum.design)
         {
-            let apart = |candidate: &Candidate| {
-                (candidate.design.width as f64 / optimum.design.width as f64).ln().abs()
-            };
-            let nearest = chosen[1..].iter_mut().min_by(|a, b| apart(a).total_cmp(&apart(b)));
-            if let Some(nearest) = nearest {
-                *nearest = optimum;
+            let width = optimum.design.width as f64;
+            let apart = |candidate: &Candidate| (candidate.design.width as f64 / width).ln().abs();
+            if let Some(nearest) = chosen[1..].iter_mut().min_by(|a, b| apart(a).total_cmp(&apart(b))) {
+                *nearest = optimum.clone();
             }
         }
         chosen.sort_by_key(|candidate| std::cmp::Reverse(candidate.design.width));
         Ok(chosen)
     }
 
-    /// The optimum of a problem, after the integer correction.
+    /// The best design of a problem: of those that a whole number of members leaves on the curve, the one of lowest objective. `None`
+    /// where that is the baseline.
     ///
     /// # Errors
     ///
     /// As [`choose`](Self::choose).
-    pub fn optimum(&self, problem: Problem) -> Result<Candidate, Error> {
-        let width = self.search.run(self.variance)?.primal.width;
-        self.candidate(width, problem)
+    pub fn optimum(&self, problem: Problem) -> Result<Option<Candidate>, Error> {
+        Ok(best(&self.candidates(problem)?).cloned())
+    }
+
+    /// One design per width below the baseline's, from the thinnest.
+    fn candidates(&self, problem: Problem) -> Result<Vec<Candidate>, Error> {
+        let widest = self.search.module()?.width()?;
+        let mut candidates = vec![];
+        for width in self.thinnest.clamp(1, widest)..widest {
+            let candidate = self.candidate(width, problem)?;
+            if candidate.cost <= self.most_expensive {
+                candidates.push(candidate);
+            }
+        }
+        Ok(candidates)
     }
 
     fn baseline(&self) -> Result<Candidate, Error> {
@@ -111,7 +124,8 @@ impl Line<'_> {
         let design = Design::new(module.members(), module.width()?)?;
         let variance = self.variance.of(&module)?.value / module.members() as f64;
         let parameters = self.baseline.graph()?.counts()?.total.parameters;
-        Ok(Candidate { design, spec: self.baseline.clone(), parameters, variance, cost: 1.0, distance: 0.0 })
+        let spec = self.baseline.clone();
+        Ok(Candidate { design, spec, parameters, variance, cost: 1.0, distance: 0.0, objective: variance })
     }
 
     fn candidate(&self, width: usize, problem: Problem) -> Result<Candidate, Error> {
@@ -133,6 +147,7 @@ impl Line<'_> {
             variance: *variance,
             cost: 1.0 / real_efficiency,
             distance: off.ln().abs(),
+            objective: answer.curve.first().map_or(f64::INFINITY, |point| point.primal_objective),
         })
     }
 }
