@@ -116,7 +116,7 @@ pub enum Format {
 /// A model by name or file, with the settings that its name leaves open.
 #[derive(Args)]
 pub struct Model {
-    /// Name of a model, or path of a TOML spec, a checkpoint or an exported ONNX file
+    /// Name of a model, or path of a TOML spec
     #[arg(value_name = "MODEL")]
     pub model: String,
     /// Number of classes of a network

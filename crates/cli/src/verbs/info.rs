@@ -13,6 +13,8 @@ use crate::output::{Document, print};
 ///
 /// FLOPs are 2 per multiply-accumulate, 1 per element of a batch norm's output and 1 per element of a residual
 /// sum; activations are the elements that convolutions and dense layers put out.
+///
+/// MODEL can also be the path of a checkpoint, of a run's directory, or of an exported ONNX file.
 #[derive(Args)]
 pub struct Info {
     #[command(flatten)]

@@ -95,8 +95,8 @@ fn docstring(spec: &Spec) -> String {
 
 /// A family's source without its docstring and imports, which the template has.
 pub(crate) fn body(source: &str) -> &str {
-    let imports = source.lines().filter(|line| line.starts_with("import ") || line.starts_with("from "));
-    let last = imports.last().unwrap_or_default();
+    let mut imports = source.lines().filter(|line| line.starts_with("import ") || line.starts_with("from "));
+    let last = imports.next_back().unwrap_or_default();
     source.split_once(last).map_or(source, |(_, body)| body.trim_start_matches('\n'))
 }
 
