@@ -64,7 +64,7 @@ pub fn ask(words: &[String], monitor: impl Monitor + Send) -> Result<Answer, Ref
     in_pool(common.threads, || match &arguments.verb {
         Verb::Info(verb) => forms(&verbs::info::answer(verb)?),
         Verb::Moments(verb) => forms(&verbs::moments::answer(verb)?),
-        Verb::Fit(verb) => forms(&verbs::fit::answer(verb, common, monitor)?),
+        Verb::Fit(verb) => forms(&verbs::fit::answer(verb, common, &monitor)?),
         Verb::Search(verb) => forms(&verbs::search::answer(verb, common, monitor)?),
         _ => Err(Failure::User("only info, moments, fit and search are answered here".into())),
     })

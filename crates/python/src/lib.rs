@@ -38,9 +38,9 @@ mod _collegial {
 fn ask(
     py: Python<'_>,
     words: Vec<String>,
-    progress: Option<Bound<'_, PyAny>>,
+    progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(String, String, String)> {
-    let answer = attended(py, progress.as_ref(), move |watch| collegial::ask::ask(&words, watch))?;
+    let answer = attended(py, progress, move |watch| collegial::ask::ask(&words, watch))?;
     Ok((answer.json, answer.text, answer.html))
 }
 
@@ -85,6 +85,7 @@ fn redesigned(py: Python<'_>, model: String, design: String) -> PyResult<String>
 
 /// Sentences and a table, as text and as HTML; the first column lines up on the left.
 #[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "Python's lists come as values")]
 fn table(sentences: Vec<String>, headings: Vec<String>, rows: Vec<Vec<String>>) -> (String, String) {
     let align = |index: usize| if index == 0 { Align::Left } else { Align::Right };
     let columns: Vec<(&str, Align)> =

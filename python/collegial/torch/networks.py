@@ -16,7 +16,7 @@ def build(model, *, classes=None, weights=None):
         try:
             missing, unknown = network.load_state_dict(tensors, strict=False)
         except RuntimeError as error:
-            raise CollegialError(f"{weights} does not fit {model}: {error}") from error
+            raise CollegialError(f"{weights} does not fit {model}: {' '.join(str(error).split())}") from error
         # How many batches the norms have seen matters to nobody.
         wrong = [name for name in missing if not name.endswith("num_batches_tracked")] + unknown
         if wrong:

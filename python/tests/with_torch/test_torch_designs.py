@@ -115,7 +115,7 @@ def test_it_says_when_there_is_nothing_to_do():
 
 def test_blocks_with_a_width_of_their_own_between_are_passed_over():
     with pytest.raises(collegial.CollegialError, match="a further convolution"):
-        suggest(on_meta(lambda: torchvision.models.regnet_y_400mf()))
+        suggest(torchvision.models.regnet_y_400mf())
 
 
 def test_a_suggestion_prints_and_converts():

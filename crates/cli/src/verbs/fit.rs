@@ -94,7 +94,9 @@ pub struct Fitted {
 /// Runs the verb.
 pub fn run(verb: &Fit, common: &Common) -> Result<(), Failure> {
     let progress = Progress::new("drawing kernels", common);
-    let (measurements, seconds, interrupted) = sample(verb, common, progress)?;
+    let sampled = sample(verb, common, &progress);
+    drop(progress);
+    let (measurements, seconds, interrupted) = sampled?;
     if interrupted {
         common.say("interrupted: going on with the draws made so far");
     }
@@ -113,7 +115,7 @@ pub fn run(verb: &Fit, common: &Common) -> Result<(), Failure> {
 }
 
 /// Draws and fits, for whoever wants the result and not its print; an interrupted one has none.
-pub fn answer(verb: &Fit, common: &Common, monitor: impl Monitor) -> Result<Fitted, Failure> {
+pub fn answer(verb: &Fit, common: &Common, monitor: &dyn Monitor) -> Result<Fitted, Failure> {
     match sample(verb, common, monitor)? {
         (_, _, true) => Err(Failure::Interrupted),
         (measurements, seconds, false) => fitted(&measurements, &verb.line, seconds),
@@ -121,7 +123,7 @@ pub fn answer(verb: &Fit, common: &Common, monitor: impl Monitor) -> Result<Fitt
 }
 
 /// Draws, and says how long it took and whether it was interrupted; what was drawn before is kept.
-fn sample(verb: &Fit, common: &Common, monitor: impl Monitor) -> Result<(Measurements, f64, bool), Failure> {
+fn sample(verb: &Fit, common: &Common, monitor: &dyn Monitor) -> Result<(Measurements, f64, bool), Failure> {
     let module = verb.model.spec()?.analysed_module()?;
     let widths = match &verb.options.widths {
         Some(Widths(widths)) => widths.clone(),
@@ -143,7 +145,7 @@ fn sample(verb: &Fit, common: &Common, monitor: impl Monitor) -> Result<(Measure
         rayon::current_num_threads()
     ));
     let start = std::time::Instant::now();
-    let measurements = Measurements::take(&module, &widths, &sampling, &monitor)?;
+    let measurements = Measurements::take(&module, &widths, &sampling, monitor)?;
     Ok((measurements, start.elapsed().as_secs_f64(), monitor.stopped()))
 }
 
