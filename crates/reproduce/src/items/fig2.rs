@@ -211,11 +211,13 @@ impl Curves {
             .y(Axis::linear("K(x₀, x_γ), shifted by one step per curve"));
         for (index, curve) in self.ensemble.iter().enumerate() {
             let shifted = self.points(&curve.kernel).map(|(x, y)| (x, y + index as f64 * step));
-            let label = Point::new(PI, curve.kernel[self.angles.len() - 1] + index as f64 * step)
-                .label(format!("m = {}", curve.members));
-            figure = figure
-                .with(Line::new("", shifted).stroke(Stroke::Solid).colour(0))
-                .with(Points::new("", [label]).marker(Marker::Circle).colour(0));
+            figure = figure.with(Line::new("", shifted).stroke(Stroke::Solid).colour(0));
+            // Names of neighbouring curves would be in each other's way.
+            if index.is_multiple_of(2) {
+                let end = curve.kernel[self.angles.len() - 1] + index as f64 * step;
+                let label = Point::new(PI, end).label(format!("m = {}", curve.members));
+                figure = figure.with(Points::new("", [label]).marker(Marker::Circle).colour(0));
+            }
         }
         figure.describe("Curves become smooth and symmetric as members are added.")
     }
