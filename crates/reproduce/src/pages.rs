@@ -12,10 +12,13 @@ const VERSION: &str = concat!("collegial ", env!("CARGO_PKG_VERSION"));
 impl Report {
     /// The comparisons, one per row.
     pub fn table(&self) -> Table {
+        // Claims are sentences, which read better from the left.
+        let claims = self.outcome.comparisons.iter().any(|row| row.published.chars().count() > 20);
+        let align = if claims { Align::Left } else { Align::Right };
         let mut table = Table::new(&[
             ("", Align::Left),
-            ("published", Align::Right),
-            ("obtained", Align::Right),
+            ("published", align),
+            ("obtained", align),
             ("verdict", Align::Left),
         ]);
         for row in &self.outcome.comparisons {

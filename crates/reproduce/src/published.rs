@@ -139,6 +139,6 @@ mod tests {
     fn what_is_not_there_is_named() {
         assert!(value("fig9.x").unwrap_err().to_string().contains("fig9.x"));
         assert!(value("fig2.limit").is_err());
-        assert!(super::table("table9").is_err());
+        assert!(table("table9").is_err());
     }
 }

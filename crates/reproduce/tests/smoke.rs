@@ -22,10 +22,10 @@ fn run(name: &str, directory: &Path, monitor: &dyn Monitor) -> Result<Report, Er
 fn verdicts(name: &str) -> String {
     let directory = tempfile::tempdir().unwrap();
     let report = run(name, directory.path(), &Silent).unwrap();
-    for ending in ["html", "md"] {
-        let text = std::fs::read_to_string(directory.path().join(format!("{name}.{ending}"))).unwrap();
-        assert!(text.contains(&report.title) && text.contains(&report.command), "{name}.{ending}");
-    }
+    let read =
+        |ending: &str| std::fs::read_to_string(directory.path().join(format!("{name}.{ending}"))).unwrap();
+    assert!(read("html").contains(&report.title), "{name}.html");
+    assert!(read("md").contains(&report.title) && read("md").contains(&report.command), "{name}.md");
     assert!(!report.fails(), "{name}: {:?}", report.differs().collect::<Vec<_>>());
     let (verdict, sentence) = (report.summary.words(), &report.outcome.sentence);
     format!("{}\n{verdict}: {sentence}\n\n{}", report.title, report.table().to_text())

@@ -132,8 +132,14 @@ pub fn run(name: &str, experiment: &Experiment, context: &Context) -> Result<Out
     outcome.comparisons.extend(found);
     outcome.sections.push(section);
     let counted = outcome.comparisons.len();
-    let differing =
-        outcome.comparisons.iter().filter(|row| matches!(row.verdict, Verdict::Differs(_))).count();
+    let differing: Vec<String> = outcome
+        .comparisons
+        .iter()
+        .filter_map(|row| match &row.verdict {
+            Verdict::Differs(why) => Some(format!(" {} differs: {why}.", row.what)),
+            _ => None,
+        })
+        .collect();
     let errors = errors(name, &settings, &specs, context)?;
     for part in &settings.tables {
         for row in rows(part, settings.classes)? {
@@ -148,8 +154,9 @@ pub fn run(name: &str, experiment: &Experiment, context: &Context) -> Result<Out
         }
     }
     outcome.sentence = format!(
-        "{} of {counted} exact values and designs come out as printed; the errors were not trained, which takes {}.",
-        counted - differing,
+        "{} of {counted} exact values and designs come out as printed.{} The errors were not trained, which takes {}.",
+        counted - differing.len(),
+        differing.concat(),
         errors.needs
     );
     outcome.sections.extend(errors.section);
@@ -248,9 +255,12 @@ fn table(rows: &[Row], known: &[Known]) -> Table {
     }
     let mut headings = vec![("model".to_owned(), Align::Left), ("parameters".into(), Align::Right)];
     for column in &exact {
-        let short = if *column == "params_M" { "millions" } else { column };
-        headings.push((format!("{short} published"), Align::Right));
-        headings.push((short.into(), Align::Right));
+        // The exact count of parameters is there already.
+        if *column != "params_M" {
+            headings.push(((*column).to_owned(), Align::Right));
+        }
+        let unit = if *column == "params_M" { ", M" } else { "" };
+        headings.push((format!("published{unit}"), Align::Right));
     }
     let short = |column: &str| format!("{}, %", column.trim_end_matches("_error").replace("top", "top-"));
     headings.extend(errors.iter().map(|column| (short(column), Align::Right)));
@@ -261,10 +271,15 @@ fn table(rows: &[Row], known: &[Known]) -> Table {
         let mut cells = vec![row.name.clone(), grouped(row.parameters)];
         for column in &exact {
             let cell = row.exact.iter().find(|cell| cell.0 == *column);
+            if *column != "params_M" {
+                let digits = |published: &Number| published.decimals.max(1) + 1;
+                cells.push(
+                    cell.map_or(String::new(), |(_, published, value)| {
+                        format!("{value:.*}", digits(published))
+                    }),
+                );
+            }
             cells.push(cell.map_or("-".into(), |(_, published, _)| published.printed()));
-            cells.push(cell.map_or(String::new(), |(_, published, value)| {
-                format!("{value:.*}", published.decimals.max(1) + 1)
-            }));
         }
         for column in &errors {
             let cell = row.errors.iter().find(|cell| cell.0 == *column);
@@ -272,7 +287,8 @@ fn table(rows: &[Row], known: &[Known]) -> Table {
         }
         let differs = |row: &Comparison| matches!(row.verdict, Verdict::Differs(_));
         let differing = exact_comparisons(row, known).into_iter().find(differs);
-        cells.push(differing.map_or("reproduced".into(), |row| row.verdict.to_string()));
+        let column = |row: Comparison| row.what.rsplit(": ").next().unwrap_or_default().to_owned();
+        cells.push(differing.map_or("reproduced".into(), |row| format!("differs: {}", column(row))));
         table.push_row(cells);
     }
     table

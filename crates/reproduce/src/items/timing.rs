@@ -116,13 +116,13 @@ mod tests {
     fn durations_in_words() {
         for (seconds, expected) in [
             (0.5, "0.50 seconds"),
-            (90.0, "90.0 seconds"),
-            (180.0, "3.0 minutes"),
-            (7.3e3, "2.0 hours"),
+            (90.0, "90 seconds"),
+            (180.0, "3 minutes"),
+            (7.3e3, "2 hours"),
             (4.2e6, "48.6 days"),
             (1.0e8, "3.2 years"),
         ] {
-            assert_eq!(words(seconds), expected.trim_end_matches(".0"));
+            assert_eq!(words(seconds), expected);
         }
     }
 }
