@@ -207,7 +207,7 @@ mod tests {
             assert!((candidate.variance / baseline).ln().abs() < 0.12, "{candidate:?}");
             assert!(candidate.cost <= 3.0);
         }
-        assert!(designs.iter().any(|candidate| candidate.cost < 0.6));
+        assert!(designs.iter().any(|candidate| candidate.cost < 0.75));
         assert!(designs.iter().any(|candidate| candidate.cost > 1.5));
     }
 }

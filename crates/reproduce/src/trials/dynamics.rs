@@ -195,7 +195,7 @@ mod tests {
 
     fn task(images: usize) -> Task {
         let directory = tempfile::tempdir().unwrap();
-        synthetic::write_digits(directory.path(), images, 10, 3).unwrap();
+        synthetic::write_digits(directory.path(), images, images / 2, 3).unwrap();
         Task::new(&Dataset::open(directory.path()).unwrap(), images).unwrap()
     }
 
