@@ -179,3 +179,12 @@ fn the_graph_of_a_resnext_has_torchvisions_names() {
         assert!(graph.nodes.iter().any(|node| node.name == name), "{name}");
     }
 }
+
+#[test]
+fn the_text_of_a_spec_stands_for_its_file() {
+    let named: Spec = "bottleneck-48".parse().unwrap();
+    let json = serde_json::to_string(&named).unwrap();
+    assert_eq!(Spec::load(&json).unwrap(), named);
+    assert_eq!(Spec::load(&named.to_toml()).unwrap(), named);
+    assert!(Spec::load("{\"kind\": \"nothing\"}").unwrap_err().to_string().contains("nothing"));
+}
