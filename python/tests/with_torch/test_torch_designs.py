@@ -67,10 +67,10 @@ def test_the_converted_model_is_what_was_promised(make, objective):
     blocks, _ = find_blocks(better)
     assert [block.name for block in blocks] == suggestion.blocks
     assert {block.members for block in blocks} == {suggestion[objective].multiplicity}
-    # Freshly initialised: the deviation of a middle convolution is sqrt(2 / fan-in).
+    # Freshly initialised: the deviation of a middle convolution is sqrt(2 / fan-out); within five standard errors.
     weight = blocks[0].middle.weight
-    fan_in = weight[0].numel()
-    assert weight.std().item() == pytest.approx((2 / fan_in) ** 0.5, rel=5 / weight.numel() ** 0.5)
+    fan_out = weight[:, 0].numel()
+    assert weight.std().item() == pytest.approx((2 / fan_out) ** 0.5, rel=5 / (2 * weight.numel()) ** 0.5)
     better(torch.randn(2, 3, 32, 32)).sum().backward()
     assert all(parameter.grad is not None for parameter in better.parameters())
 
