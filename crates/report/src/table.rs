@@ -12,7 +12,7 @@ pub enum Align {
 }
 
 /// Text longer than this is broken into lines inside its cell.
-const LONG_CELL: usize = 40;
+const LONG_CELL: usize = 24;
 
 /// Columns with headings, and rows of cells.
 #[derive(Clone, Debug, PartialEq)]
@@ -108,8 +108,12 @@ impl Table {
                     Some(page) => format!("<a href=\"{}.html\">{}</a>", escape(page), escape(cell)),
                     None => escape(cell),
                 };
-                let long = *align == Align::Left && cell.chars().count() > LONG_CELL;
-                format!("<td{}>{text}</td>", if long { " class=\"left long\"" } else { class(*align) })
+                let class = match (align, cell.chars().count() > LONG_CELL) {
+                    (Align::Left, true) => " class=\"left long\"",
+                    (Align::Right, true) => " class=\"long\"",
+                    (_, false) => class(*align),
+                };
+                format!("<td{class}>{text}</td>")
             });
             format!("<tr>{}</tr>\n", cells.collect::<String>())
         };

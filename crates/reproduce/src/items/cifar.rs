@@ -188,10 +188,13 @@ impl Cifar {
             }
             _ => Verdict::NotAtThisScale("the interval of the rank correlation holds 0".into()),
         };
-        let best = match primal.best_agrees() {
+        let best = match (primal.best_agrees(), primal.best_beats_baseline()) {
             _ if scale == Scale::Smoke => small(),
-            true => Verdict::Reproduced,
-            false => Verdict::Differs("another design is better by more than two standard errors".into()),
+            (true, true) => Verdict::Reproduced,
+            (true, false) => Verdict::NotAtThisScale("it cannot be told from the baseline".into()),
+            (false, _) => {
+                Verdict::Differs("another design is better by more than two standard errors".into())
+            }
         };
         let words = primal.correlation.map_or("none".into(), |correlation| correlation.words());
         let name = |row: Option<&Row>| row.map_or(String::new(), |row| row.candidate.design.to_string());

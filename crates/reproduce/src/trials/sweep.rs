@@ -37,6 +37,11 @@ impl Row {
         }
     }
 
+    /// By more than two standard errors of the difference.
+    pub fn is_better_than(&self, other: &Self) -> bool {
+        other.test_error - self.test_error > 2.0 * self.standard_error.hypot(other.standard_error)
+    }
+
     /// "4.11 % +- 0.07".
     pub fn error_words(&self) -> String {
         format!("{:.2} % +- {:.2}", 100.0 * self.test_error, 100.0 * self.standard_error)
@@ -93,11 +98,14 @@ impl Sweep {
 
     /// Whether the best predicted design is as good as the best measured one, within two standard errors of their difference.
     pub fn best_agrees(&self) -> bool {
-        let (Some(predicted), Some(measured)) = (self.best_predicted(), self.best_measured()) else {
-            return false;
-        };
-        let error = predicted.standard_error.hypot(measured.standard_error);
-        predicted.test_error - measured.test_error <= 2.0 * error
+        let best = self.best_predicted().zip(self.best_measured());
+        best.is_some_and(|(predicted, measured)| !measured.is_better_than(predicted))
+    }
+
+    /// Whether the best predicted design is better than the baseline, the first of the line.
+    pub fn best_beats_baseline(&self) -> bool {
+        let pair = self.best_predicted().zip(self.rows.first());
+        pair.is_some_and(|(predicted, baseline)| predicted.is_better_than(baseline))
     }
 
     /// The lowest and the highest mean test error.
