@@ -26,6 +26,7 @@ mod profile;
 mod program;
 mod schedule;
 mod state;
+mod workers;
 
 pub use error::Error;
 pub use loss::{cross_entropy, half_squares};

@@ -8,6 +8,7 @@ use crate::profile::Profile;
 use crate::program::Program;
 use crate::schedule::Schedule;
 use crate::state::State;
+use crate::workers::in_pool;
 use collegial_arch::Graph;
 
 /// Where norms take their statistics from.
@@ -159,10 +160,10 @@ impl Network {
         assert_eq!(input.len(), expected, "the input has not the size of the planned batch");
         self.mode = Some(mode);
         state.write(schedule, schedule.values[program.input], input);
-        state.scale_weights(&program.steps);
-        for step in &program.steps {
-            state.forward(program, schedule, step, mode);
-        }
+        in_pool(|| {
+            state.scale_weights(&program.steps);
+            program.steps.iter().for_each(|step| state.forward(program, schedule, step, mode));
+        });
         state.read(schedule, schedule.values[program.output])
     }
 
@@ -185,9 +186,7 @@ impl Network {
         let expected = program.values[program.output].dims.len();
         assert_eq!(gradient.len(), expected, "the gradient has not the size of the outputs");
         state.write(schedule, schedule.seed, gradient);
-        for back in &schedule.backward {
-            state.backward(program, schedule, back, mode);
-        }
+        in_pool(|| schedule.backward.iter().for_each(|back| state.backward(program, schedule, back, mode)));
     }
 
     /// The table of parameters: names, shapes, and where they lie in [`values`](Self::values).

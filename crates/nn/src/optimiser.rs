@@ -1,7 +1,8 @@
 //! SGD and Adam, as PyTorch computes them, in one pass over the parameters.
 
 use crate::memory::Array;
-use crate::passes::{Shared, for_each_piece};
+use crate::passes::for_each_piece;
+use crate::workers::Shared;
 use collegial_stats::multiversion;
 
 /// How a parameter p with gradient g is updated.

@@ -10,7 +10,7 @@ use super::planes::{Pixels, Planes, input_planes, kernel_taps, zip_rows};
 use super::shape::ConvShape;
 use super::simd::{Isa, LANES};
 use super::tile::{MAX_ROWS, Multiply, multiply};
-use super::workers::{ScratchLen, Shared, even_blocks, for_each_task};
+use crate::workers::{ScratchLen, Shared, even_blocks, for_each_task};
 
 /// Taps multiplied before the next tile: a panel of 6 x 384 weights is 9 KB, and stays in the first-level cache while
 /// the pixels of an image go by.
@@ -225,12 +225,12 @@ impl Pass {
             let input_len = self.inputs * self.planes.height * self.planes.width;
             let input = &input[image_group * input_len..][..input_len];
             let plane = self.out_height * self.out_width;
+            let at = |channel| (image_group * self.outputs + channel) * plane;
             // SAFETY: a task has its own image, group and channels, hence its own piece of the output.
-            let output = unsafe {
-                output.piece((image_group * self.outputs + channels.start) * plane, channels.len() * plane)
-            };
+            let output = unsafe { output.piece(at(channels.start)..at(channels.end)) };
+            let at = group * self.group_weights;
             // SAFETY: packed before, and only read from here on.
-            let weights = unsafe { packed.read(group * self.group_weights, self.group_weights) };
+            let weights = unsafe { packed.read(at..at + self.group_weights) };
             self.convolve(input, weights, output, &rows(), scratch);
             if let Some(finish) = finish {
                 for (channel, output) in channels.zip(output.chunks_exact_mut(plane)) {
@@ -366,7 +366,7 @@ impl Pass {
                 for (start, channels) in even_blocks(self.inputs, stencil.channels) {
                     let at = stencil_at + start * positions * self.outputs + row * channels * positions;
                     // SAFETY: every (group, tile, stencil, block) has its own place in the packed weights.
-                    let to = unsafe { packed.piece(at, rows * channels * positions) };
+                    let to = unsafe { packed.piece(at..at + rows * channels * positions) };
                     self.pack_tile(stencil, &weights[start * self.weight_strides.input..], (row, rows), to);
                 }
                 stencil_at += self.outputs * self.inputs * positions;

@@ -9,7 +9,7 @@ use super::planes::{Pixels, Planes, input_planes, kernel_taps};
 use super::shape::ConvShape;
 use super::simd::{Isa, LANES};
 use super::tile::{Correlate, MAX_GRADIENT_ROWS, correlate};
-use super::workers::{ScratchLen, Shared, even_blocks, for_each_task};
+use crate::workers::{ScratchLen, Shared, even_blocks, for_each_task};
 use std::ops::Range;
 
 /// Vectors of a chunk: four gradient channels of 128 vectors are 16 KB, half the first-level cache.

@@ -7,8 +7,9 @@
 //! - `product` and `pointwise_weights` cut matrix products into blocks, `pack` and `panels` are what a block is made of: an
 //!   sgemm of our own, since one that is called per image (the `gemm` crate, which `ntk` uses for its large products and the
 //!   benchmarks as a yardstick) packs the weights again each time, and allocates to do so;
-//! - `planes` lays out zero-padded images, `tile` holds the two register-blocked inner loops, `simd` their vectors;
-//! - `workers` shares tasks out over rayon's current pool, so that results do not depend on the number of threads.
+//! - `planes` lays out zero-padded images, `tile` holds the two register-blocked inner loops, `simd` their vectors.
+//!
+//! How work is cut into tasks depends on the shape alone, so results do not depend on the number of threads.
 
 mod conv;
 mod direct;
@@ -23,7 +24,6 @@ mod product;
 mod shape;
 mod simd;
 mod tile;
-mod workers;
 
 pub use conv::Conv;
 pub use ensemble::{EnsembleDense, EnsembleShape};

@@ -10,7 +10,7 @@ use super::pointwise_weights::WeightGradient;
 use super::product::Product;
 use super::shape::ConvShape;
 use super::simd::Isa;
-use super::workers::{ScratchLen, Shared, for_each};
+use crate::workers::{ScratchLen, Shared, for_each};
 
 /// A 1x1 convolution, planned.
 pub(crate) struct Pointwise {
@@ -104,7 +104,7 @@ impl Pointwise {
         let target = Shared::new(kept);
         self.for_each_plane(|plane| {
             // SAFETY: a task has its own plane.
-            let kept = unsafe { target.piece(plane * s.out_pixels(), s.out_pixels()) };
+            let kept = unsafe { target.piece(plane * s.out_pixels()..(plane + 1) * s.out_pixels()) };
             let rows = images[plane * s.in_pixels()..].chunks_exact(s.width).step_by(s.stride);
             for (row, kept) in rows.zip(kept.chunks_exact_mut(s.out_width())) {
                 copy_every(s.stride, row, kept);
@@ -119,7 +119,7 @@ impl Pointwise {
         let images = Shared::new(images);
         self.for_each_plane(|plane| {
             // SAFETY: a task has its own plane.
-            let image = unsafe { images.piece(plane * s.in_pixels(), s.in_pixels()) };
+            let image = unsafe { images.piece(plane * s.in_pixels()..(plane + 1) * s.in_pixels()) };
             image.fill(0.0);
             let rows = image.chunks_exact_mut(s.width).step_by(s.stride);
             for (row, kept) in rows.zip(kept[plane * s.out_pixels()..].chunks_exact(s.out_width())) {

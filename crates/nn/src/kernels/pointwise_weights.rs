@@ -8,7 +8,7 @@ use super::pack::pack_along;
 use super::panels::{Block, COLUMNS, DEPTH, ROWS, multiply_block, packed_len};
 use super::shape::ConvShape;
 use super::simd::Isa;
-use super::workers::{ScratchLen, Shared, even_blocks, for_each, for_each_task, panel_blocks};
+use crate::workers::{ScratchLen, Shared, even_blocks, for_each, for_each_task, panel_blocks};
 
 /// Input channels of a task: packed with [`DEPTH`] pixels, 256 KB of the second-level cache.
 const INPUTS: usize = 256;
@@ -172,7 +172,7 @@ fn add_up(first: &mut [f32], others: &[f32]) {
     for_each(len.div_ceil(PIECE), |task| {
         let range = task * PIECE..((task + 1) * PIECE).min(len);
         // SAFETY: a task has its own piece.
-        let target = unsafe { target.piece(range.start, range.len()) };
+        let target = unsafe { target.piece(range.clone()) };
         for other in others.chunks_exact(len) {
             target.iter_mut().zip(&other[range.clone()]).for_each(|(sum, term)| *sum += term);
         }

@@ -7,7 +7,7 @@
 use super::pack::{pack_across, pack_along};
 use super::panels::{Block, COLUMNS, DEPTH, Finish, ROWS, multiply_block, packed_len};
 use super::simd::Isa;
-use super::workers::{ScratchLen, Shared, even_blocks, for_each, for_each_task, panel_blocks};
+use crate::workers::{ScratchLen, Shared, even_blocks, for_each, for_each_task, panel_blocks};
 
 /// Pixels of a task: packed, 256 KB of the second-level cache.
 const PIXELS: usize = 256;
@@ -185,7 +185,7 @@ impl Product {
                 let panels = columns.1.next_multiple_of(COLUMNS);
                 let at = rest * self.block_len(self.depth) + depth.0 * panels;
                 // SAFETY: every (group, block, depth) has its own place.
-                let to = unsafe { packed_pixels.piece(at, panels * depth.1) };
+                let to = unsafe { packed_pixels.piece(at..at + panels * depth.1) };
                 self.pack_pixels(right, rest / blocks.len(), columns, depth, to);
                 return;
             }
@@ -201,7 +201,7 @@ impl Product {
         for (start, depth) in self.depths() {
             let at = base + packed_len(self.rows, ROWS, start) + row * depth;
             // SAFETY: every (group, rows, depth) has its own place.
-            let to = unsafe { packed.piece(at, packed_len(rows, ROWS, depth)) };
+            let to = unsafe { packed.piece(at..at + packed_len(rows, ROWS, depth)) };
             if self.along {
                 for (panel, to) in (row..row + rows).step_by(ROWS).zip(to.chunks_exact_mut(ROWS * depth)) {
                     let from = &weights[panel * self.depth + start..];

@@ -1,6 +1,7 @@
 //! Smooth non-linearities: erf, tanh and the exact GELU x Φ(x).
 
-use super::{Shared, for_each_piece};
+use super::for_each_piece;
+use crate::workers::Shared;
 use collegial_arch::Activation;
 use collegial_stats::multiversion;
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};

@@ -12,8 +12,7 @@ pub(crate) mod rearrange;
 pub(crate) mod stream;
 pub(crate) mod vector;
 
-use rayon::prelude::*;
-use std::marker::PhantomData;
+use crate::workers::for_each;
 use std::ops::Range;
 
 /// Floats of one tensor that a task visits: a quarter of a second-level cache holds four such tensors.
@@ -47,9 +46,9 @@ impl Dims {
     }
 
     /// Calls `run` with blocks of channels, in parallel.
-    pub(crate) fn for_each_block(&self, run: impl Fn(Range<usize>) + Sync + Send) {
+    pub(crate) fn for_each_block(&self, run: impl Fn(Range<usize>) + Sync) {
         let per_task = (TASK_FLOATS / (self.images * self.pixels)).clamp(1, self.channels.min(BLOCK));
-        for_each_task(self.channels.div_ceil(per_task), |task| {
+        for_each(self.channels.div_ceil(per_task), |task| {
             run(task * per_task..((task + 1) * per_task).min(self.channels));
         });
     }
@@ -66,46 +65,9 @@ impl Dims {
     }
 }
 
-/// Calls `run(task)` for every task on rayon's current pool; does not allocate.
-pub(crate) fn for_each_task(tasks: usize, run: impl Fn(usize) + Sync + Send) {
-    if tasks == 1 {
-        run(0);
-    } else {
-        (0..tasks).into_par_iter().with_max_len(1).for_each(run);
-    }
-}
-
 /// Calls `run(range)` for pieces of `0..len`, in parallel.
-pub(crate) fn for_each_piece(len: usize, run: impl Fn(Range<usize>) + Sync + Send) {
-    for_each_task(len.div_ceil(TASK_FLOATS), |task| {
+pub(crate) fn for_each_piece(len: usize, run: impl Fn(Range<usize>) + Sync) {
+    for_each(len.div_ceil(TASK_FLOATS), |task| {
         run(task * TASK_FLOATS..((task + 1) * TASK_FLOATS).min(len));
     });
-}
-
-/// A mutable slice that tasks cut disjoint pieces from.
-pub(crate) struct Shared<'a> {
-    start: *mut f32,
-    len: usize,
-    lifetime: PhantomData<&'a mut [f32]>,
-}
-
-// SAFETY: only hands out pieces through `piece`, whose caller keeps them disjoint.
-unsafe impl Sync for Shared<'_> {}
-// SAFETY: as above.
-unsafe impl Send for Shared<'_> {}
-
-impl<'a> Shared<'a> {
-    pub(crate) fn new(slice: &'a mut [f32]) -> Self {
-        Self { start: slice.as_mut_ptr(), len: slice.len(), lifetime: PhantomData }
-    }
-
-    /// # Safety
-    ///
-    /// No two pieces that are alive at the same time overlap.
-    #[allow(clippy::mut_from_ref)]
-    pub(crate) unsafe fn piece(&self, range: Range<usize>) -> &mut [f32] {
-        assert!(range.start <= range.end && range.end <= self.len, "{range:?} of {} floats", self.len);
-        // SAFETY: in bounds as just checked; disjoint by the caller.
-        unsafe { std::slice::from_raw_parts_mut(self.start.add(range.start), range.len()) }
-    }
 }

@@ -1,6 +1,7 @@
 //! Pools: maximum over windows, mean over all pixels.
 
-use super::{Dims, Shared, for_each_task, vector};
+use super::{Dims, vector};
+use crate::workers::{Shared, for_each};
 
 /// A max pool over planes of one size.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +46,7 @@ impl MaxPool {
     /// `to` holds the winners' values.
     pub(crate) fn forward(&self, planes: usize, x: &[f32], to: &mut [f32]) {
         let to = Shared::new(to);
-        for_each_task(planes, |plane| {
+        for_each(planes, |plane| {
             let x = &x[plane * self.in_pixels()..][..self.in_pixels()];
             // SAFETY: a task has its own plane.
             let to = unsafe { to.piece(plane * self.out_pixels()..(plane + 1) * self.out_pixels()) };
@@ -58,7 +59,7 @@ impl MaxPool {
     /// Sends each gradient to its window's winner, which is looked for again: cheaper than keeping its place.
     pub(crate) fn backward(&self, planes: usize, x: &[f32], gradient: &[f32], to: &mut [f32]) {
         let to = Shared::new(to);
-        for_each_task(planes, |plane| {
+        for_each(planes, |plane| {
             let x = &x[plane * self.in_pixels()..][..self.in_pixels()];
             // SAFETY: a task has its own plane.
             let to = unsafe { to.piece(plane * self.in_pixels()..(plane + 1) * self.in_pixels()) };

@@ -1,6 +1,7 @@
 //! Transposition between `[batch][units]` and `[units][batch]`, and the sum over members (Eq. 2 of the paper).
 
-use super::{Dims, Shared, for_each_task, vector};
+use super::{Dims, vector};
+use crate::workers::{Shared, for_each};
 
 /// Side of the squares in which a matrix is transposed: 16 rows of 16 floats are 16 whole cache lines on both sides.
 const TILE: usize = 16;
@@ -8,7 +9,7 @@ const TILE: usize = 16;
 /// `to[column][row] = x[row][column]`.
 pub(crate) fn transpose(rows: usize, columns: usize, x: &[f32], to: &mut [f32]) {
     let to = Shared::new(to);
-    for_each_task(columns.div_ceil(TILE), |task| {
+    for_each(columns.div_ceil(TILE), |task| {
         let range = task * TILE..((task + 1) * TILE).min(columns);
         // SAFETY: a task has its own rows of the result.
         let to = unsafe { to.piece(range.start * rows..range.end * rows) };

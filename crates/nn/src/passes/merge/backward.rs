@@ -3,7 +3,8 @@
 use super::{Affine, NormState, norm_coefficients};
 use crate::network::Mode;
 use crate::passes::vector::{self, NormGradient};
-use crate::passes::{BLOCK, Dims, Shared};
+use crate::passes::{BLOCK, Dims};
+use crate::workers::Shared;
 use std::ops::Range;
 
 /// How a ReLU's mask is found again.

@@ -3,7 +3,8 @@
 use super::{Affine, EPSILON, MOMENTUM, NormState, norm_coefficients};
 use crate::network::Mode;
 use crate::passes::stream::Stream;
-use crate::passes::{BLOCK, Dims, Shared, vector};
+use crate::passes::{BLOCK, Dims, vector};
+use crate::workers::Shared;
 use std::ops::Range;
 
 /// An operand; without `x` it lies in the output already.

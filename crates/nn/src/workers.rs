@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Floats of scratch for a pass: some shared, some for each worker.
@@ -14,6 +15,31 @@ pub(crate) struct ScratchLen {
 impl ScratchLen {
     pub(crate) fn total(self, threads: usize) -> usize {
         self.shared + self.per_worker.max(1) * threads
+    }
+}
+
+/// Runs a whole step on a thread of the pool, so that its many short passes start from there. A pass that a thread outside
+/// starts has to wake the pool, and the pool that thread again, which takes as long as a layer of an ensemble.
+pub(crate) fn in_pool<R: Send>(run: impl FnOnce() -> R + Send) -> R {
+    rayon::scope(|_| run())
+}
+
+/// Hands out tasks, each once.
+struct Next {
+    task: AtomicUsize,
+    tasks: usize,
+}
+
+impl Next {
+    fn new(tasks: usize) -> Self {
+        Self { task: AtomicUsize::new(0), tasks }
+    }
+
+    /// What is left, as an iterator for one of several workers.
+    fn by_ref(&self) -> impl Iterator<Item = usize> {
+        std::iter::from_fn(|| {
+            Some(self.task.fetch_add(1, Ordering::Relaxed)).filter(|&task| task < self.tasks)
+        })
     }
 }
 
@@ -30,31 +56,20 @@ pub(crate) fn for_each_task(
     let per_worker = per_worker.max(1);
     assert!(scratch.len() >= per_worker, "{} floats of scratch, {per_worker} needed", scratch.len());
     let workers = rayon::current_num_threads().min(tasks);
-    let next = AtomicUsize::new(0);
+    let next = Next::new(tasks);
     scratch.par_chunks_exact_mut(per_worker).with_max_len(1).take(workers).for_each(|scratch| {
-        loop {
-            let task = next.fetch_add(1, Ordering::Relaxed);
-            if task >= tasks {
-                break;
-            }
-            run(task, scratch);
-        }
+        next.by_ref().for_each(|task| run(task, scratch));
     });
 }
 
 /// Calls `run(task)` for every task, see [`for_each_task`].
 pub(crate) fn for_each(tasks: usize, run: impl Fn(usize) + Sync) {
-    let next = AtomicUsize::new(0);
+    if tasks == 1 {
+        return run(0);
+    }
     let workers = rayon::current_num_threads().min(tasks);
-    (0..workers).into_par_iter().with_max_len(1).for_each(|_| {
-        loop {
-            let task = next.fetch_add(1, Ordering::Relaxed);
-            if task >= tasks {
-                break;
-            }
-            run(task);
-        }
-    });
+    let next = Next::new(tasks);
+    (0..workers).into_par_iter().with_max_len(1).for_each(|_| next.by_ref().for_each(&run));
 }
 
 /// A mutable slice that tasks may cut disjoint pieces from.
@@ -74,27 +89,31 @@ impl<'a> Shared<'a> {
 
     /// The address of `len` floats from `start` on, for blocks of a matrix that are not slices.
     pub(crate) fn address(&self, start: usize, len: usize) -> *mut f32 {
-        assert!(start + len <= self.len);
+        self.check(&(start..start + len));
         self.start.wrapping_add(start)
+    }
+
+    fn check(&self, range: &Range<usize>) {
+        assert!(range.start <= range.end && range.end <= self.len, "{range:?} of {} floats", self.len);
     }
 
     /// # Safety
     ///
     /// No piece that overlaps is alive at the same time.
-    pub(crate) unsafe fn read(&self, start: usize, len: usize) -> &[f32] {
-        assert!(start + len <= self.len);
+    pub(crate) unsafe fn read(&self, range: Range<usize>) -> &[f32] {
+        self.check(&range);
         // SAFETY: in bounds as just checked; nobody writes to it by the caller.
-        unsafe { std::slice::from_raw_parts(self.start.add(start), len) }
+        unsafe { std::slice::from_raw_parts(self.start.add(range.start), range.len()) }
     }
 
     /// # Safety
     ///
     /// No two pieces alive at the same time overlap.
     #[allow(clippy::mut_from_ref)]
-    pub(crate) unsafe fn piece(&self, start: usize, len: usize) -> &mut [f32] {
-        assert!(start + len <= self.len);
+    pub(crate) unsafe fn piece(&self, range: Range<usize>) -> &mut [f32] {
+        self.check(&range);
         // SAFETY: in bounds as just checked; disjoint by the caller.
-        unsafe { std::slice::from_raw_parts_mut(self.start.add(start), len) }
+        unsafe { std::slice::from_raw_parts_mut(self.start.add(range.start), range.len()) }
     }
 }
 
