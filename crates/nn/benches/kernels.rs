@@ -21,12 +21,12 @@ struct Case<'a> {
     shape: String,
     pass: &'static str,
     flops: f64,
-    run: Box<dyn FnMut() + 'a>,
+    run: Box<dyn FnMut() + Send + 'a>,
     best: f64,
 }
 
 impl<'a> Case<'a> {
-    fn new(shape: &str, pass: &'static str, flops: f64, run: impl FnMut() + 'a) -> Self {
+    fn new(shape: &str, pass: &'static str, flops: f64, run: impl FnMut() + Send + 'a) -> Self {
         Self { shape: shape.to_owned(), pass, flops, run: Box::new(run), best: f64::INFINITY }
     }
 
@@ -79,6 +79,11 @@ fn conv_shapes() -> Vec<(String, ConvShape)> {
     grouped(32, 4, 56, 1);
     grouped(32, 32, 7, 1);
     for (inputs, outputs, size, stride) in [
+        (100, 256, 32, 1),
+        (256, 100, 32, 1),
+        (200, 512, 16, 1),
+        (400, 1024, 8, 1),
+        (1024, 400, 8, 1),
         (64, 370, 32, 1),
         (370, 256, 32, 1),
         (256, 740, 32, 1),
@@ -148,6 +153,17 @@ fn ensemble_shapes() -> Vec<(String, EnsembleShape)> {
         .into()
 }
 
+/// Times all cases in turns; returns how often.
+fn measure(cases: &mut [Case], clock: Clock, seconds: f64) -> usize {
+    let start = Instant::now();
+    let mut rounds = 0;
+    while rounds < 3 || start.elapsed().as_secs_f64() < seconds {
+        cases.iter_mut().for_each(|case| case.measure(clock));
+        rounds += 1;
+    }
+    rounds
+}
+
 fn main() {
     let mut seconds = 20.0;
     let mut clock = Clock { cpu: false };
@@ -173,14 +189,8 @@ fn main() {
         let wanted = |pass: &str| words.iter().all(|word| format!("{name} {pass}").contains(word));
         cases.extend(layer_cases!(&name, shape, EnsembleDense::new(shape), wanted));
     }
-    let start = Instant::now();
-    let mut rounds = 0;
-    while rounds < 3 || start.elapsed().as_secs_f64() < seconds {
-        for case in &mut cases {
-            case.measure(clock);
-        }
-        rounds += 1;
-    }
+    // On a thread of the pool, as a network's steps are.
+    let rounds = rayon::scope(|_| measure(&mut cases, clock, seconds));
     let reference = cases[0].rate();
     if json {
         for Case { shape, pass, best, .. } in &cases {

@@ -10,7 +10,7 @@ use crate::parameters::{Parametrisation, Role, Table};
 use crate::passes::Dims;
 use crate::passes::merge::Affine;
 use crate::passes::pool::MaxPool;
-use crate::program::{Kind, Linear, Norm, Program, Step, Term, Value, ValueId};
+use crate::program::{Kind, Linear, Norm, Place, Program, Step, Term, Value, ValueId};
 use collegial_arch::{Activation, Graph, Node, NodeId, Op, Shape};
 
 /// Where the computation of a node stands.
@@ -241,7 +241,7 @@ impl Lowering<'_> {
             Activation::Relu => {
                 let terms = self.open(input);
                 let to = self.like(terms[0].from);
-                self.push(Step::Merge { terms, relu: true, to, in_place: false })
+                self.push(Step::Merge { terms, relu: true, to, place: Place::Own })
             }
             Activation::Erf | Activation::Tanh | Activation::Gelu => {
                 let from = self.ready(input);
@@ -296,7 +296,7 @@ impl Lowering<'_> {
 
     fn close(&mut self, terms: Vec<Term>, relu: bool) -> ValueId {
         let to = self.like(terms[0].from);
-        self.steps.push(Step::Merge { terms, relu, to, in_place: false });
+        self.steps.push(Step::Merge { terms, relu, to, place: Place::Own });
         to
     }
 
@@ -351,9 +351,7 @@ impl Lowering<'_> {
         let Self { values, steps, parameters, norms, options, .. } = self;
         let mut program = Program { values, steps, input: 0, output, parameters, norms };
         program.overwrite(options.purpose);
-        if options.purpose != Purpose::Training {
-            program.join_biases();
-        }
+        program.join_biases();
         Ok(program)
     }
 }
@@ -371,10 +369,10 @@ impl Program {
         }
         let free = |value: ValueId| readers[value] == 1 && !kept[value] && value != self.input;
         for step in &mut self.steps {
-            let Step::Merge { terms, in_place, .. } = step else { continue };
+            let Step::Merge { terms, place, .. } = step else { continue };
             if let Some(index) = terms.iter().position(|term| free(term.from)) {
                 terms.swap(0, index);
-                *in_place = true;
+                *place = Place::First;
             }
         }
     }

@@ -35,19 +35,30 @@ pub(crate) struct Linear {
     /// The factor of the NTK parametrisation.
     pub factor: f32,
     pub kind: Kind,
-    /// A bias, and whether a ReLU follows it, computed with the layer itself (inference only).
+    /// A bias, and whether a ReLU follows it, that the layer's forward pass takes care of.
     pub bias: Option<(Range<usize>, bool)>,
+}
+
+/// Where a merge's result comes to lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In memory of its own.
+    Own,
+    /// Over its first operand.
+    First,
+    /// Over its first operand, and the layer before has put it there already.
+    Done,
 }
 
 /// One thing to compute.
 pub(crate) enum Step {
     Linear(Box<Linear>),
-    /// `relu(sum of terms)`; one or two terms, the first of which `to` may overwrite.
+    /// `relu(sum of terms)`; one or two terms.
     Merge {
         terms: Vec<Term>,
         relu: bool,
         to: ValueId,
-        in_place: bool,
+        place: Place,
     },
     Activation {
         activation: Activation,
@@ -178,19 +189,18 @@ pub(crate) struct Program {
 impl Program {
     /// Lets layers add the bias that follows them, where a merge does nothing else.
     pub(crate) fn join_biases(&mut self) {
-        let mut joined: Vec<Step> = Vec::with_capacity(self.steps.len());
-        for step in self.steps.drain(..) {
-            if let (Step::Merge { terms, relu, to, in_place: true }, Some(Step::Linear(linear))) =
-                (&step, joined.last_mut())
-                && let [Term { from, affine: Affine::Bias(bias) }] = terms.as_slice()
+        for index in 1..self.steps.len() {
+            let (before, after) = self.steps.split_at_mut(index);
+            if let (Some(Step::Linear(linear)), Some(Step::Merge { terms, relu, place, .. })) =
+                (before.last_mut(), after.first_mut())
+                && let ([Term { from, affine: Affine::Bias(bias) }], Place::First) =
+                    (terms.as_slice(), *place)
                 && *from == linear.to
             {
-                (linear.to, linear.bias) = (*to, Some((bias.clone(), *relu)));
-            } else {
-                joined.push(step);
+                linear.bias = Some((bias.clone(), *relu));
+                *place = Place::Done;
             }
         }
-        self.steps = joined;
     }
 
     /// Whether each value's gradient leads to a parameter.

@@ -6,7 +6,7 @@
 
 use crate::network::Purpose;
 use crate::passes::merge::Affine;
-use crate::program::{Program, Step, Term, ValueId};
+use crate::program::{Place, Program, Step, Term, ValueId};
 
 /// Index of a buffer; those of the values come first, the gradients' follow.
 pub(crate) type BufferId = usize;
@@ -92,7 +92,7 @@ impl Planner {
             let time = time + 1;
             step.inputs().for_each(|input| planner.read(planner.values[input], time));
             planner.values[step.to()] = match step {
-                Step::Merge { terms, in_place: true, .. } => planner.values[terms[0].from],
+                Step::Merge { terms, place: Place::First | Place::Done, .. } => planner.values[terms[0].from],
                 _ => planner.buffer(program.values[step.to()].dims.len(), time),
             };
         }

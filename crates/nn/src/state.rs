@@ -6,7 +6,7 @@ use crate::parameters::Table;
 use crate::passes::merge::{self, Affine, BackwardOperand, Mask, NormState, Operand};
 use crate::passes::{activation, pool, rearrange, vector};
 use crate::profile::{Pass, Profile};
-use crate::program::{Linear, Program, Step, Term, ValueId};
+use crate::program::{Linear, Place, Program, Step, Term, ValueId};
 use crate::schedule::{Backward, BufferId, Schedule};
 use std::mem::take;
 
@@ -99,8 +99,9 @@ impl State {
                     }
                 }
             }
-            Step::Merge { terms, relu, in_place, .. } => {
-                self.merge_forward(schedule, dims, (terms, *relu, *in_place), mode, to);
+            Step::Merge { place: Place::Done, .. } => {}
+            Step::Merge { terms, relu, place, .. } => {
+                self.merge_forward(schedule, dims, (terms, *relu, *place), mode, to);
             }
             Step::Activation { activation, from, .. } => {
                 activation::forward(*activation, self.read(schedule, schedule.values[*from]), to);
@@ -132,7 +133,7 @@ impl State {
         &mut self,
         schedule: &Schedule,
         dims: crate::passes::Dims,
-        (terms, relu, in_place): (&[Term], bool, bool),
+        (terms, relu, result): (&[Term], bool, Place),
         mode: Mode,
         to: &mut [f32],
     ) {
@@ -140,7 +141,7 @@ impl State {
         let [first, second] = norms.each_mut().map(Option::as_mut);
         let operands = [(0, first), (1, second)].map(|(place, state)| {
             terms.get(place).map(|term| {
-                let overwritten = in_place && place == 0;
+                let overwritten = result == Place::First && place == 0;
                 let x = (!overwritten).then(|| self.read(schedule, schedule.values[term.from]));
                 Operand { x, affine: &term.affine, state }
             })

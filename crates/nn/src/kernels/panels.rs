@@ -1,8 +1,9 @@
 //! Matrix products of packed operands: the innermost blocks of our sgemm.
 //!
-//! The left matrix is packed in panels of 6 rows, `[panel][depth][6]`, the right one in panels of 16 columns,
-//! `[panel][depth][16]`, so that the inner loop reads both from one address to the next; a tile of 6 x 16 sums fills 12 of 16
-//! AVX registers. `pack` writes panels, `pointwise` chooses blocks that stay in the caches.
+//! The right matrix is packed in panels of 16 columns, `[panel][depth][16]`, so that the inner loop reads it from one address to
+//! the next. The left one comes in panels of 6 rows, packed as `[panel][depth][6]` or, where few columns would not pay for
+//! that, as it is. A tile of 6 x 16 sums fills 12 of 16 AVX registers. `pack` writes panels, `product` and `pointwise_weights`
+//! choose blocks that stay in the caches.
 
 use super::simd::{Isa, LANES, Vector};
 use std::array::from_fn;
@@ -17,12 +18,54 @@ pub(crate) const COLUMNS: usize = VECTORS * LANES;
 /// The most depth of a block: a right panel (16 KB) stays in the first-level cache while left panels go by.
 pub(crate) const DEPTH: usize = 256;
 
+/// Rows of a left matrix and where they lie: entry k of row i of panel p is at `p * panel + i * row + k * depth`.
+#[derive(Clone, Copy)]
+pub(crate) struct Left<'a> {
+    entries: &'a [f32],
+    panel: usize,
+    row: usize,
+    depth: usize,
+    packed: bool,
+}
+
+impl<'a> Left<'a> {
+    /// Packed panels of so much depth.
+    pub(crate) fn packed(entries: &'a [f32], depth: usize) -> Self {
+        Self { entries, panel: ROWS * depth, row: 1, depth: ROWS, packed: true }
+    }
+
+    /// Rows one after the other, `stride` apart.
+    pub(crate) fn rows(entries: &'a [f32], stride: usize) -> Self {
+        Self { entries, panel: ROWS * stride, row: stride, depth: 1, packed: false }
+    }
+
+    /// The transposed matrix: columns one after the other, `stride` apart.
+    pub(crate) fn columns(entries: &'a [f32], stride: usize) -> Self {
+        Self { entries, panel: ROWS, row: 1, depth: stride, packed: false }
+    }
+
+    /// Whether it has so many rows of this depth; packed panels are whole.
+    fn holds(&self, rows: usize, depth: usize) -> bool {
+        let rows = if self.packed { rows.next_multiple_of(ROWS) } else { rows };
+        let Some(last) = rows.checked_sub(1) else { return true };
+        depth == 0
+            || last / ROWS * self.panel + last % ROWS * self.row + (depth - 1) * self.depth
+                < self.entries.len()
+    }
+
+    /// Where the rows of a panel begin; rows beyond the last are the last.
+    fn panel(&self, first: usize, rows: usize) -> [*const f32; ROWS] {
+        let panel = self.entries[first / ROWS * self.panel..].as_ptr();
+        from_fn(|i| panel.wrapping_add(i.min(rows - 1) * self.row))
+    }
+}
+
 /// `target (+)= left * right`.
 ///
 /// Columns of the target lie in planes (the pixels of an image): column j is `first_column + j` of all, and column c of all
 /// lies at `c / plane * plane_stride + c % plane`.
 pub(crate) struct Block<'a> {
-    pub left: &'a [f32],
+    pub left: Left<'a>,
     pub right: &'a [f32],
     pub depth: usize,
     pub rows: usize,
@@ -74,7 +117,7 @@ pub(crate) fn packed_len(count: usize, width: usize, depth: usize) -> usize {
 ///
 /// The CPU has `isa`; every element of the target is writable, and nobody else touches it meanwhile.
 pub(crate) unsafe fn multiply_block(isa: Isa, block: &Block) {
-    assert!(block.left.len() >= packed_len(block.rows, ROWS, block.depth));
+    assert!(block.left.holds(block.rows, block.depth));
     assert!(block.right.len() >= packed_len(block.columns, COLUMNS, block.depth));
     assert!(block.finish.is_none_or(|finish| finish.bias.len() >= block.rows));
     // SAFETY: the panels were just checked; the rest is the caller's.
@@ -83,8 +126,8 @@ pub(crate) unsafe fn multiply_block(isa: Isa, block: &Block) {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => block_avx2(block),
             #[cfg(not(target_arch = "x86_64"))]
-            Isa::Avx2 => tiles::<[f32; LANES]>(block),
-            Isa::Portable => tiles::<[f32; LANES]>(block),
+            Isa::Avx2 => any_tiles::<[f32; LANES]>(block),
+            Isa::Portable => any_tiles::<[f32; LANES]>(block),
         }
     }
 }
@@ -93,11 +136,18 @@ pub(crate) unsafe fn multiply_block(isa: Isa, block: &Block) {
 #[target_feature(enable = "avx2,fma")]
 unsafe fn block_avx2(block: &Block) {
     // SAFETY: AVX2 and FMA are enabled here; the rest is the caller's.
-    unsafe { tiles::<std::arch::x86_64::__m256>(block) }
+    unsafe { any_tiles::<std::arch::x86_64::__m256>(block) }
+}
+
+/// Packed panels have code of their own: six rows at fixed distances from one address.
+#[inline(always)]
+unsafe fn any_tiles<V: Vector>(block: &Block) {
+    // SAFETY: the caller's.
+    unsafe { if block.left.packed { tiles::<V, true>(block) } else { tiles::<V, false>(block) } }
 }
 
 #[inline(always)]
-unsafe fn tiles<V: Vector>(block: &Block) {
+unsafe fn tiles<V: Vector, const PACKED: bool>(block: &Block) {
     for column in (0..block.columns).step_by(COLUMNS) {
         let right = &block.right[column * block.depth..];
         let at = block.first_column + column;
@@ -105,28 +155,39 @@ unsafe fn tiles<V: Vector>(block: &Block) {
         let columns = (block.columns - column).min(COLUMNS);
         let whole = columns.min(block.plane - pixel) == COLUMNS;
         for row in (0..block.rows).step_by(ROWS) {
-            let left = &block.left[row * block.depth..];
             let rows = (block.rows - row).min(ROWS);
+            let left = (block.left.panel(row, rows), block.left.depth);
             // SAFETY: a tile that is stored in place lies inside the block and one plane; the rest is the caller's.
             unsafe {
                 if whole && rows == ROWS {
                     let place = plane * block.plane_stride + row * block.row_stride + pixel;
                     let target = (block.target.add(place), block.row_stride);
-                    tile::<V, ROWS, VECTORS>(block.depth, left, right, target, block.accumulate);
-                    if let Some(finish) = block.finish {
-                        finish_tile::<V>(finish.from(row), target);
-                    }
+                    let finish = block.finish.map(|finish| finish.from(row));
+                    let then = (block.accumulate, finish);
+                    tile::<V, ROWS, VECTORS, PACKED>(block.depth, left, right, target, then);
                     continue;
                 }
                 let mut sums = [0.0; ROWS * COLUMNS];
                 let target = (sums.as_mut_ptr(), COLUMNS);
                 match (2 * rows <= ROWS, columns <= LANES) {
-                    (true, true) => tile::<V, { ROWS / 2 }, 1>(block.depth, left, right, target, false),
-                    (true, false) => {
-                        tile::<V, { ROWS / 2 }, VECTORS>(block.depth, left, right, target, false);
+                    (true, true) => {
+                        tile::<V, { ROWS / 2 }, 1, PACKED>(block.depth, left, right, target, (false, None))
                     }
-                    (false, true) => tile::<V, ROWS, 1>(block.depth, left, right, target, false),
-                    (false, false) => tile::<V, ROWS, VECTORS>(block.depth, left, right, target, false),
+                    (true, false) => {
+                        tile::<V, { ROWS / 2 }, VECTORS, PACKED>(
+                            block.depth,
+                            left,
+                            right,
+                            target,
+                            (false, None),
+                        );
+                    }
+                    (false, true) => {
+                        tile::<V, ROWS, 1, PACKED>(block.depth, left, right, target, (false, None))
+                    }
+                    (false, false) => {
+                        tile::<V, ROWS, VECTORS, PACKED>(block.depth, left, right, target, (false, None))
+                    }
                 }
                 spread(block, &sums, (row, rows), (column, columns));
             }
@@ -164,32 +225,17 @@ unsafe fn spread(
     }
 }
 
-/// Finishes a tile right after it was stored.
-#[inline(always)]
-unsafe fn finish_tile<V: Vector>(finish: Finish, (target, row_stride): (*mut f32, usize)) {
-    // SAFETY: the tile was just written.
-    unsafe {
-        let (one, floor) = (V::splat(1.0), V::splat(finish.floor));
-        for (row, bias) in finish.bias[..ROWS].iter().enumerate() {
-            for v in 0..VECTORS {
-                let place = target.add(row * row_stride + v * LANES);
-                floor.max(one.mul_add(V::load(place), V::splat(*bias))).store(place);
-            }
-        }
-    }
-}
-
 /// The first R rows and N vectors of a tile of two panels.
 #[inline(always)]
-unsafe fn tile<V: Vector, const R: usize, const N: usize>(
+unsafe fn tile<V: Vector, const R: usize, const N: usize, const PACKED: bool>(
     depth: usize,
-    left: &[f32],
+    (left, left_step): ([*const f32; ROWS], usize),
     right: &[f32],
     (target, row_stride): (*mut f32, usize),
-    accumulate: bool,
+    (accumulate, finish): (bool, Option<Finish>),
 ) {
-    let (mut left, mut right) = (left.as_ptr(), right.as_ptr());
-    // SAFETY: both panels hold `depth` rows; the caller vouches for the target.
+    let (mut at, mut right) = (0, right.as_ptr());
+    // SAFETY: both panels hold `depth` entries of every row; the caller vouches for the target.
     unsafe {
         for row in 0..R {
             V::prefetch(target.add(row * row_stride));
@@ -199,19 +245,33 @@ unsafe fn tile<V: Vector, const R: usize, const N: usize>(
         for _ in 0..depth {
             let inputs: [V; N] = from_fn(|v| V::load(right.add(v * LANES)));
             for (row, sums) in sums.iter_mut().enumerate() {
-                let factor = V::splat(*left.add(row));
+                let factor = V::splat(if PACKED { *left[0].add(at + row) } else { *left[row].add(at) });
                 for (sum, input) in sums.iter_mut().zip(inputs) {
                     *sum = factor.mul_add(input, *sum);
                 }
             }
-            (left, right) = (left.add(ROWS), right.add(COLUMNS));
+            (at, right) = (at + if PACKED { ROWS } else { left_step }, right.add(COLUMNS));
         }
         let one = V::splat(1.0);
+        let place = |row: usize, v: usize| target.add(row * row_stride + v * LANES);
+        if accumulate {
+            for (row, sums) in sums.iter_mut().enumerate() {
+                for (v, sum) in sums.iter_mut().enumerate() {
+                    *sum = one.mul_add(*sum, V::load(place(row, v)));
+                }
+            }
+        }
+        if let Some(Finish { bias, floor }) = finish {
+            let floor = V::splat(floor);
+            for (sums, bias) in sums.iter_mut().zip(&bias[..R]) {
+                for sum in sums {
+                    *sum = floor.max(one.mul_add(*sum, V::splat(*bias)));
+                }
+            }
+        }
         for (row, sums) in sums.into_iter().enumerate() {
             for (v, sum) in sums.into_iter().enumerate() {
-                let place = target.add(row * row_stride + v * LANES);
-                let sum = if accumulate { one.mul_add(sum, V::load(place)) } else { sum };
-                sum.store(place);
+                sum.store(place(row, v));
             }
         }
     }

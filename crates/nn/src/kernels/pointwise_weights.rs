@@ -5,7 +5,7 @@
 //! many there are depends on the shape alone, so sums are the same for any number of threads.
 
 use super::pack::pack_along;
-use super::panels::{Block, COLUMNS, DEPTH, ROWS, multiply_block, packed_len};
+use super::panels::{Block, COLUMNS, DEPTH, Left, ROWS, multiply_block, packed_len};
 use super::shape::ConvShape;
 use super::simd::Isa;
 use crate::workers::{ScratchLen, Shared, even_blocks, for_each, for_each_task, panel_blocks};
@@ -120,7 +120,8 @@ impl WeightGradient {
         self.pack::<COLUMNS>(input, group * self.inputs + column, columns, self.inputs, chunk, right);
         for (start, rows) in panel_blocks(rows, ROWS, ROW_BLOCK) {
             let row = row + start;
-            self.pack::<ROWS>(out_grad, group * self.outputs + row, rows, self.outputs, chunk, left);
+            let channel = group * self.outputs + row;
+            let left = self.left(out_grad, channel, rows, chunk, left);
             let block = Block {
                 left,
                 right,
@@ -138,6 +139,24 @@ impl WeightGradient {
             // SAFETY: `place` checks the rows, and a task has its own rows, columns and share.
             unsafe { multiply_block(self.isa, &block) };
         }
+    }
+
+    /// Gradients of some channels: as they are if the chunk lies in one image, packed otherwise.
+    fn left<'a>(
+        &self,
+        out_grad: &'a [f32],
+        channel: usize,
+        rows: usize,
+        chunk: (usize, usize),
+        packed: &'a mut [f32],
+    ) -> Left<'a> {
+        let (image, pixel) = (chunk.0 / self.pixels, chunk.0 % self.pixels);
+        if pixel + chunk.1 <= self.pixels {
+            let plane = image * self.groups * self.outputs + channel;
+            return Left::rows(&out_grad[plane * self.pixels + pixel..], self.pixels);
+        }
+        self.pack::<ROWS>(out_grad, channel, rows, self.outputs, chunk, packed);
+        Left::packed(packed, chunk.1)
     }
 
     /// Packs the pixels `chunk` (of those of all images) of some channels into panels of `W`.

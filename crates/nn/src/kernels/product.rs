@@ -1,11 +1,11 @@
 //! The product of weights with the pixels of all images, in blocks that stay in the caches.
 //!
-//! Weights are packed once, by all threads. A task owns a block of pixels, which it packs and multiplies with all weights; if
-//! there are few blocks, the pixels are packed once too, and tasks share out the rows. Every sum is taken in an order that the
-//! shape alone decides.
+//! Weights are packed once, by all threads; where all pixels are one block, as behind dense layers, they are read as they are. A
+//! task owns a block of pixels, which it packs and multiplies with all weights; if there are few blocks, the pixels are packed
+//! once too, and tasks share out the rows. Every sum is taken in an order that the shape alone decides.
 
 use super::pack::{pack_across, pack_along};
-use super::panels::{Block, COLUMNS, DEPTH, Finish, ROWS, multiply_block, packed_len};
+use super::panels::{Block, COLUMNS, DEPTH, Finish, Left, ROWS, multiply_block, packed_len};
 use super::simd::Isa;
 use crate::workers::{ScratchLen, Shared, even_blocks, for_each, for_each_task, panel_blocks};
 
@@ -62,9 +62,9 @@ impl Product {
         packed_len(PIXELS.min(self.columns()), COLUMNS, depth)
     }
 
-    /// Whether a group is one task, which then packs its own weights: that saves waking the threads twice.
-    fn single(&self) -> bool {
-        self.blocks().len() * self.parts().len() == 1
+    /// Whether weights are packed. A single block of pixels meets each weight a few times only, which would not pay for it.
+    fn packs_weights(&self) -> bool {
+        self.blocks().len() > 1
     }
 
     /// Whether tasks share the packed pixels.
@@ -72,14 +72,18 @@ impl Product {
         self.parts().len() > 1
     }
 
-    pub(crate) fn scratch_len(&self) -> ScratchLen {
+    /// Floats of all packed weights and of the shared pixels.
+    fn shared_lens(&self) -> (usize, usize) {
+        let weights = if self.packs_weights() { self.groups * self.weights_len() } else { 0 };
         let pixels =
             if self.share() { self.groups * self.blocks().len() * self.block_len(self.depth) } else { 0 };
+        (weights, pixels)
+    }
+
+    pub(crate) fn scratch_len(&self) -> ScratchLen {
+        let (weights, pixels) = self.shared_lens();
         let own_pixels = if self.share() { 0 } else { self.block_len(self.depth.min(DEPTH)) };
-        if self.single() {
-            return ScratchLen { shared: 0, per_worker: own_pixels + self.weights_len() };
-        }
-        ScratchLen { shared: pixels + self.groups * self.weights_len(), per_worker: own_pixels }
+        ScratchLen { shared: weights + pixels, per_worker: own_pixels }
     }
 
     /// Multiplies; `finish` has a bias for every row of every group.
@@ -93,11 +97,8 @@ impl Product {
     ) {
         let len = self.scratch_len();
         let (shared, scratch) = scratch.split_at_mut(len.shared);
-        let (packed_weights, packed_pixels) =
-            shared.split_at_mut(if self.single() { 0 } else { self.groups * self.weights_len() });
-        if !self.single() {
-            self.pack_shared(weights, right, packed_weights, packed_pixels);
-        }
+        let (packed_weights, packed_pixels) = shared.split_at_mut(self.shared_lens().0);
+        self.pack_shared(weights, right, packed_weights, packed_pixels);
         let (packed_weights, packed_pixels) = (&*packed_weights, &*packed_pixels);
         let (blocks, parts) = (self.blocks(), self.parts());
         let result = Shared::new(result);
@@ -107,13 +108,6 @@ impl Product {
             let (group, block) = (rest / blocks.len(), rest % blocks.len());
             let Some(columns) = blocks.clone().nth(block) else { return };
             let Some(rows) = parts.clone().nth(part) else { return };
-            let (own, scratch) = scratch.split_at_mut(if self.single() { self.weights_len() } else { 0 });
-            let weights = if self.single() {
-                self.pack_weights(weights, group, (0, self.rows), &Shared::new(own), 0);
-                own
-            } else {
-                &packed_weights[group * self.weights_len()..][..self.weights_len()]
-            };
             for depth in self.depths() {
                 let pixels = if self.share() {
                     let panels = columns.1.next_multiple_of(COLUMNS);
@@ -124,29 +118,50 @@ impl Product {
                 };
                 let last = depth.0 + depth.1 == self.depth;
                 let finish = finish.filter(|_| last).map(|finish| finish.from(group * self.rows));
-                self.multiply(weights, pixels, group, (rows, columns, depth), finish, &result);
+                let left = |row| self.left(weights, packed_weights, group, row, depth);
+                self.multiply(&left, pixels, group, (rows, columns, depth), finish, &result);
             }
         });
     }
 
-    /// Multiplies some rows with a packed block of pixels, over one block of the depth.
-    fn multiply(
+    /// A group's weights from a row on, over one block of the depth.
+    fn left<'a>(
         &self,
-        weights: &[f32],
+        weights: &'a [f32],
+        packed: &'a [f32],
+        group: usize,
+        row: usize,
+        (start, depth): Place,
+    ) -> Left<'a> {
+        if self.packs_weights() {
+            let at = group * self.weights_len() + packed_len(self.rows, ROWS, start) + row * depth;
+            return Left::packed(&packed[at..], depth);
+        }
+        let weights = &weights[group * self.rows * self.depth..][..self.rows * self.depth];
+        if self.along {
+            Left::rows(&weights[row * self.depth + start..], self.depth)
+        } else {
+            Left::columns(&weights[start * self.rows + row..], self.rows)
+        }
+    }
+
+    /// Multiplies some rows with a packed block of pixels, over one block of the depth.
+    fn multiply<'a>(
+        &self,
+        left: &dyn Fn(usize) -> Left<'a>,
         pixels: &[f32],
         group: usize,
         ((row, rows), (column, columns), (start, depth)): (Place, Place, Place),
         finish: Option<Finish>,
         result: &Shared,
     ) {
-        let weights = &weights[packed_len(self.rows, ROWS, start)..];
         let plane_stride = self.groups * self.rows * self.pixels;
         for (first, rows) in panel_blocks(rows, ROWS, ROW_BLOCK) {
             let row = row + first;
             let last_plane = (column + columns - 1) / self.pixels * plane_stride;
             let start_of_rows = (group * self.rows + row) * self.pixels;
             let block = Block {
-                left: &weights[row * depth..],
+                left: left(row),
                 right: pixels,
                 depth,
                 rows,
@@ -175,7 +190,7 @@ impl Product {
         let (packed_weights, packed_pixels) = (Shared::new(packed_weights), Shared::new(packed_pixels));
         let (rows, blocks, depths) =
             (panel_blocks(self.rows, ROWS, PACKED_ROWS), self.blocks(), self.depths());
-        let weight_tasks = self.groups * rows.len();
+        let weight_tasks = if self.packs_weights() { self.groups * rows.len() } else { 0 };
         let pixel_tasks = if self.share() { self.groups * blocks.len() * depths.len() } else { 0 };
         for_each(weight_tasks + pixel_tasks, |task| {
             if let Some(task) = task.checked_sub(weight_tasks) {
