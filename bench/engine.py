@@ -61,24 +61,25 @@ def compared(mine, name, theirs):
 
 
 def mlp():
-    """A training step of 30 MLPs of width 48, batch 128, Adam. (`mlp_torch.py` has compiled forms too, which are slower.)"""
+    """A training step of 30 MLPs of width 48, batch 128, Adam."""
     mine, theirs = [], []
     for _ in range(3):
         mine += ours("nn", "steps", "--json", "--rounds", "20", "train fc6-30x48")
-        for form in ("bmm_fused_adam", "wide_first_fused_adam"):
-            theirs += rival("mlp_torch", *only(form), "--seconds", "8")
+        theirs += rival("mlp_torch", "--seconds", "15")
     table(("network", "ours, ms", "of sgemm", "PyTorch, ms", "its form", "ratio"), [compared(mine, "fc6-30x48", theirs)])
 
 
 def inference():
-    """Inference of 37x10d with its norms folded."""
+    """Inference of 37x10d with its norms folded: PyTorch's best form, and ONNX Runtime."""
     rows = []
     for batch in (1, 16, 32):
         words = ("--json", "--rounds", "5", f"infer resnext29-37x10d batch {batch} folded")
         mine = ours("nn", "steps", *words)
         theirs = rival("inference_torch", *only(f"batch={batch}"), "--seconds", "6")
         mine += ours("nn", "steps", *words)
-        rows.append(compared(mine, f"37x10d, batch {batch}", theirs))
+        for runtime in (False, True):
+            forms = [line for line in theirs if (line.get("form") == "onnx_runtime") == runtime]
+            rows.append(compared(mine, f"37x10d, batch {batch}", forms))
     table(("network", "ours, ms", "of sgemm", "rival, ms", "its form", "ratio"), rows)
 
 

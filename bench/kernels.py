@@ -33,10 +33,7 @@ def ntk():
     mine, matrices, draws = [], [], []
     for _ in range(2):
         mine += ours("ntk", "explicit")
-        # The rivals' compiled forms win nothing here and take a minute to compile.
-        for case in MATRICES.values():
-            for form in ("closed_form", "vmap_grad") if case != "conv" else ("vmap_jacrev",):
-                matrices += rival("ntk_matrix_torch", *only(case, form), "--seconds", "3")
+        matrices += rival("ntk_matrix_torch", "--seconds", "3")
         matrices += rival("ntk_matrix_jax", "--seconds", "3")
         draws += rival("block_draws_torch") + rival("block_draws_jax")
     times = lowest(mine, lambda line: line["bench"])

@@ -26,6 +26,12 @@ def ours(crate, bench, *words):
     return lines(["cargo", "bench", "--quiet", "-p", f"collegial-{crate}", "--bench", bench, "--", *words])
 
 
+def ours_built():
+    """Our program, built now."""
+    subprocess.run(["cargo", "build", "--quiet", "--release"], cwd=ROOT, check=True)
+    return str(pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/collegial")
+
+
 def rival(script, *words):
     """A rival's script; its name ends with the environment it needs."""
     python = ENVIRONMENTS[script.rsplit("_", 1)[1]]

@@ -1,4 +1,4 @@
-"""Ours and the rivals in one run, with the ratios: python3 bench/side_by_side.py draws|conv|steps|mlp|inference|memory|ntk|all
+"""Ours and the rivals in one run, with the ratios: python3 bench/side_by_side.py draws|conv|steps|mlp|inference|memory|ntk|train|all
 
 Needs `bench/setup` once, and a machine that does nothing else. Several words run several sections; none is `draws`. Each takes
 about three minutes and prints Markdown; commands go to stderr.
@@ -8,6 +8,7 @@ import sys
 
 import engine
 import kernels
+import training
 
 SECTIONS = {
     "draws": kernels.draws,
@@ -17,6 +18,7 @@ SECTIONS = {
     "inference": engine.inference,
     "memory": engine.memory,
     "ntk": kernels.ntk,
+    "train": training.train,
 }
 
 

@@ -1,4 +1,6 @@
-"""PyTorch: draws per second of the bottleneck block's kernel entry on a whole 8x8 image, weights drawn included."""
+"""PyTorch: draws per second of the bottleneck block's kernel entry on a whole 8x8 image, weights drawn included.
+
+`vmap_grad` is the block as it is, with 256 outputs of which one is read; the other forms are cut down by hand to that one."""
 
 import numpy
 import torch
@@ -15,18 +17,18 @@ X = torch.tensor(fixed_image(), dtype=torch.float32)
 GRAM = X.T @ X
 
 
-def draw(batch, n):
-    return tuple(torch.randn(batch, *shape) for shape in ((n, CHANNELS), (n, POSITIONS * n), (n,)))
+def draw(batch, n, *outputs):
+    return tuple(torch.randn(batch, *shape) for shape in ((n, CHANNELS), (n, POSITIONS * n), (*outputs, n)))
 
 
 def network(weights):
     """The block as its user would write it."""
     w1, w2, w3 = weights
-    n = len(w3)
+    n = w3.shape[-1]
     s1, s2, s3 = scales(n)
     a1 = relu(conv2d(X.view(1, CHANNELS, SIDE, SIDE), s1 * w1.view(n, CHANNELS, 1, 1)))
     a2 = relu(conv2d(a1, s2 * w2.view(n, n, 3, 3), padding=1))
-    return conv2d(a2, s3 * w3.view(1, n, 1, 1)).mean()
+    return conv2d(a2, s3 * w3.view(-1, n, 1, 1))[0, 0].mean()
 
 
 GRADIENTS = vmap(grad(network))
@@ -52,19 +54,26 @@ def closed_form(weights):
     return k1 + k2 + k3
 
 
-FORMS = {"vmap_grad": by_gradient, "closed_form": closed_form}
+def with_other_outputs(weights):
+    """The weights of the unit that is read, among those of the block's other outputs."""
+    w1, w2, w3 = weights
+    return w1, w2, torch.cat([w3[:, None], torch.randn(len(w3), CHANNELS - 1, w3.shape[1])], 1)
+
+
+# The kernel, and the outputs that the last weights have if there are more than one.
+FORMS = {"vmap_grad": (by_gradient, (CHANNELS,)), "vmap_grad_one_output": (by_gradient, ()), "closed_form": (closed_form, ())}
 
 
 def main():
     options = parser(__doc__).parse_args()
     start(options)
     for n in WIDTHS:
-        for name, kernels in FORMS.items():
+        for name, (kernels, outputs) in FORMS.items():
             if wanted(options, name, f"n={n}"):
-                on_list = lambda drawn: kernels(
-                    tuple(torch.tensor(numpy.stack(w), dtype=torch.float32) for w in zip(*drawn))).numpy()
-                agreement(f"torch {name}", on_list, n)
-                task_of_batch = lambda batch: lambda: kernels(draw(batch, n)).numpy()
+                stack = lambda drawn: tuple(torch.tensor(numpy.stack(w), dtype=torch.float32) for w in zip(*drawn))
+                whole = with_other_outputs if outputs else lambda weights: weights
+                agreement(f"torch {name}", lambda drawn: kernels(whole(stack(drawn))).numpy(), n)
+                task_of_batch = lambda batch: lambda: kernels(draw(batch, n, *outputs)).numpy()
                 time_draws("torch", name, n, task_of_batch, batches(n)[:3])
 
 
