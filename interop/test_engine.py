@@ -39,7 +39,7 @@ def rate_of(kind, loss, spec):
     """Behind shifted norms features are large, and descent of squares on them is stable at small rates only."""
     if kind != "sgd":
         return 1e-3
-    return 1e-5 if loss == "l2" and spec["kind"] != "fully-connected" else 2e-3
+    return 1e-4 if loss == "l2" and spec["kind"] != "fully-connected" else 1e-2
 
 
 # Our recipe's table and PyTorch's optimiser.
