@@ -32,6 +32,6 @@ pub use error::Error;
 pub use loss::{cross_entropy, half_squares};
 pub use network::{Mode, Network};
 pub use optimiser::{Optimiser, Rule};
-pub use parameters::{Parameter, Parametrisation};
+pub use parameters::{Fans, Parameter, Parametrisation};
 pub use profile::{Pass, Profile};
 pub use program::Kind;

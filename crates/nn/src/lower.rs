@@ -6,7 +6,7 @@
 use crate::Error;
 use crate::kernels::{Conv, ConvShape};
 use crate::network::Purpose;
-use crate::parameters::{Parametrisation, Role, Table};
+use crate::parameters::{Fans, Parametrisation, Role, Table};
 use crate::passes::Dims;
 use crate::passes::merge::Affine;
 use crate::passes::pool::MaxPool;
@@ -135,17 +135,8 @@ impl Lowering<'_> {
 
     fn conv(&mut self, node: &Node, [kernel, stride, padding, groups]: [usize; 4]) -> Result<Built, Error> {
         let input = self.graph.nodes[node.inputs[0]].shape;
-        let shape = ConvShape {
-            batch: self.options.batch,
-            groups,
-            inputs: input.channels / groups,
-            outputs: node.shape.channels / groups,
-            height: input.height,
-            width: input.width,
-            kernel,
-            stride,
-            padding,
-        };
+        let channels = node.shape.channels;
+        let shape = ConvShape::of(self.options.batch, input, channels, [kernel, stride, padding, groups]);
         let kind = match (groups, kernel) {
             (1, 1) => Kind::Pointwise,
             (1, _) => Kind::Convolution,
@@ -191,16 +182,12 @@ impl Lowering<'_> {
         (from, to): (ValueId, ValueId),
     ) -> Result<Built, Error> {
         let conv = Conv::new(shape).map_err(|reason| Error::Layer { name: node.name.clone(), reason })?;
-        let area = shape.kernel * shape.kernel;
-        let (fan_in, fan_out) = (shape.inputs * area, weights[0] * area);
         // Nodes are built in order: this one is next.
-        let gain = if self.graph.meets_relu(self.built.len()) { 2.0 } else { 1.0 };
-        let role = Role::Weight { fan_in, fan_out, gain, convolution: kind != Kind::Dense };
-        let weight = self.parameters.add(format!("{}.weight", node.name), weights, role);
-        let factor = match self.options.parametrisation {
-            Parametrisation::Standard => 1.0,
-            Parametrisation::Ntk => (gain / fan_in as f64).sqrt() as f32,
+        let Some(fans) = Fans::of(self.graph, self.built.len()) else {
+            return Err(malformed(node, "it has no weights".into()));
         };
+        let weight = self.parameters.add(format!("{}.weight", node.name), weights, Role::Weight(fans));
+        let factor = fans.factor(self.options.parametrisation) as f32;
         self.push(Step::Linear(Box::new(Linear { from, to, conv, weight, factor, kind, bias: None })))
     }
 

@@ -1,6 +1,7 @@
 //! Parameters by torchvision's names, in one flat array, and their initial values.
 
 use crate::Error;
+use collegial_arch::{Graph, NodeId, Op};
 use collegial_stats::Rng;
 use std::ops::Range;
 
@@ -15,11 +16,59 @@ pub enum Parametrisation {
     Ntk,
 }
 
+/// What decides the scale of a layer's weights.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fans {
+    /// Inputs of a unit.
+    fan_in: usize,
+    /// Output channels of all groups x kernel area.
+    fan_out: usize,
+    /// 2 before a ReLU, 1 otherwise.
+    gain: f64,
+    convolution: bool,
+}
+
+impl Fans {
+    /// Of a convolution or a dense layer of a graph, whose groups divide its channels; `None` for other nodes.
+    pub fn of(graph: &Graph, layer: NodeId) -> Option<Self> {
+        let node = &graph.nodes[layer];
+        let (area, groups, convolution) = match node.op {
+            Op::Conv { kernel, groups, .. } => (kernel * kernel, groups, true),
+            Op::Dense { groups, .. } => (1, groups, false),
+            _ => return None,
+        };
+        let inputs = graph.nodes[node.inputs[0]].shape.channels / groups;
+        let gain = if graph.meets_relu(layer) { 2.0 } else { 1.0 };
+        Some(Self { fan_in: inputs * area, fan_out: node.shape.channels * area, gain, convolution })
+    }
+
+    /// What the layer multiplies its weights by.
+    pub fn factor(&self, parametrisation: Parametrisation) -> f64 {
+        match parametrisation {
+            Parametrisation::Standard => 1.0,
+            Parametrisation::Ntk => (self.gain / self.fan_in as f64).sqrt(),
+        }
+    }
+
+    /// Draws a layer's initial weights. Standard: convolutions N(0, 2 / fan-out), as torchvision initialises ResNets; dense
+    /// layers N(0, gain / fan-in). NTK: N(0, 1). `index` is the layer's place among the parameters: every tensor has a trial
+    /// of its own, so that its numbers do not depend on the others.
+    pub fn draw(&self, parametrisation: Parametrisation, seed: u64, index: usize, values: &mut [f32]) {
+        Rng::new(seed, INITIAL_WEIGHTS, index as u64).fill_normal(values);
+        let deviation = match (parametrisation, self.convolution) {
+            (Parametrisation::Ntk, _) => return,
+            (Parametrisation::Standard, true) => (2.0 / self.fan_out as f64).sqrt(),
+            (Parametrisation::Standard, false) => (self.gain / self.fan_in as f64).sqrt(),
+        };
+        values.iter_mut().for_each(|value| *value *= deviation as f32);
+    }
+}
+
 /// What a parameter is for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Role {
     /// Of a convolution or a dense layer.
-    Weight { fan_in: usize, fan_out: usize, gain: f64, convolution: bool },
+    Weight(Fans),
     /// Of a norm.
     Scale,
     /// Of a norm or a dense layer.
@@ -67,23 +116,12 @@ impl Table {
         })
     }
 
-    /// Draws initial values; every tensor has a trial of its own, so that its numbers do not depend on the others.
-    ///
-    /// Standard: convolutions N(0, 2 / fan-out) with fan-out = output channels of all groups x kernel area, as torchvision
-    /// initialises ResNets; dense layers N(0, gain / fan-in). NTK: N(0, 1). Norms start as the identity, biases at 0.
+    /// Draws the weights, see [`Fans::draw`]; norms start as the identity, biases at 0.
     pub(crate) fn initialise(&self, parametrisation: Parametrisation, seed: u64, values: &mut [f32]) {
         for (index, entry) in self.entries.iter().enumerate() {
             let values = &mut values[entry.range.clone()];
             match entry.role {
-                Role::Weight { fan_in, fan_out, gain, convolution } => {
-                    Rng::new(seed, INITIAL_WEIGHTS, index as u64).fill_normal(values);
-                    let deviation = match (parametrisation, convolution) {
-                        (Parametrisation::Ntk, _) => continue,
-                        (Parametrisation::Standard, true) => (2.0 / fan_out as f64).sqrt(),
-                        (Parametrisation::Standard, false) => (gain / fan_in as f64).sqrt(),
-                    };
-                    values.iter_mut().for_each(|value| *value *= deviation as f32);
-                }
+                Role::Weight(fans) => fans.draw(parametrisation, seed, index, values),
                 Role::Scale => values.fill(1.0),
                 Role::Shift => values.fill(0.0),
             }
@@ -91,5 +129,5 @@ impl Table {
     }
 }
 
-/// The stream of random numbers that initial weights use.
+/// The stream of random numbers of initial weights: a kernel of seed s is that of the network trained from seed s.
 const INITIAL_WEIGHTS: u32 = 0x696e_6974;

@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use collegial_arch::{Activation, Graph, Node, NodeId, Op, Shape};
-use collegial_nn::Parametrisation;
+use collegial_nn::Fans;
 use collegial_nn::kernels::ConvShape;
 
 use super::linear::Linear;
-use super::weights::{Weights, gain};
+use super::weights::Weights;
 use super::{Norms, Options, Readout};
 use crate::Error;
 
@@ -98,6 +98,14 @@ impl Plan {
         let mut plan = Self { steps, output, count };
         plan.settle_memory();
         Ok(plan)
+    }
+
+    /// Where the weights lie that the kernel depends on.
+    pub(crate) fn weights(&self) -> impl Iterator<Item = &Range<usize>> {
+        self.steps.iter().filter_map(|step| match &step.kind {
+            Kind::Linear(linear) => Some(&linear.weight),
+            _ => None,
+        })
     }
 
     /// Floats of a node's value.
@@ -202,29 +210,13 @@ fn linear(
             ),
         });
     }
-    let shape = ConvShape {
-        batch: count,
-        groups,
-        inputs: input.channels / groups,
-        outputs: node.shape.channels / groups,
-        height: input.height,
-        width: input.width,
-        kernel,
-        stride,
-        padding,
-    };
+    let shape = ConvShape::of(count, input, node.shape.channels, [kernel, stride, padding, groups]);
     let refuse = |reason: collegial_nn::kernels::ShapeError| Error::Layer {
         name: node.name.clone(),
         reason: reason.to_string(),
     };
     shape.validate().map_err(refuse)?;
-    let factor = match options.parametrisation {
-        Parametrisation::Standard => 1.0,
-        Parametrisation::Ntk => {
-            let fan_in = shape.inputs * kernel * kernel;
-            (gain(graph, id) / fan_in as f64).sqrt() as f32
-        }
-    };
+    let factor = Fans::of(graph, id).map_or(1.0, |fans| fans.factor(options.parametrisation)) as f32;
     let weight = weights.range(&format!("{}.weight", node.name));
     let bias = bias.then(|| weights.range(&format!("{}.bias", node.name)));
     let Some(unit) = only_unit(graph, id, options).filter(|&unit| unit < shape.outputs) else {

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use collegial_arch::{Graph, NodeId, Op};
-use collegial_nn::Parametrisation;
+use collegial_arch::{Graph, Op};
+use collegial_nn::{Fans, Parametrisation};
 use collegial_stats::Rng;
 use safetensors::{Dtype, SafeTensors};
 
@@ -13,7 +13,7 @@ use crate::Error;
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Role {
     /// Of a convolution or a dense layer.
-    Weight { fan_in: usize, fan_out: usize, gain: f64, convolution: bool },
+    Weight(Fans),
     /// Starts at this value.
     Constant(f32),
     /// A running statistic, which is not a parameter; starts at this value.
@@ -38,9 +38,6 @@ pub struct Weights {
     values: Vec<f32>,
 }
 
-/// The stream from which the engine draws initial weights: a kernel of seed s is that of the network trained from seed s.
-const INITIAL_WEIGHTS: u32 = 0x696e_6974;
-
 impl Weights {
     /// Weights 0, norms the identity, biases 0.
     pub fn zeros(graph: &Graph) -> Self {
@@ -48,25 +45,19 @@ impl Weights {
         for (id, node) in graph.nodes.iter().enumerate() {
             let channels = node.shape.channels;
             let mut add = |what: &str, shape, role| weights.add(format!("{}.{what}", node.name), shape, role);
-            match node.op {
-                Op::Conv { kernel, groups, .. } => {
+            match (&node.op, Fans::of(graph, id)) {
+                (&Op::Conv { kernel, groups, .. }, Some(fans)) => {
                     let inputs = graph.nodes[node.inputs[0]].shape.channels / groups;
-                    let area = kernel * kernel;
-                    let gain = gain(graph, id);
-                    let (fan_in, fan_out) = (inputs * area, channels * area);
-                    let role = Role::Weight { fan_in, fan_out, gain, convolution: true };
-                    add("weight", vec![channels, inputs, kernel, kernel], role);
+                    add("weight", vec![channels, inputs, kernel, kernel], Role::Weight(fans));
                 }
-                Op::Dense { groups, bias } => {
-                    let fan_in = graph.nodes[node.inputs[0]].shape.channels / groups;
-                    let gain = gain(graph, id);
-                    let role = Role::Weight { fan_in, fan_out: channels, gain, convolution: false };
-                    add("weight", vec![channels, fan_in], role);
+                (&Op::Dense { groups, bias }, Some(fans)) => {
+                    let inputs = graph.nodes[node.inputs[0]].shape.channels / groups;
+                    add("weight", vec![channels, inputs], Role::Weight(fans));
                     if bias {
                         add("bias", vec![channels], Role::Constant(0.0));
                     }
                 }
-                Op::BatchNorm => {
+                (Op::BatchNorm, _) => {
                     add("weight", vec![channels], Role::Constant(1.0));
                     add("bias", vec![channels], Role::Constant(0.0));
                     add("running_mean", vec![channels], Role::Statistic(0.0));
@@ -81,7 +72,7 @@ impl Weights {
     fn add(&mut self, name: String, shape: Vec<usize>, role: Role) {
         let start = self.values.len();
         let initial = match role {
-            Role::Weight { .. } => 0.0,
+            Role::Weight(_) => 0.0,
             Role::Constant(value) | Role::Statistic(value) => value,
         };
         self.values.resize(start + shape.iter().product::<usize>(), initial);
@@ -94,27 +85,16 @@ impl Weights {
         let mut weights = Self::zeros(graph);
         let parameters = weights.tensors.iter().filter(|tensor| !matches!(tensor.role, Role::Statistic(_)));
         for (index, tensor) in parameters.enumerate() {
-            if let Role::Weight { fan_in, fan_out, gain, convolution } = tensor.role {
-                let values = &mut weights.values[tensor.range.clone()];
-                Rng::new(seed, INITIAL_WEIGHTS, index as u64).fill_normal(values);
-                let deviation = match (parametrisation, convolution) {
-                    (Parametrisation::Ntk, _) => continue,
-                    (Parametrisation::Standard, true) => (2.0 / fan_out as f64).sqrt(),
-                    (Parametrisation::Standard, false) => (gain / fan_in as f64).sqrt(),
-                };
-                values.iter_mut().for_each(|value| *value *= deviation as f32);
+            if let Role::Weight(fans) = tensor.role {
+                fans.draw(parametrisation, seed, index, &mut weights.values[tensor.range.clone()]);
             }
         }
         weights
     }
 
-    /// Draws all weights anew, N(0, 1), in one go; the rest stays.
-    pub(crate) fn redraw(&mut self, rng: &mut Rng) {
-        for tensor in &self.tensors {
-            if let Role::Weight { .. } = tensor.role {
-                rng.fill_normal(&mut self.values[tensor.range.clone()]);
-            }
-        }
+    /// Draws some weights anew, N(0, 1); the rest stays.
+    pub(crate) fn redraw<'a>(&mut self, ranges: impl Iterator<Item = &'a Range<usize>>, rng: &mut Rng) {
+        ranges.for_each(|range| rng.fill_normal(&mut self.values[range.clone()]));
     }
 
     /// Reads a safetensors file with torchvision's names, in f32 or f64. Tensors the network does not have are left alone.
@@ -211,9 +191,4 @@ impl Weights {
     pub(crate) fn fits(&self, other: &Self) -> bool {
         self.tensors == other.tensors
     }
-}
-
-/// The gain of a layer, as the engine has it.
-pub(crate) fn gain(graph: &Graph, layer: NodeId) -> f64 {
-    if graph.meets_relu(layer) { 2.0 } else { 1.0 }
 }
