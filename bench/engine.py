@@ -40,9 +40,9 @@ def steps():
     rows = []
     for design in DESIGNS:
         for batch in (16, 32):
-            words = ("--json", "--rounds", "2", f"train resnext29-{design} batch {batch}")
+            words = ("--json", "--rounds", "4", f"train resnext29-{design} batch {batch}")
             mine = ours("nn", "steps", *words)
-            theirs = rival("step_torch", *only("step", design, f"batch={batch}"), "--seconds", "5")
+            theirs = rival("step_torch", *only("step", design, f"batch={batch}"), "--seconds", "10")
             mine += ours("nn", "steps", *words)
             rows.append(compared(mine, f"{design}, batch {batch}", theirs))
     table(("network", "ours, ms", "of sgemm", "PyTorch, ms", "its form", "ratio"), rows)
@@ -66,7 +66,11 @@ def mlp():
     for _ in range(3):
         mine += ours("nn", "steps", "--json", "--rounds", "20", "train fc6-30x48")
         theirs += rival("mlp_torch", "--seconds", "15")
-    table(("network", "ours, ms", "of sgemm", "PyTorch, ms", "its form", "ratio"), [compared(mine, "fc6-30x48", theirs)])
+    by_form = {line["form"]: [] for line in theirs if "form" in line}
+    for line in theirs:
+        by_form.get(line.get("form"), []).append(line)
+    rows = [compared(mine, "fc6-30x48", lines) for lines in by_form.values()]
+    table(("network", "ours, ms", "of sgemm", "PyTorch, ms", "its form", "ratio"), rows)
 
 
 def inference():

@@ -1,4 +1,4 @@
-//! Arrays that start at a cache line and lie on large pages.
+//! Arrays that start at a cache line and lie on large pages, and asking for lines early.
 
 use std::ops::{Deref, DerefMut};
 
@@ -38,6 +38,18 @@ impl DerefMut for Array {
     fn deref_mut(&mut self) -> &mut [f32] {
         &mut self.memory[self.start..self.start + self.len]
     }
+}
+
+/// Asks for a slice that is about to be read.
+pub(crate) fn prefetch(x: &[f32]) {
+    #[cfg(target_arch = "x86_64")]
+    for line in x.chunks(LINE) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a hint on an address that is ours.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = x;
 }
 
 #[cfg(target_os = "linux")]

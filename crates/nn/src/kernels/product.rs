@@ -7,6 +7,7 @@
 use super::pack::{pack_across, pack_along};
 use super::panels::{Block, COLUMNS, DEPTH, Finish, Left, ROWS, multiply_block, packed_len};
 use super::simd::Isa;
+use crate::memory::prefetch;
 use crate::workers::{ScratchLen, Shared, even_blocks, for_each, for_each_task, panel_blocks};
 
 /// Pixels of a task: packed, 256 KB of the second-level cache.
@@ -17,6 +18,10 @@ const ROW_BLOCK: usize = 20 * ROWS;
 
 /// Tasks that keep a few cores busy evenly.
 const ENOUGH_TASKS: usize = 16;
+
+/// Channels between the one that is packed and the one that is asked for: a block's lines lie in pieces of a plane each, too
+/// short for the processor to guess the next.
+const AHEAD: usize = 8;
 
 /// Rows of weights that a task packs.
 const PACKED_ROWS: usize = 8 * ROWS;
@@ -255,6 +260,9 @@ impl Product {
                 let len = (self.pixels - pixel).min(columns - done);
                 let channel = (image * self.groups + group) * self.depth + start + k;
                 let from = &right[channel * self.pixels + pixel..][..len];
+                if k + AHEAD < depth {
+                    prefetch(&right[(channel + AHEAD) * self.pixels + pixel..][..len]);
+                }
                 pack_across::<COLUMNS>(from, (depth, k), done, to);
                 done += len;
             }

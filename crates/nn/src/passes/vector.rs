@@ -215,21 +215,6 @@ multiversion! {
     }
 }
 
-/// Asks for a slice that is about to be read.
-pub(crate) fn prefetch(x: &[f32]) {
-    #[cfg(target_arch = "x86_64")]
-    for line in x.chunks(LINE) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a hint on an address that is ours.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = x;
-}
-
-/// Floats of a cache line.
-const LINE: usize = 16;
-
 #[cfg(test)]
 mod tests {
     use super::*;

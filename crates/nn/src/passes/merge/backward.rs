@@ -1,6 +1,7 @@
 //! The backward pass: two sweeps over a few channels, the second while they are in cache.
 
 use super::{Affine, NormState, norm_coefficients};
+use crate::memory::prefetch;
 use crate::network::Mode;
 use crate::passes::vector::{self, NormGradient};
 use crate::passes::{BLOCK, Dims};
@@ -137,13 +138,13 @@ impl Task<'_> {
     /// Asks for everything the next chunk reads, so that its streams load side by side.
     fn prefetch(&self, range: &Range<usize>) {
         // SAFETY: a task owns its channels.
-        vector::prefetch(unsafe { self.gradient.piece(range.clone()) });
+        prefetch(unsafe { self.gradient.piece(range.clone()) });
         let output = if let Mask::Output(output) = self.mask { Some(output) } else { None };
         for stream in [self.first, self.second, output].into_iter().flatten() {
-            vector::prefetch(&stream[range.clone()]);
+            prefetch(&stream[range.clone()]);
         }
         for (x, _) in self.operands.iter().flatten().filter_map(|operand| operand.norm) {
-            vector::prefetch(&x[range.clone()]);
+            prefetch(&x[range.clone()]);
         }
     }
 

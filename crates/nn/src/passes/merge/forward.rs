@@ -1,6 +1,7 @@
 //! The forward pass: statistics, then everything else while the operand is in cache.
 
 use super::{Affine, EPSILON, MOMENTUM, NormState, norm_coefficients};
+use crate::memory::prefetch;
 use crate::network::Mode;
 use crate::passes::stream::Stream;
 use crate::passes::{BLOCK, Dims, vector};
@@ -76,7 +77,7 @@ fn statistics(dims: Dims, x: &[f32], channels: Range<usize>) -> [(f64, f64); BLO
     let mut chunks = dims.chunks(channels.clone()).peekable();
     while let Some((channel, range)) = chunks.next() {
         if let Some((_, next)) = chunks.peek() {
-            vector::prefetch(&x[next.clone()]);
+            prefetch(&x[next.clone()]);
         }
         let (first, second) = vector::sums(&x[range], shift(channel));
         let sum = &mut sums[channel - channels.start];
