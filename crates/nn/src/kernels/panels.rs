@@ -11,6 +11,9 @@ use std::array::from_fn;
 /// Rows of a left panel.
 pub(crate) const ROWS: usize = 6;
 
+/// Rows that are computed where a panel has no more.
+const HALF: usize = ROWS / 2;
+
 /// Columns of a right panel, in vectors and in floats.
 const VECTORS: usize = 2;
 pub(crate) const COLUMNS: usize = VECTORS * LANES;
@@ -169,25 +172,12 @@ unsafe fn tiles<V: Vector, const PACKED: bool>(block: &Block) {
                 }
                 let mut sums = [0.0; ROWS * COLUMNS];
                 let target = (sums.as_mut_ptr(), COLUMNS);
+                let (depth, then) = (block.depth, (false, None));
                 match (2 * rows <= ROWS, columns <= LANES) {
-                    (true, true) => {
-                        tile::<V, { ROWS / 2 }, 1, PACKED>(block.depth, left, right, target, (false, None))
-                    }
-                    (true, false) => {
-                        tile::<V, { ROWS / 2 }, VECTORS, PACKED>(
-                            block.depth,
-                            left,
-                            right,
-                            target,
-                            (false, None),
-                        );
-                    }
-                    (false, true) => {
-                        tile::<V, ROWS, 1, PACKED>(block.depth, left, right, target, (false, None))
-                    }
-                    (false, false) => {
-                        tile::<V, ROWS, VECTORS, PACKED>(block.depth, left, right, target, (false, None))
-                    }
+                    (true, true) => tile::<V, HALF, 1, PACKED>(depth, left, right, target, then),
+                    (true, false) => tile::<V, HALF, VECTORS, PACKED>(depth, left, right, target, then),
+                    (false, true) => tile::<V, ROWS, 1, PACKED>(depth, left, right, target, then),
+                    (false, false) => tile::<V, ROWS, VECTORS, PACKED>(depth, left, right, target, then),
                 }
                 spread(block, &sums, (row, rows), (column, columns));
             }
