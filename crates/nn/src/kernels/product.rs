@@ -260,7 +260,7 @@ impl Product {
                 let len = (self.pixels - pixel).min(columns - done);
                 let channel = (image * self.groups + group) * self.depth + start + k;
                 let from = &right[channel * self.pixels + pixel..][..len];
-                if k + AHEAD < depth {
+                if self.packs_weights() && k + AHEAD < depth {
                     prefetch(&right[(channel + AHEAD) * self.pixels + pixel..][..len]);
                 }
                 pack_across::<COLUMNS>(from, (depth, k), done, to);

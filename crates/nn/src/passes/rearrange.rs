@@ -2,9 +2,25 @@
 
 use super::{Dims, vector};
 use crate::workers::{Shared, for_each};
+use collegial_stats::multiversion;
 
 /// Side of the squares in which a matrix is transposed: 16 rows of 16 floats are 16 whole cache lines on both sides.
 const TILE: usize = 16;
+
+multiversion! {
+    /// Transposes a whole square; rows lie so many floats apart.
+    fn square(x: &[f32], stride: usize, to: &mut [f32], to_stride: usize) {
+        let mut rows = [[0.0; TILE]; TILE];
+        for (row, x) in rows.iter_mut().zip(x.chunks(stride)) {
+            row.copy_from_slice(&x[..TILE]);
+        }
+        for (column, to) in to.chunks_mut(to_stride).take(TILE).enumerate() {
+            for (to, row) in to[..TILE].iter_mut().zip(&rows) {
+                *to = row[column];
+            }
+        }
+    }
+}
 
 /// `to[column][row] = x[row][column]`.
 pub(crate) fn transpose(rows: usize, columns: usize, x: &[f32], to: &mut [f32]) {
@@ -14,6 +30,10 @@ pub(crate) fn transpose(rows: usize, columns: usize, x: &[f32], to: &mut [f32]) 
         // SAFETY: a task has its own rows of the result.
         let to = unsafe { to.piece(range.start * rows..range.end * rows) };
         for first in (0..rows).step_by(TILE) {
+            if first + TILE <= rows && range.len() == TILE {
+                square(&x[first * columns + range.start..], columns, &mut to[first..], rows);
+                continue;
+            }
             for row in first..(first + TILE).min(rows) {
                 for (index, column) in range.clone().enumerate() {
                     to[index * rows + row] = x[row * columns + column];
@@ -68,4 +88,21 @@ pub(crate) fn add(to: &mut [f32], x: &[f32]) {
         // SAFETY: pieces are disjoint.
         vector::add(unsafe { to.piece(range.clone()) }, &x[range]);
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transposed_matrix_has_rows_for_columns() {
+        for (rows, columns) in [(1, 1), (1, 40), (16, 16), (17, 31), (33, 16), (128, 50)] {
+            let x: Vec<f32> = (0..rows * columns).map(|i| i as f32).collect();
+            let mut to = vec![-1.0; x.len()];
+            transpose(rows, columns, &x, &mut to);
+            for (i, &value) in to.iter().enumerate() {
+                assert_eq!(value, x[i % rows * columns + i / rows], "{rows} x {columns}");
+            }
+        }
+    }
 }
