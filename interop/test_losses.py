@@ -1,9 +1,9 @@
 """Fifty steps of training by us and by PyTorch from the same weights, on the same batches, by the same recipe: every loss within
 a relative 1e-3.
 
-Training amplifies rounding, the more the higher the rate: at the recipes' own rates PyTorch in f32 leaves PyTorch in f64 after a
-few steps, and nothing can be said about a third program. `python interop/test_losses.py` runs PyTorch in both and prints at which
-rates they part, and how far we are from either. The example `steps` trains through the whole of our program: data set,
+Training amplifies rounding, the more the higher the rate. An ensemble of MLPs agrees at a tenth of its recipe's rate. Through the norms of
+a ResNeXt PyTorch in f32 is 7e-3 away from PyTorch in f64 after ten steps of rate 2e-4, and 6e-2 after fifty; there we ask to be as
+close to f64 as PyTorch's f32 is. `python interop/test_losses.py` prints both distances for several rates. The example `steps` trains through the whole of our program: data set,
 order, augmentation, schedule and trainer.
 """
 
@@ -13,7 +13,6 @@ import tomllib
 from pathlib import Path
 
 import common
-import pytest
 import torch
 from collegial.torch.networks import from_spec
 from safetensors import safe_open
@@ -26,7 +25,7 @@ STEPS = 50
 # Network, data set, and the changes of the data set's recipe.
 CASES = {
     "fc6-30x48": ("fc6-30x48", common.write_mnist, ["learning_rate=1e-4"]),
-    "resnext29-4x4d": ("resnext29-4x4d", common.write_cifar, ["batch=32", "learning_rate=1e-3"]),
+    "resnext29-4x4d": ("resnext29-4x4d", common.write_cifar, ["batch=8", "learning_rate=2e-4"]),
 }
 
 
@@ -76,15 +75,23 @@ def gap(losses, expected):
     return max(abs(loss - other) / other for loss, other in zip(losses, expected))
 
 
-# For the ResNeXt no rate is known yet at which it both learns and agrees over fifty steps: see `explore`.
-@pytest.mark.parametrize("case", ["fc6-30x48"])
-def test_losses(case, tmp_path):
-    run = ours(*CASES[case], tmp_path)
+def test_an_ensemble_has_the_losses_of_pytorch(tmp_path):
+    run = ours(*CASES["fc6-30x48"], tmp_path)
     expected = theirs(tmp_path, run["rates"], torch.float32)
     assert len(run["losses"]) == STEPS
     # It learns: otherwise there would be nothing to agree on.
     assert sum(expected[-5:]) < 0.7 * sum(expected[:5])
     assert gap(run["losses"], expected) <= TOLERANCE
+
+
+def test_a_resnext_stays_as_close_to_f64_as_pytorch_does(tmp_path):
+    run = ours(*CASES["resnext29-4x4d"], tmp_path)
+    single, double = (theirs(tmp_path, run["rates"], dtype) for dtype in (torch.float32, torch.float64))
+    assert len(run["losses"]) == STEPS
+    assert gap(run["losses"][:5], double[:5]) <= TOLERANCE
+    for steps in (10, 20, 30, 40, 50):
+        # What rounding grows into is a matter of luck: within a factor of three it is the same.
+        assert gap(run["losses"][:steps], double[:steps]) <= 3 * gap(single[:steps], double[:steps])
 
 
 def explore(model, rates):
@@ -102,4 +109,4 @@ def explore(model, rates):
 
 if __name__ == "__main__":
     explore("fc6-30x48", [1e-4, 3e-4, 1e-3, 3e-3])
-    explore("resnext29-4x4d", [1e-4, 1e-3, 3e-3, 1e-2])
+    explore("resnext29-4x4d", [1e-5, 1e-4, 1e-3])
