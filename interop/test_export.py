@@ -2,7 +2,7 @@
 
     cargo build --release && pytest interop/test_export.py
 
-Needs torch, torchvision, timm, onnx, onnxruntime, safetensors, numpy and pytest. The program is $COLLEGIAL or the release build.
+Needs torch, torchvision, timm, onnx, onnxruntime, safetensors, numpy, pytest and the wheel. The program is $COLLEGIAL or the release build.
 """
 
 import json
@@ -21,15 +21,13 @@ import timm
 import torch
 import torchvision
 from PIL import Image
+from collegial.torch.networks import from_spec
 from safetensors.torch import load_file, save_file
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = os.environ.get("COLLEGIAL", str(ROOT / "target/release/collegial"))
 # Logits are of the order of 1; f32 sums in another order differ by some 1e-6 of that.
 TOLERANCE = 1e-4
-
-sys.path.insert(0, str(ROOT / "python"))
-from collegial.torch.networks import from_spec  # noqa: E402
 
 
 def collegial(*words):
