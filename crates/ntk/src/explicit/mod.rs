@@ -161,7 +161,8 @@ impl ExplicitKernel {
     }
 
     /// Moments of the first diagonal entry over draws of the weights, in parallel over trials; the same bits for any number
-    /// of threads. Trial t draws the N(0, 1) weights that the kernel depends on from `Rng::new(seed, stream, t)`; norms and biases are as at the beginning.
+    /// of threads. Trial t draws the N(0, 1) weights that the kernel depends on from `Rng::new(seed, stream, t)`; norms and
+    /// biases are as at the beginning.
     pub fn tally(&self, seed: u64, stream: u32, trials: Range<u64>) -> Tally {
         tally_blocks(trials, BLOCK, |block| {
             let mut workspace = Workspace::new(&self.plan, 1, &self.inputs);
