@@ -1,7 +1,7 @@
 """Ours and the rivals in one run, with the ratios: python3 bench/side_by_side.py draws|conv|steps|mlp|inference|memory|ntk|train|all
 
 Needs `bench/setup` once, and a machine that does nothing else. Several words run several sections; none is `draws`. Each takes
-about three minutes and prints Markdown; commands go to stderr.
+three to ten minutes and prints Markdown; commands go to stderr.
 """
 
 import sys

@@ -62,6 +62,11 @@ impl Product {
         packed_len(self.rows, ROWS, self.depth)
     }
 
+    /// Where a group's rows from `row` on are packed, over one block of the depth.
+    fn packed_at(&self, group: usize, row: usize, (start, depth): Place) -> usize {
+        group * self.weights_len() + packed_len(self.rows, ROWS, start) + row * depth
+    }
+
     /// Floats of a packed block of pixels, of depth `depth`.
     fn block_len(&self, depth: usize) -> usize {
         packed_len(PIXELS.min(self.columns()), COLUMNS, depth)
@@ -139,7 +144,7 @@ impl Product {
         (start, depth): Place,
     ) -> Left<'a> {
         if self.packs_weights() {
-            let at = group * self.weights_len() + packed_len(self.rows, ROWS, start) + row * depth;
+            let at = self.packed_at(group, row, (start, depth));
             return Left::packed(&packed[at..], depth);
         }
         let weights = &weights[group * self.rows * self.depth..][..self.rows * self.depth];
@@ -211,15 +216,15 @@ impl Product {
             }
             let (group, part) = (task / rows.len(), task % rows.len());
             let Some(rows) = rows.clone().nth(part) else { return };
-            self.pack_weights(weights, group, rows, &packed_weights, group * self.weights_len());
+            self.pack_weights(weights, group, rows, &packed_weights);
         });
     }
 
-    /// Packs rows of a group's weights, `[block of the depth][panel][depth][6]`, from `base` on.
-    fn pack_weights(&self, weights: &[f32], group: usize, (row, rows): Place, packed: &Shared, base: usize) {
+    /// Packs rows of a group's weights, `[group][block of the depth][panel][depth][6]`.
+    fn pack_weights(&self, weights: &[f32], group: usize, (row, rows): Place, packed: &Shared) {
         let weights = &weights[group * self.rows * self.depth..][..self.rows * self.depth];
         for (start, depth) in self.depths() {
-            let at = base + packed_len(self.rows, ROWS, start) + row * depth;
+            let at = self.packed_at(group, row, (start, depth));
             // SAFETY: every (group, rows, depth) has its own place.
             let to = unsafe { packed.piece(at..at + packed_len(rows, ROWS, depth)) };
             if self.along {
