@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::design::Design;
-use crate::graph::Shape;
 use crate::sequence::{Activation, Join, Layer, Norm, Sequence, Shortcut};
+use crate::shape::Shape;
 
 /// m members, each reducing n_in channels to n, convolving, and expanding to n_out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::shape::Shape;
+
 /// The largest accepted value of any dimension (channels, units, classes, members, batch).
 ///
 /// It is far above any real network and low enough that every count fits 128 bits whatever the spec says,
@@ -17,6 +19,7 @@ pub(crate) const MAX_KERNEL: usize = 1 << 10;
 
 /// A spec that cannot be read or does not describe a network.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// A name of no known form.
     #[error("unknown model {name:?}: {hint}")]
@@ -41,6 +44,76 @@ pub enum Error {
     /// Parts that do not fit together.
     #[error("{0}")]
     Inconsistent(String),
+    /// Two branches of unequal shape that a layer should add.
+    #[error("{layer} cannot add {left} to {right}; use a projection shortcut")]
+    Branches {
+        /// The sum's name.
+        layer: String,
+        /// One branch.
+        left: Shape,
+        /// The other.
+        right: Shape,
+    },
+    /// Groups that do not divide a layer's channels.
+    #[error("{layer} takes {input} to {output}, whose channels {groups} groups do not divide")]
+    Groups {
+        /// The layer's name.
+        layer: String,
+        /// What comes in.
+        input: Shape,
+        /// What should go out.
+        output: Shape,
+        /// The number of groups.
+        groups: usize,
+    },
+    /// Members that do not share a layer's channels equally.
+    #[error("{layer} cannot sum {members} members of {input}, whose channels they do not divide")]
+    Members {
+        /// The sum's name.
+        layer: String,
+        /// What comes in.
+        input: Shape,
+        /// The number of members.
+        members: usize,
+    },
+    /// A window larger than the image that it should slide over.
+    #[error("the {kernel}x{kernel} window of {layer} does not fit its input {input} with padding {padding}")]
+    Window {
+        /// The layer's name.
+        layer: String,
+        /// What comes in.
+        input: Shape,
+        /// Side of the window.
+        kernel: usize,
+        /// Border on each side.
+        padding: usize,
+    },
+    /// An image where a dense layer needs a vector.
+    #[error("the dense layer {layer} takes a flat input to {output} but gets {input}; put a pool before it")]
+    NotFlat {
+        /// The layer's name.
+        layer: String,
+        /// What comes in.
+        input: Shape,
+        /// What should go out.
+        output: Shape,
+    },
+    /// An operand that is not in the graph.
+    #[error("{layer} reads node {node}, but its graph has only {nodes} nodes so far")]
+    UnknownNode {
+        /// The layer's name.
+        layer: String,
+        /// What it should read.
+        node: usize,
+        /// How many nodes there are.
+        nodes: usize,
+    },
+    /// A layer without a name of its own.
+    #[error("a layer cannot be called {layer:?}: layers of a graph need names, each another one")]
+    LayerName {
+        /// The name.
+        layer: String,
+    },
     /// A total that does not fit 64 bits.
     #[error("the {quantity} of this network is {value}, more than this program counts (2^64 - 1)")]
     CountTooLarge {

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::graph::Shape;
 use crate::sequence::{Activation, Join, Layer, Norm, Sequence, Shortcut};
+use crate::shape::Shape;
 
 /// m fully connected networks on the same input, summed and divided by sqrt(m).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,60 +1,14 @@
 //! A network as a list of elementary operations in the order of computation.
 //!
-//! Engines interpret it, exporters write it, [`counts`](crate::counts) adds it up. Names are torchvision's
-//! (`layer1.0.conv2`), so that weights can be exchanged.
+//! Engines interpret it, exporters write it, [`counts`](crate::counts) adds it up. Every [`Spec`](crate::Spec)
+//! has one, with torchvision's names (`layer1.0.conv2`), so that weights can be exchanged; a network that no
+//! spec describes is built layer by layer, see [`Graph::new`].
 
-use serde::Serialize;
+use std::collections::HashMap;
 
 use crate::Error;
-use crate::error::{MAX_IMAGE_SIDE, MAX_KERNEL, dimension, within};
 use crate::sequence::Activation;
-
-/// What one image looks like at some point: channels x height x width (1 x 1 behind dense layers).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Shape {
-    /// Channels, or units of a dense layer.
-    pub channels: usize,
-    /// Rows of pixels.
-    #[serde(default = "one")]
-    pub height: usize,
-    /// Columns of pixels.
-    #[serde(default = "one")]
-    pub width: usize,
-}
-
-fn one() -> usize {
-    1
-}
-
-impl Shape {
-    /// A flat vector.
-    pub fn vector(channels: usize) -> Self {
-        Self { channels, height: 1, width: 1 }
-    }
-
-    /// A square image.
-    pub fn image(channels: usize, side: usize) -> Self {
-        Self { channels, height: side, width: side }
-    }
-
-    /// Number of pixels.
-    pub fn pixels(&self) -> usize {
-        self.height * self.width
-    }
-
-    /// Number of values.
-    pub fn elements(&self) -> u128 {
-        self.channels as u128 * self.pixels() as u128
-    }
-
-    pub(crate) fn check(&self, what: &str) -> Result<(), Error> {
-        dimension(format!("the number of channels of {what}"), self.channels)?;
-        within(format!("the height of {what}"), self.height, 1, MAX_IMAGE_SIDE)?;
-        within(format!("the width of {what}"), self.width, 1, MAX_IMAGE_SIDE)?;
-        Ok(())
-    }
-}
+use crate::shape::Shape;
 
 /// Index of a node in its graph.
 pub type NodeId = usize;
@@ -109,7 +63,7 @@ pub enum Op {
 /// An operation with its name, its operands and the shape of its result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// torchvision's name of the layer.
+    /// The layer's name, unlike all others of its graph.
     pub name: String,
     /// What it does.
     pub op: Op,
@@ -120,31 +74,59 @@ pub struct Node {
 }
 
 /// The whole computation; the last node is the output.
+///
+/// Layers are added by the methods of [the builder](Graph::new), which check shapes as they go.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Graph {
     /// Nodes in an order in which they can be computed.
     pub nodes: Vec<Node>,
+    by_name: HashMap<String, NodeId>,
 }
 
 impl Graph {
-    /// A graph that holds only its input so far.
-    pub(crate) fn with_input(shape: Shape) -> Result<Self, Error> {
-        shape.check("the input")?;
-        Ok(Self { nodes: vec![Node { name: "input".into(), op: Op::Input, inputs: vec![], shape }] })
+    /// A graph of one node, its input.
+    pub(crate) fn of_input(shape: Shape) -> Self {
+        let mut graph = Self { nodes: Vec::new(), by_name: HashMap::new() };
+        graph.append(Node { name: "input".into(), op: Op::Input, inputs: vec![], shape });
+        graph
+    }
+
+    /// Appends a node whose name is new and whose operands exist.
+    pub(crate) fn append(&mut self, node: Node) -> NodeId {
+        let id = self.nodes.len();
+        self.by_name.insert(node.name.clone(), id);
+        self.nodes.push(node);
+        id
+    }
+
+    /// The input's node.
+    pub fn input(&self) -> NodeId {
+        0
+    }
+
+    /// The output's node: the last one.
+    pub fn output(&self) -> NodeId {
+        self.nodes.len() - 1
     }
 
     /// The shape of what comes in.
     pub fn input_shape(&self) -> Shape {
-        self.nodes[0].shape
+        self.nodes[self.input()].shape
     }
 
     /// The shape of the result.
     pub fn output_shape(&self) -> Shape {
-        self.nodes[self.last()].shape
+        self.nodes[self.output()].shape
     }
 
-    /// Whether a layer's output reaches a ReLU before any other layer with weights. Half of what comes in is lost there,
-    /// so that such a layer has a gain of 2, and every other one a gain of 1: weights have the variance gain / fan-in.
+    /// The node of a name.
+    pub fn find(&self, name: &str) -> Option<NodeId> {
+        self.by_name.get(name).copied()
+    }
+
+    /// Whether a layer's output reaches a ReLU before any other layer with weights. Half of what comes in is lost
+    /// there, so that such a layer has a gain of 2, and every other one a gain of 1: weights have the variance
+    /// gain / fan-in.
     pub fn meets_relu(&self, layer: NodeId) -> bool {
         let mut reached = vec![false; self.nodes.len()];
         reached[layer] = true;
@@ -163,127 +145,15 @@ impl Graph {
         false
     }
 
-    pub(crate) fn last(&self) -> NodeId {
-        self.nodes.len() - 1
-    }
-
+    /// The shape of a node that the caller got from this graph.
     pub(crate) fn shape(&self, node: NodeId) -> Shape {
         self.nodes[node].shape
     }
 
-    fn push(&mut self, name: String, op: Op, inputs: Vec<NodeId>, shape: Shape) -> NodeId {
-        self.nodes.push(Node { name, op, inputs, shape });
-        self.last()
+    /// The shape of a node that may not exist, which `layer` wants to read.
+    pub(crate) fn operand(&self, layer: &str, node: NodeId) -> Result<Shape, Error> {
+        let nodes = self.nodes.len();
+        let found = self.nodes.get(node).map(|node| node.shape);
+        found.ok_or_else(|| Error::UnknownNode { layer: layer.to_owned(), node, nodes })
     }
-
-    /// Appends a convolution with the given number of output channels.
-    pub(crate) fn conv(&mut self, name: String, from: NodeId, op: Conv) -> Result<NodeId, Error> {
-        let input = self.shape(from);
-        let Conv { channels, kernel, stride, padding, groups } = op;
-        dimension(format!("the number of output channels of {name}"), channels)?;
-        within(format!("the stride of {name}"), stride, 1, MAX_KERNEL)?;
-        within(format!("the padding of {name}"), padding, 0, MAX_KERNEL)?;
-        if !input.channels.is_multiple_of(groups) || !channels.is_multiple_of(groups) {
-            return Err(Error::Inconsistent(format!(
-                "{name} has {} input and {channels} output channels, which {groups} groups do not divide",
-                input.channels
-            )));
-        }
-        let height = window_count(&name, input.height, kernel, stride, padding)?;
-        let width = window_count(&name, input.width, kernel, stride, padding)?;
-        let op = Op::Conv { kernel, stride, padding, groups };
-        Ok(self.push(name, op, vec![from], Shape { channels, height, width }))
-    }
-
-    /// Appends a dense layer on a flat vector.
-    pub(crate) fn dense(
-        &mut self,
-        name: String,
-        from: NodeId,
-        units: usize,
-        groups: usize,
-        bias: bool,
-    ) -> Result<NodeId, Error> {
-        let input = self.shape(from);
-        if input.pixels() != 1 {
-            return Err(Error::Inconsistent(format!(
-                "the dense layer {name} needs a flat input but gets {} x {} pixels; put a pool before it",
-                input.height, input.width
-            )));
-        }
-        dimension(format!("the number of units of {name}"), units)?;
-        Ok(self.push(name, Op::Dense { groups, bias }, vec![from], Shape::vector(units)))
-    }
-
-    pub(crate) fn batch_norm(&mut self, name: String, from: NodeId) -> NodeId {
-        self.push(name, Op::BatchNorm, vec![from], self.shape(from))
-    }
-
-    pub(crate) fn activation(&mut self, name: String, from: NodeId, activation: Activation) -> NodeId {
-        self.push(name, Op::Activation(activation), vec![from], self.shape(from))
-    }
-
-    pub(crate) fn add(&mut self, name: String, left: NodeId, right: NodeId) -> Result<NodeId, Error> {
-        let (a, b) = (self.shape(left), self.shape(right));
-        if a != b {
-            return Err(Error::Inconsistent(format!(
-                "{name} cannot add {}x{}x{} to {}x{}x{}; use a projection shortcut",
-                a.channels, a.height, a.width, b.channels, b.height, b.width
-            )));
-        }
-        Ok(self.push(name, Op::Add, vec![left, right], a))
-    }
-
-    pub(crate) fn max_pool(
-        &mut self,
-        name: String,
-        from: NodeId,
-        kernel: usize,
-        stride: usize,
-        padding: usize,
-    ) -> Result<NodeId, Error> {
-        let input = self.shape(from);
-        let height = window_count(&name, input.height, kernel, stride, padding)?;
-        let width = window_count(&name, input.width, kernel, stride, padding)?;
-        let op = Op::MaxPool { kernel, stride, padding };
-        Ok(self.push(name, op, vec![from], Shape { height, width, ..input }))
-    }
-
-    pub(crate) fn global_average_pool(&mut self, name: String, from: NodeId) -> NodeId {
-        self.push(name, Op::GlobalAveragePool, vec![from], Shape::vector(self.shape(from).channels))
-    }
-
-    pub(crate) fn member_sum(&mut self, name: String, from: NodeId, members: usize) -> NodeId {
-        let input = self.shape(from);
-        let shape = Shape { channels: input.channels / members, ..input };
-        self.push(name, Op::MemberSum { members }, vec![from], shape)
-    }
-}
-
-/// What [`Graph::conv`] needs to know of a convolution.
-#[derive(Clone, Copy)]
-pub(crate) struct Conv {
-    pub channels: usize,
-    pub kernel: usize,
-    pub stride: usize,
-    pub padding: usize,
-    pub groups: usize,
-}
-
-/// How many windows fit along one side.
-fn window_count(
-    name: &str,
-    side: usize,
-    kernel: usize,
-    stride: usize,
-    padding: usize,
-) -> Result<usize, Error> {
-    within(format!("the kernel size of {name}"), kernel, 1, MAX_KERNEL)?;
-    let padded = side + 2 * padding;
-    if padded < kernel {
-        return Err(Error::Inconsistent(format!(
-            "the {kernel}x{kernel} window of {name} does not fit its input of side {side} with padding {padding}"
-        )));
-    }
-    Ok((padded - kernel) / stride + 1)
 }

@@ -15,6 +15,7 @@
 //! ```
 
 mod bottleneck;
+mod builder;
 mod counts;
 mod design;
 mod error;
@@ -25,20 +26,23 @@ mod names;
 mod overrides;
 mod resnext;
 mod sequence;
+mod shape;
 mod spec;
 mod wide_resnet;
 mod zoo;
 
 pub use bottleneck::Bottleneck;
+pub use builder::{Conv, Dense, MaxPool};
 pub use counts::{Cost, Counts, LayerCounts, Totals};
 pub use design::Design;
 pub use error::{Error, MAX_DIMENSION};
 pub use fully_connected::FullyConnected;
-pub use graph::{Graph, Node, NodeId, Op, Shape};
+pub use graph::{Graph, Node, NodeId, Op};
 pub use module::Module;
 pub use overrides::Overrides;
 pub use resnext::{Resnext, Stem};
 pub use sequence::{Activation, Join, Layer, Linear, Norm, Sequence, Shortcut};
+pub use shape::Shape;
 pub use spec::Spec;
 pub use wide_resnet::WideResnet;
 pub use zoo::{KNOWN_NAMES, NAME_FORMS};

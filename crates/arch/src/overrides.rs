@@ -1,6 +1,6 @@
 //! Settings that a name leaves at their defaults: class count, image size, inputs and outputs of a module.
 
-use crate::graph::Shape;
+use crate::shape::Shape;
 use crate::{Error, Spec};
 
 /// What to change in a spec; `None` keeps it.

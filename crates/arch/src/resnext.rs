@@ -4,10 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::bottleneck::Bottleneck;
+use crate::builder::{Conv, Dense, MaxPool};
 use crate::design::Design;
 use crate::error::{dimension, product, within};
-use crate::graph::{Conv, Graph, NodeId, Shape};
+use crate::graph::{Graph, NodeId};
 use crate::sequence::{Activation, Norm, Shortcut};
+use crate::shape::Shape;
 
 /// How an image enters the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -145,30 +147,29 @@ impl Resnext {
 
     pub(crate) fn graph(&self) -> Result<Graph, Error> {
         self.check()?;
-        let mut graph = Graph::with_input(Shape::image(3, self.image))?;
+        let mut graph = Graph::new(Shape::image(3, self.image))?;
         let mut node = self.lower_stem(&mut graph)?;
         for (stage, &count) in self.blocks.iter().enumerate() {
             for index in 0..count {
                 node = self.lower_block(&mut graph, node, stage, index)?;
             }
         }
-        let pooled = graph.global_average_pool("avgpool".into(), node);
-        graph.dense("fc".into(), pooled, self.classes, 1, true)?;
+        let pooled = graph.global_average_pool("avgpool", node)?;
+        graph.dense("fc", pooled, Dense::new(self.classes).bias(true))?;
         Ok(graph)
     }
 
     fn lower_stem(&self, graph: &mut Graph) -> Result<NodeId, Error> {
-        let (kernel, stride, padding) = match self.stem {
-            Stem::Small => (3, 1, 1),
-            Stem::Imagenet => (7, 2, 3),
+        let conv = match self.stem {
+            Stem::Small => Conv::new(self.stem_channels, 3),
+            Stem::Imagenet => Conv::new(self.stem_channels, 7).stride(2),
         };
-        let conv = Conv { channels: self.stem_channels, kernel, stride, padding, groups: 1 };
-        let node = graph.conv("conv1".into(), 0, conv)?;
-        let node = graph.batch_norm("bn1".into(), node);
-        let node = graph.activation("relu".into(), node, Activation::Relu);
+        let node = graph.conv("conv1", graph.input(), conv)?;
+        let node = graph.batch_norm("bn1", node)?;
+        let node = graph.activation("relu", node, Activation::Relu)?;
         match self.stem {
             Stem::Small => Ok(node),
-            Stem::Imagenet => graph.max_pool("maxpool".into(), node, 3, 2, 1),
+            Stem::Imagenet => graph.max_pool("maxpool", node, MaxPool::new(3).stride(2).padding(1)),
         }
     }
 
@@ -189,6 +190,6 @@ impl Resnext {
         }
         let prefix = format!("layer{}.{index}.", stage + 1);
         let sum = block.sequence().lower(graph, from, &prefix)?;
-        Ok(graph.activation(format!("{prefix}relu"), sum, Activation::Relu))
+        graph.activation(format!("{prefix}relu"), sum, Activation::Relu)
     }
 }

@@ -7,8 +7,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::builder::{Conv, Dense};
 use crate::error::{dimension, product};
-use crate::graph::{Conv, Graph, NodeId, Shape};
+use crate::graph::{Graph, NodeId};
+use crate::shape::Shape;
 use crate::{Error, Spec};
 
 /// A pointwise non-linearity φ.
@@ -261,10 +263,12 @@ impl Sequence {
     /// The m chains without the shortcut.
     fn lower_members(&self, graph: &mut Graph, from: NodeId, prefix: &str) -> Result<NodeId, Error> {
         let count = self.linear_layers().count();
-        let (mut node, mut index) = (from, 0);
+        let (mut node, mut index, mut pools) = (from, 0, 0);
         for layer in &self.layers {
             let Some(linear) = layer.linear() else {
-                node = graph.global_average_pool(format!("{prefix}pool"), node);
+                pools += 1;
+                let name = if pools == 1 { format!("{prefix}pool") } else { format!("{prefix}pool{pools}") };
+                node = graph.global_average_pool(name, node)?;
                 continue;
             };
             index += 1;
@@ -274,7 +278,7 @@ impl Sequence {
             node = lower_linear(graph, node, prefix, index, linear, copies, groups)?;
         }
         if self.join == Join::ScaledSum && self.members > 1 {
-            node = graph.member_sum(format!("{prefix}members"), node, self.members);
+            node = graph.member_sum(format!("{prefix}members"), node, self.members)?;
         }
         Ok(node)
     }
@@ -290,18 +294,18 @@ impl Sequence {
         let name = format!("{prefix}downsample.0");
         let last = self.linear_layers().next_back();
         let projection = if last.is_some_and(|layer| layer.dense) {
-            graph.dense(name, from, channels, 1, false)?
+            graph.dense(name, from, Dense::new(channels))?
         } else {
             let stride = self.linear_layers().map(|layer| layer.stride).product();
-            graph.conv(name, from, Conv { channels, kernel: 1, stride, padding: 0, groups: 1 })?
+            graph.conv(name, from, Conv::new(channels, 1).stride(stride))?
         };
         let normed = last.is_some_and(|layer| layer.norm == Norm::Batch);
-        Ok(if normed { graph.batch_norm(format!("{prefix}downsample.1"), projection) } else { projection })
+        if normed { graph.batch_norm(format!("{prefix}downsample.1"), projection) } else { Ok(projection) }
     }
 
     /// The graph of the module by itself.
     pub(crate) fn graph(&self) -> Result<Graph, Error> {
-        let mut graph = Graph::with_input(self.input)?;
+        let mut graph = Graph::new(self.input)?;
         self.lower(&mut graph, 0, "")?;
         Ok(graph)
     }
@@ -319,17 +323,18 @@ fn lower_linear(
 ) -> Result<NodeId, Error> {
     let channels = layer.width * copies;
     let mut node = if layer.dense {
-        graph.dense(format!("{prefix}fc{index}"), from, channels, groups, false)?
+        graph.dense(format!("{prefix}fc{index}"), from, Dense::new(channels).groups(groups))?
     } else {
         let Linear { kernel, stride, padding, .. } = layer;
-        let conv = Conv { channels, kernel, stride, padding, groups };
+        let conv = Conv::new(channels, kernel).stride(stride).padding(padding).groups(groups);
         graph.conv(format!("{prefix}conv{index}"), from, conv)?
     };
     if layer.norm == Norm::Batch {
-        node = graph.batch_norm(format!("{prefix}bn{index}"), node);
+        node = graph.batch_norm(format!("{prefix}bn{index}"), node)?;
     }
     if layer.activation != Activation::None {
-        node = graph.activation(format!("{prefix}{}{index}", layer.activation), node, layer.activation);
+        let name = format!("{prefix}{}{index}", layer.activation);
+        node = graph.activation(name, node, layer.activation)?;
     }
     Ok(node)
 }

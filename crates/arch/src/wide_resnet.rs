@@ -3,9 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::builder::{Conv, Dense};
 use crate::error::{dimension, product, within};
-use crate::graph::{Conv, Graph, NodeId, Shape};
+use crate::graph::{Graph, NodeId};
 use crate::sequence::Activation;
+use crate::shape::Shape;
 
 /// A Wide ResNet of depth d and widening factor k.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -66,9 +68,8 @@ impl WideResnet {
 
     pub(crate) fn graph(&self) -> Result<Graph, Error> {
         self.check()?;
-        let mut graph = Graph::with_input(Shape::image(3, self.image))?;
-        let stem = Conv { channels: STEM_CHANNELS, kernel: 3, stride: 1, padding: 1, groups: 1 };
-        let mut node = graph.conv("conv1".into(), 0, stem)?;
+        let mut graph = Graph::new(Shape::image(3, self.image))?;
+        let mut node = graph.conv("conv1", graph.input(), Conv::new(STEM_CHANNELS, 3))?;
         for stage in 0..self.stages {
             let channels = product(
                 format!("the number of channels of stage {}", stage + 1),
@@ -80,10 +81,10 @@ impl WideResnet {
                 node = lower_block(&mut graph, node, channels, stride, &prefix)?;
             }
         }
-        let normed = graph.batch_norm("bn1".into(), node);
-        let active = graph.activation("relu".into(), normed, Activation::Relu);
-        let pooled = graph.global_average_pool("avgpool".into(), active);
-        graph.dense("fc".into(), pooled, self.classes, 1, true)?;
+        let normed = graph.batch_norm("bn1", node)?;
+        let active = graph.activation("relu", normed, Activation::Relu)?;
+        let pooled = graph.global_average_pool("avgpool", active)?;
+        graph.dense("fc", pooled, Dense::new(self.classes).bias(true))?;
         Ok(graph)
     }
 }
@@ -97,12 +98,12 @@ fn lower_block(
     stride: usize,
     prefix: &str,
 ) -> Result<NodeId, Error> {
-    let conv = |kernel, stride| Conv { channels, kernel, stride, padding: kernel / 2, groups: 1 };
-    let normed = graph.batch_norm(format!("{prefix}bn1"), from);
-    let active = graph.activation(format!("{prefix}relu1"), normed, Activation::Relu);
+    let conv = |kernel, stride| Conv::new(channels, kernel).stride(stride);
+    let normed = graph.batch_norm(format!("{prefix}bn1"), from)?;
+    let active = graph.activation(format!("{prefix}relu1"), normed, Activation::Relu)?;
     let first = graph.conv(format!("{prefix}conv1"), active, conv(3, stride))?;
-    let normed = graph.batch_norm(format!("{prefix}bn2"), first);
-    let middle = graph.activation(format!("{prefix}relu2"), normed, Activation::Relu);
+    let normed = graph.batch_norm(format!("{prefix}bn2"), first)?;
+    let middle = graph.activation(format!("{prefix}relu2"), normed, Activation::Relu)?;
     let second = graph.conv(format!("{prefix}conv2"), middle, conv(3, 1))?;
     let shortcut = if graph.shape(from).channels == channels && stride == 1 {
         from

@@ -2,7 +2,7 @@
 
 mod reference;
 
-use collegial_arch::{Graph, Spec};
+use collegial_arch::{Activation, Conv, Dense, Graph, MaxPool, Shape, Spec};
 use collegial_nn::{Mode, Network, Parametrisation};
 use collegial_stats::Rng;
 use proptest::prelude::*;
@@ -254,6 +254,47 @@ proptest! {
         if let Ok(spec) = Spec::from_toml(&toml) {
             let graph = spec.graph().expect("the spec was checked");
             let mode = if train { Mode::Train } else { Mode::Evaluate };
+            check(&graph, batch, Parametrisation::Standard, mode, &squares(&graph, batch), &|_| 1.0);
+        }
+    }
+}
+
+/// A graph that no spec describes: every choice adds the layer it stands for to the last node, if it fits there. Sums
+/// reach back to any earlier node of equal shape.
+fn improvised(side: usize, choices: &[(u8, u8)]) -> Graph {
+    let mut graph = Graph::new(Shape::image(4, side)).expect("a small image");
+    for (index, &(layer, place)) in choices.iter().enumerate() {
+        let name = format!("layer{index}");
+        let from = graph.output();
+        let earlier = usize::from(place) % (from + 1);
+        // What does not fit is left out.
+        let _ = match layer % 9 {
+            0 => graph.conv(name, from, Conv::new(4, 3)),
+            1 => graph.conv(name, from, Conv::new(8, 3).stride(2).groups(2)),
+            2 => graph.conv(name, from, Conv::new(4, 1)),
+            3 => graph.batch_norm(name, from),
+            4 => graph.activation(name, from, Activation::Relu),
+            5 => graph.activation(name, from, Activation::Tanh),
+            6 => graph.max_pool(name, from, MaxPool::new(3).stride(2).padding(1)),
+            7 => graph.member_sum(name, from, 2),
+            _ => graph.add(name, from, earlier),
+        };
+    }
+    let pooled = graph.global_average_pool("pool", graph.output()).expect("an image");
+    graph.dense("fc", pooled, Dense::new(3).bias(true)).expect("a vector");
+    graph
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn any_graph_that_can_be_built_is_computed(
+        side in 1usize..6,
+        choices in prop::collection::vec((any::<u8>(), any::<u8>()), 1..9),
+        batch in 2usize..4,
+    ) {
+        let graph = improvised(side, &choices);
+        for mode in [Mode::Train, Mode::Evaluate] {
             check(&graph, batch, Parametrisation::Standard, mode, &squares(&graph, batch), &|_| 1.0);
         }
     }
