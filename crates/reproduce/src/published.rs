@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::Error;
 
 static PAPER: LazyLock<Value> =
-    LazyLock::new(|| serde_json::from_str(include_str!("../../../paper/tables.json")).unwrap_or_default());
+    LazyLock::new(|| serde_json::from_str(include_str!("../paper/tables.json")).unwrap_or_default());
 
 /// A published number with the decimals it was printed with.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -6,14 +6,14 @@ use collegial_reproduce::validate::{Question, Validation};
 use collegial_reproduce::{Context, Parts, Scale, Silent};
 use collegial_search::Search;
 use collegial_train::data::Dataset;
-use collegial_train::{Data, Recipe, fit};
+use collegial_train::{Data, Recipe, spec_for};
 
 fn validated(model: &str, write: impl Fn(&std::path::Path), cost: Cost, dual: bool) -> Validation {
     let root = tempfile::tempdir().unwrap();
     write(&root.path().join("data"));
     let dataset = Dataset::open(root.path().join("data")).unwrap();
     let spec = if model.contains('\n') { Spec::from_toml(model).unwrap() } else { model.parse().unwrap() };
-    let baseline = fit(&spec, &Overrides::default(), &dataset).unwrap();
+    let baseline = spec_for(&spec, &Overrides::default(), &dataset).unwrap();
     let name = collegial_train::recipe::name_for(&dataset);
     let changes = ["epochs=1".to_owned(), "batch=25".to_owned()];
     let recipe = Recipe::build(collegial_train::recipe::text(name).unwrap(), &changes).unwrap();

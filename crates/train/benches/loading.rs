@@ -14,7 +14,7 @@ use collegial_arch::Overrides;
 use collegial_nn::{Mode, Network, Optimiser, Rule, cross_entropy};
 use collegial_stats::Rng;
 use collegial_train::data::{Dataset, Key, Kind, Loader, Part, Plan, Scratch, Transform};
-use collegial_train::fit;
+use collegial_train::spec_for;
 
 const PASSES: u32 = 5;
 const PHOTOGRAPHS: u64 = 64;
@@ -77,7 +77,7 @@ fn consume(data: &Dataset) -> Result<(&'static str, f64), Box<dyn Error>> {
         Kind::ClassFolders => ("resnext50-32x4d", 4),
         _ => ("resnext29-10x10d", 64),
     };
-    let spec = fit(&model.parse()?, &Overrides::default(), data)?;
+    let spec = spec_for(&model.parse()?, &Overrides::default(), data)?;
     let mut network = Network::new(&spec.graph()?, batch)?;
     network.initialise(1);
     let mut optimiser = Optimiser::new(Rule::SGD, network.values().len());

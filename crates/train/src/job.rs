@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use collegial_arch::Spec;
 
+use crate::Error;
 use crate::checkpoint::Checkpoint;
 use crate::data::{Augment, DataError, Dataset, Loader, Normalise, Part, Plan, Position, Split, Transform};
 use crate::recipe::Recipe;
-use crate::{Error, image};
 
 /// A data set with the views of it that a recipe asks for.
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ impl Data {
     pub fn description(&self) -> String {
         let (data, kind) = (&self.dataset, self.dataset.kind());
         let (train, test, classes) = (data.train().len(), data.test().len(), data.classes());
-        format!("{kind:?} with {train} + {test} images of {} in {classes} classes", image(data))
+        format!("{kind:?} with {train} + {test} images of {} in {classes} classes", data.shape())
     }
 
     /// Shuffled, augmented batches from `start` on.
@@ -71,7 +71,7 @@ impl Data {
 /// What is to be trained.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// The network, made to measure by [`fit`](crate::fit).
+    /// The network, made to measure by [`spec_for`](crate::spec_for()).
     pub spec: Spec,
     /// How.
     pub recipe: Recipe,

@@ -12,12 +12,12 @@ use crate::{Error, Loss};
 
 /// The recipes that are part of the program: name and TOML.
 pub const RECIPES: &[(&str, &str)] = &[
-    ("cifar10", include_str!("../../../recipes/cifar10.toml")),
-    ("cifar100", include_str!("../../../recipes/cifar100.toml")),
-    ("mnist", include_str!("../../../recipes/mnist.toml")),
-    ("imagenet32", include_str!("../../../recipes/imagenet32.toml")),
-    ("imagenet64", include_str!("../../../recipes/imagenet64.toml")),
-    ("imagenet", include_str!("../../../recipes/imagenet.toml")),
+    ("cifar10", include_str!("../recipes/cifar10.toml")),
+    ("cifar100", include_str!("../recipes/cifar100.toml")),
+    ("mnist", include_str!("../recipes/mnist.toml")),
+    ("imagenet32", include_str!("../recipes/imagenet32.toml")),
+    ("imagenet64", include_str!("../recipes/imagenet64.toml")),
+    ("imagenet", include_str!("../recipes/imagenet.toml")),
 ];
 
 /// How a network is trained.

@@ -10,7 +10,7 @@ use collegial_arch::{Overrides, Spec};
 use collegial_train::checkpoint::{Checkpoint, CheckpointFile, MODEL_FILE, ModelHeader, TRAINING_FILE};
 use collegial_train::data::{Dataset, Position};
 use collegial_train::{
-    Data, Epoch, Error, Job, Monitor, Outcome, Recipe, RunDirectory, Saving, Step, Trainer, fit, recipe,
+    Data, Epoch, Error, Job, Monitor, Outcome, Recipe, RunDirectory, Saving, Step, Trainer, recipe, spec_for,
 };
 use common::{NETWORK, write_data};
 use proptest::prelude::*;
@@ -25,7 +25,7 @@ fn job(data: &Path, spec: &str, changes: &[&str], seed: u64) -> Result<Job, Erro
     let changes: Vec<String> =
         ["epochs=3", "batch=20"].iter().chain(changes).map(ToString::to_string).collect();
     let recipe = Recipe::build(recipe::text("mnist").unwrap(), &changes)?.fitted(dataset.train().len());
-    let spec = fit(&spec, &Overrides::default(), &dataset)?;
+    let spec = spec_for(&spec, &Overrides::default(), &dataset)?;
     Ok(Job { spec, data: Data::new(dataset, &recipe)?, recipe, seed })
 }
 
@@ -205,7 +205,7 @@ fn networks_must_fit_the_data() {
     assert!(said("bottleneck-8").contains("bottleneck-8 takes 256x"), "{}", said("bottleneck-8"));
     let dataset = Dataset::open(&data).unwrap();
     let given = Overrides { classes: Some(100), ..Overrides::default() };
-    let error = fit(&"fc3-8".parse().unwrap(), &given, &dataset).unwrap_err().to_string();
+    let error = spec_for(&"fc3-8".parse().unwrap(), &given, &dataset).unwrap_err().to_string();
     assert_eq!(error, "--classes 100 contradicts the data set, which has 10 classes");
 }
 

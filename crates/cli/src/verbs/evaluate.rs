@@ -8,7 +8,7 @@ use collegial_export::WeightFile;
 use collegial_ntk::fit::Monitor as _;
 use collegial_report::{Align, Table};
 use collegial_train::data::{Dataset, npy};
-use collegial_train::{Data, Error, Evaluation, Recipe, evaluate_with, fit};
+use collegial_train::{Data, Error, Evaluation, Recipe, evaluate_with, spec_for};
 use serde::Serialize;
 
 use crate::arguments::{Common, Format};
@@ -78,7 +78,7 @@ pub fn run(verb: &Evaluate, common: &Common) -> Result<(), Failure> {
         let message = format!("{path} has {outputs} outputs, but the data set has {count} classes");
         return Err(Failure::User(message));
     }
-    let fitted = fit(file.spec(), &Overrides::default(), &dataset)?;
+    let fitted = spec_for(file.spec(), &Overrides::default(), &dataset)?;
     let recipe = Recipe::for_dataset(&dataset)?;
     let data = Data::new(dataset, &recipe)?;
     let batch = usize::from(verb.batch).min(data.dataset().test().len());

@@ -10,7 +10,7 @@ use collegial_ntk::explicit::{
 use collegial_report::{Align, Table, significant};
 use collegial_train::checkpoint::{CheckpointFile, ModelHeader};
 use collegial_train::data::{Dataset, Part, npy};
-use collegial_train::{Error, fit, run};
+use collegial_train::{Error, run, spec_for};
 use serde::Serialize;
 
 use crate::arguments::{Common, Model};
@@ -212,7 +212,7 @@ fn inputs(
 ) -> Result<(Spec, Vec<Vec<f32>>, String), Failure> {
     if let Some(directory) = &verb.data {
         let dataset = Dataset::open(directory).map_err(Error::from)?;
-        let spec = fit(spec, &verb.model.overrides(), &dataset)?;
+        let spec = spec_for(spec, &verb.model.overrides(), &dataset)?;
         let (part, name) = match verb.split {
             SplitName::Test => (Part::Test, "test"),
             SplitName::Train => (Part::Train, "training"),

@@ -12,7 +12,7 @@ use collegial_train::checkpoint::Checkpoint;
 use collegial_train::data::Dataset;
 use collegial_train::recipe::{self, Recipe};
 use collegial_train::{
-    Data, Epoch, Error, Job, Monitor, Outcome, RunDirectory, Saving, Step, Trainer, fit, run,
+    Data, Epoch, Error, Job, Monitor, Outcome, RunDirectory, Saving, Step, Trainer, run, spec_for,
 };
 use serde::Serialize;
 
@@ -86,7 +86,7 @@ struct Summary<'a> {
 /// Runs the verb.
 pub fn run(verb: &Train, common: &Common) -> Result<(), Failure> {
     let dataset = Dataset::open(&verb.data).map_err(Error::from)?;
-    let spec = fit(&Spec::load(&verb.model.model)?, &verb.model.overrides(), &dataset)?;
+    let spec = spec_for(&Spec::load(&verb.model.model)?, &verb.model.overrides(), &dataset)?;
     let out = verb
         .out
         .clone()

@@ -11,7 +11,7 @@ use collegial_reproduce::{Context, Parts, Scale};
 use collegial_search::Search;
 use collegial_train::data::Dataset;
 use collegial_train::recipe::{self, Recipe};
-use collegial_train::{Data, Error, fit};
+use collegial_train::{Data, Error, spec_for};
 
 use crate::arguments::{Common, Format, Model};
 use crate::failure::Failure;
@@ -68,7 +68,7 @@ fn designs(text: &str) -> Result<usize, String> {
 /// Runs the verb.
 pub fn run(verb: &Validate, common: &Common) -> Result<(), Failure> {
     let dataset = Dataset::open(&verb.data).map_err(Error::from)?;
-    let baseline = fit(&Spec::load(&verb.model.model)?, &verb.model.overrides(), &dataset)?;
+    let baseline = spec_for(&Spec::load(&verb.model.model)?, &verb.model.overrides(), &dataset)?;
     let search = search(verb, &baseline)?;
     let recipe = recipe(verb, &dataset)?;
     let out = verb.out.clone().unwrap_or_else(|| {

@@ -10,9 +10,9 @@ use collegial_train::recipe::{Augment, Optimiser, Recipe};
 use crate::Error;
 
 const TEMPLATE: &str = include_str!("train.py");
-const RESNEXT: &str = include_str!("../../../../python/collegial/torch/resnext.py");
-const WIDE_RESNET: &str = include_str!("../../../../python/collegial/torch/wide_resnet.py");
-const FULLY_CONNECTED: &str = include_str!("../../../../python/collegial/torch/fully_connected.py");
+const RESNEXT: &str = include_str!("families/resnext.py");
+const WIDE_RESNET: &str = include_str!("families/wide_resnet.py");
+const FULLY_CONNECTED: &str = include_str!("families/fully_connected.py");
 
 /// The name of the paper's recipe for a network, by its classes and the size of its images.
 pub fn recipe_for(spec: &Spec) -> &'static str {

@@ -4,7 +4,7 @@ use collegial_arch::{Design, Overrides, Spec};
 use collegial_report::Section;
 use collegial_search::{Law, Problem, Search};
 use collegial_train::data::{Dataset, Kind};
-use collegial_train::{Data, Recipe, fit, recipe};
+use collegial_train::{Data, Recipe, recipe, spec_for};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -27,7 +27,7 @@ pub const CIFAR_100: Cifar = Cifar {
     name: "fig-cifar100",
     kind: Kind::Cifar100,
     recipe: "cifar100",
-    experiment: include_str!("../../../../experiments/fig-cifar100.toml"),
+    experiment: include_str!("../../experiments/fig-cifar100.toml"),
     dual: "comparable",
 };
 
@@ -36,7 +36,7 @@ pub const CIFAR_10: Cifar = Cifar {
     name: "fig-cifar10",
     kind: Kind::Cifar10,
     recipe: "cifar10",
-    experiment: include_str!("../../../../experiments/fig-cifar10.toml"),
+    experiment: include_str!("../../experiments/fig-cifar10.toml"),
     dual: "slightly higher",
 };
 
@@ -121,7 +121,7 @@ impl Cifar {
     fn train(&self, settings: &Settings, dataset: Dataset, context: &Context) -> Result<Trained, Error> {
         let recipe = Recipe::build(recipe::text(self.recipe).unwrap_or_default(), &settings.recipe)?;
         let recipe = recipe.fitted(dataset.train().len());
-        let baseline = fit(&settings.baseline, &Overrides::default(), &dataset)?;
+        let baseline = spec_for(&settings.baseline, &Overrides::default(), &dataset)?;
         let data = Data::new(dataset, &recipe)?;
         let search = Search::new(baseline.clone());
         let alpha = settings.alpha.map_or_else(|| fitted_alpha(&search.module()?, context), Ok)?;

@@ -61,7 +61,7 @@ impl Item for Fig2 {
     }
 
     fn experiment(&self) -> &'static str {
-        include_str!("../../../../experiments/fig2.toml")
+        include_str!("../../experiments/fig2.toml")
     }
 
     fn run(&self, experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {

@@ -30,7 +30,7 @@ impl Item for Fig3 {
     }
 
     fn experiment(&self) -> &'static str {
-        include_str!("../../../../experiments/fig3.toml")
+        include_str!("../../experiments/fig3.toml")
     }
 
     fn run(&self, experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {

@@ -4,7 +4,7 @@ use collegial_arch::{Overrides, Spec};
 use collegial_report::Section;
 use collegial_search::{Exact, Problem, Search};
 use collegial_train::data::{Dataset, Kind};
-use collegial_train::{Data, Recipe, fit, recipe};
+use collegial_train::{Data, Recipe, recipe, spec_for};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -39,7 +39,7 @@ impl Item for Fig4 {
     }
 
     fn experiment(&self) -> &'static str {
-        include_str!("../../../../experiments/fig4.toml")
+        include_str!("../../experiments/fig4.toml")
     }
 
     fn run(&self, experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {
@@ -94,7 +94,7 @@ fn train(settings: &Settings, dataset: Dataset, context: &Context) -> Result<(Sw
     let recipe = Recipe::build(recipe::text("mnist").unwrap_or_default(), &settings.recipe)?;
     let recipe = recipe.fitted(dataset.train().len());
     let spec: Spec = settings.baseline.parse()?;
-    let baseline = fit(&spec, &Overrides::default(), &dataset)?;
+    let baseline = spec_for(&spec, &Overrides::default(), &dataset)?;
     let data = Data::new(dataset, &recipe)?;
     let search = Search::new(baseline.clone());
     let line = Line {

@@ -60,7 +60,7 @@ impl Item for FigAlpha {
     }
 
     fn experiment(&self) -> &'static str {
-        include_str!("../../../../experiments/fig-alpha.toml")
+        include_str!("../../experiments/fig-alpha.toml")
     }
 
     fn run(&self, experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {

@@ -51,7 +51,7 @@ impl Item for FigDynamics {
     }
 
     fn experiment(&self) -> &'static str {
-        include_str!("../../../../experiments/fig-dynamics.toml")
+        include_str!("../../experiments/fig-dynamics.toml")
     }
 
     fn run(&self, experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {

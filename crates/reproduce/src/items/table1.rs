@@ -12,7 +12,7 @@ impl Item for Table1 {
     }
 
     fn experiment(&self) -> &'static str {
-        include_str!("../../../../experiments/table1.toml")
+        include_str!("../../experiments/table1.toml")
     }
 
     fn run(&self, experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {

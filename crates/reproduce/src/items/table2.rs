@@ -12,7 +12,7 @@ impl Item for Table2 {
     }
 
     fn experiment(&self) -> &'static str {
-        include_str!("../../../../experiments/table2.toml")
+        include_str!("../../experiments/table2.toml")
     }
 
     fn run(&self, experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {

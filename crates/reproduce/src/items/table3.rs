@@ -12,7 +12,7 @@ impl Item for Table3 {
     }
 
     fn experiment(&self) -> &'static str {
-        include_str!("../../../../experiments/table3.toml")
+        include_str!("../../experiments/table3.toml")
     }
 
     fn run(&self, experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {

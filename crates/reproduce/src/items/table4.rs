@@ -12,7 +12,7 @@ impl Item for Table4 {
     }
 
     fn experiment(&self) -> &'static str {
-        include_str!("../../../../experiments/table4.toml")
+        include_str!("../../experiments/table4.toml")
     }
 
     fn run(&self, experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {

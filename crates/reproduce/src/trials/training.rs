@@ -180,7 +180,7 @@ mod tests {
     use crate::{Monitor, Parts, Scale, Silent};
     use collegial_arch::Overrides;
     use collegial_train::data::Dataset;
-    use collegial_train::{fit, recipe};
+    use collegial_train::{recipe, spec_for};
     use std::sync::atomic::{AtomicU32, Ordering};
 
     /// Stops after so many steps of anything.
@@ -206,7 +206,7 @@ mod tests {
         let recipe = Recipe::build(recipe::text("mnist").unwrap(), &changes).unwrap();
         let specs: Vec<Spec> = ["fc3-8", "fc3-3x4"]
             .iter()
-            .map(|name| fit(&name.parse().unwrap(), &Overrides::default(), &dataset).unwrap())
+            .map(|name| spec_for(&name.parse().unwrap(), &Overrides::default(), &dataset).unwrap())
             .collect();
         let data = Data::new(dataset, &recipe).unwrap();
         let training = Training { name: "t", data: &data, recipe: &recipe, runs: 3 };

@@ -1,6 +1,7 @@
 //! A split: images and their labels, held in memory or listed for decoding on demand.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
 
@@ -16,6 +17,13 @@ pub struct Shape {
     pub height: usize,
     /// Columns.
     pub width: usize,
+}
+
+impl fmt::Display for Shape {
+    /// "3x32x32".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}x{}x{}", self.channels, self.height, self.width)
+    }
 }
 
 impl Shape {

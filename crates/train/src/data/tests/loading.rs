@@ -10,7 +10,7 @@ use super::make;
 use crate::data::{
     Dataset, Key, Kind, Loader, Order, Part, Plan, Position, Scratch, Shape, Transform, epoch_order,
 };
-use crate::{Data, Job, Monitor, Outcome, Recipe, RunDirectory, Saving, Step, Trainer, fit, recipe};
+use crate::{Data, Job, Monitor, Outcome, Recipe, RunDirectory, Saving, Step, Trainer, recipe, spec_for};
 
 const SHAPE: Shape = Shape { channels: 3, height: 8, width: 8 };
 
@@ -162,7 +162,7 @@ fn the_training_loop_never_waits_for_batches_that_are_there() {
     let (root, dataset) = (tempfile::tempdir().unwrap(), make::in_memory(Kind::Cifar10, SHAPE, 23, 7));
     let changes = ["epochs=3", "batch=4", "learning_rate=1e-3"].map(ToOwned::to_owned);
     let recipe = Recipe::build(recipe::text("cifar10").unwrap(), &changes).unwrap();
-    let spec = fit(&"fc3-2x4".parse().unwrap(), &Default::default(), &dataset).unwrap();
+    let spec = spec_for(&"fc3-2x4".parse().unwrap(), &Default::default(), &dataset).unwrap();
     let job = Job { spec, data: Data::new(dataset, &recipe).unwrap(), recipe, seed: 0 };
     let mut trainer = Trainer::begin(job, RunDirectory::open(root.path()).unwrap()).unwrap();
     let mut loader = trainer.loader().unwrap();

@@ -6,7 +6,7 @@ use crate::Error;
 use crate::data::Dataset;
 
 /// The spec with the data set's image size and class count. What the user gave must not contradict them.
-pub fn fit(spec: &Spec, given: &Overrides, dataset: &Dataset) -> Result<Spec, Error> {
+pub fn spec_for(spec: &Spec, given: &Overrides, dataset: &Dataset) -> Result<Spec, Error> {
     let (shape, classes) = (dataset.shape(), dataset.classes());
     let agree = |option: &str, given: Option<usize>, found: usize, what: &str| match given {
         Some(given) if given != found => {
@@ -23,9 +23,9 @@ pub fn fit(spec: &Spec, given: &Overrides, dataset: &Dataset) -> Result<Spec, Er
         }
         Spec::Resnext(_) | Spec::WideResnet(_) => {
             if shape.channels != 3 || shape.height != shape.width {
-                let (model, image) = (spec.name(), image(dataset));
+                let model = spec.name();
                 return Err(Error::Unfit(format!(
-                    "{model} takes square colour images, but those of the data set are {image}; a fully connected network such as fc6-30x48 takes any"
+                    "{model} takes square colour images, but those of the data set are {shape}; a fully connected network such as fc6-30x48 takes any"
                 )));
             }
             agree("--image", given.image, shape.height, "pixels per side")?;
@@ -46,14 +46,8 @@ pub fn fit(spec: &Spec, given: &Overrides, dataset: &Dataset) -> Result<Spec, Er
             input.height,
             input.width,
             output.elements(),
-            image(dataset)
+            shape
         )));
     }
     Ok(spec)
-}
-
-/// "3x32x32".
-pub fn image(dataset: &Dataset) -> String {
-    let shape = dataset.shape();
-    format!("{}x{}x{}", shape.channels, shape.height, shape.width)
 }

@@ -4,7 +4,7 @@ use collegial_arch::{Cost, Module, Overrides, Spec};
 use serde_json::Value;
 
 fn tables() -> Value {
-    serde_json::from_str(include_str!("../../../paper/tables.json")).expect("paper/tables.json is JSON")
+    serde_json::from_str(include_str!("../paper/tables.json")).expect("paper/tables.json is JSON")
 }
 
 /// The rows of a table as (model, the cell under `column`).
