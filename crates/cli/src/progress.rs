@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use collegial_ntk::fit::Monitor;
+use collegial_stats::Monitor;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::arguments::{Common, complain};
@@ -49,28 +49,6 @@ impl Progress {
         Self { display, start: Instant::now(), current: Mutex::new((Instant::now(), 0.0)) }
     }
 
-    /// Shows how far it is and in what state. A share below the last one is another piece of work: its time counts anew.
-    pub fn show(&self, share: f64, state: &str) {
-        let again = self.follow(share);
-        match &self.display {
-            Display::Bar(bar) => {
-                if again {
-                    bar.reset_eta();
-                }
-                bar.set_message(state.to_owned());
-                bar.set_position((share.clamp(0.0, 1.0) * STEPS as f64) as u64);
-            }
-            Display::Lines(last) => {
-                let Ok(mut last) = last.lock() else { return };
-                if last.elapsed() >= LINE_EVERY {
-                    *last = Instant::now();
-                    complain(&format!("{state}, {}", self.remaining(share)));
-                }
-            }
-            Display::Nothing => {}
-        }
-    }
-
     /// Prints something that the bar would otherwise be drawn over.
     pub fn suspend<T>(&self, print: impl FnOnce() -> T) -> T {
         match &self.display {
@@ -98,15 +76,25 @@ impl Progress {
 }
 
 impl Monitor for Progress {
-    fn progress(&self, done: f64, total: f64) {
-        let share = if total > 0.0 { (done / total).clamp(0.0, 1.0) } else { 1.0 };
+    fn progress(&self, share: f64, state: Option<&str>) {
+        let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 1.0 };
+        let again = self.follow(share);
         match &self.display {
-            Display::Bar(bar) => bar.set_position((share * STEPS as f64) as u64),
+            Display::Bar(bar) => {
+                if again {
+                    bar.reset_eta();
+                }
+                if let Some(state) = state {
+                    bar.set_message(state.to_owned());
+                }
+                bar.set_position((share * STEPS as f64) as u64);
+            }
             Display::Lines(last) => {
                 let Ok(mut last) = last.lock() else { return };
                 if last.elapsed() >= LINE_EVERY {
                     *last = Instant::now();
-                    complain(&self.remaining(share));
+                    let state = state.map(|state| format!("{state}, ")).unwrap_or_default();
+                    complain(&format!("{state}{}", self.remaining(share)));
                 }
             }
             Display::Nothing => {}

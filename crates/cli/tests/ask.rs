@@ -4,7 +4,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use collegial::ask::{Monitor, Refusal, ask, forward, kernel, redesigned, to_toml};
-use collegial_ntk::fit::Silent;
+use collegial_stats::Silent;
 use collegial_train::data::npy;
 
 fn words(line: &str) -> Vec<String> {
@@ -56,7 +56,7 @@ fn refusals_are_the_sentences_of_the_binary() {
 struct Impatient(AtomicUsize);
 
 impl Monitor for Impatient {
-    fn progress(&self, _done: f64, _total: f64) {
+    fn progress(&self, _share: f64, _state: Option<&str>) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
     fn stopped(&self) -> bool {

@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use collegial_arch::{Module, Spec};
-use collegial_ntk::fit::{Measurements, Method, Monitor, Sampling, Shard, Silent, default_widths};
+use collegial_ntk::fit::{Measurements, Method, Sampling, Shard, default_widths};
 use collegial_ntk::{Error, Fit, Output, exact};
+use collegial_stats::{Monitor, Silent};
 
 fn module(name: &str) -> Module {
     name.parse::<Spec>().unwrap().module().unwrap()
@@ -77,8 +78,8 @@ fn more_shards_than_blocks_leave_some_empty() {
 struct Impatient(AtomicUsize);
 
 impl Monitor for Impatient {
-    fn progress(&self, done: f64, total: f64) {
-        assert!(done <= total * (1.0 + 1e-9));
+    fn progress(&self, share: f64, _state: Option<&str>) {
+        assert!(share <= 1.0 + 1e-9);
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
     fn stopped(&self) -> bool {

@@ -24,14 +24,14 @@ pub struct Watch(Arc<Shared>);
 #[derive(Default)]
 struct Shared {
     stopped: AtomicBool,
-    /// Done, of how much, where it has changed since the last look.
-    news: Mutex<Option<(f64, f64)>>,
+    /// The share that is done, where it has changed since the last look.
+    news: Mutex<Option<f64>>,
 }
 
 impl Monitor for Watch {
-    fn progress(&self, done: f64, total: f64) {
+    fn progress(&self, share: f64, _state: Option<&str>) {
         if let Ok(mut news) = self.0.news.lock() {
-            *news = Some((done, total));
+            *news = Some(share);
         }
     }
 
@@ -45,8 +45,8 @@ impl Watch {
     fn look(&self, progress: Option<&Bound<'_, PyAny>>, py: Python<'_>) -> PyResult<()> {
         py.check_signals()?;
         let news = self.0.news.lock().ok().and_then(|mut news| news.take());
-        if let (Some(progress), Some(news)) = (progress, news) {
-            progress.call1(news)?;
+        if let (Some(progress), Some(share)) = (progress, news) {
+            progress.call1((share, 1.0))?;
         }
         Ok(())
     }

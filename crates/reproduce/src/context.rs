@@ -2,44 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use collegial_stats::Monitor;
 use collegial_train::data::{Dataset, Kind};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::{Error, Parts, Scale};
-
-/// Whoever watches a long computation.
-pub trait Monitor: Sync {
-    /// So much of the current part is done (0 to 1), in this state.
-    fn show(&self, share: f64, state: &str);
-    /// Something worth a line of its own.
-    fn say(&self, sentence: &str);
-    /// Whether to stop; finished parts are kept.
-    fn stopped(&self) -> bool;
-}
-
-/// Nobody watches.
-pub struct Silent;
-
-impl Monitor for Silent {
-    fn show(&self, _share: f64, _state: &str) {}
-    fn say(&self, _sentence: &str) {}
-    fn stopped(&self) -> bool {
-        false
-    }
-}
-
-/// A [`Monitor`] for the samplers of `ntk`, which tell their progress but not what they do.
-pub struct Sampling<'a>(pub &'a dyn Monitor, pub &'a str);
-
-impl collegial_ntk::fit::Monitor for Sampling<'_> {
-    fn progress(&self, done: f64, total: f64) {
-        self.0.show(if total > 0.0 { done / total } else { 1.0 }, self.1);
-    }
-    fn stopped(&self) -> bool {
-        self.0.stopped()
-    }
-}
 
 /// What an item is given. Threads are those of the current rayon pool.
 pub struct Context<'a> {

@@ -21,7 +21,7 @@ pub mod trials;
 pub mod validate;
 
 pub use comparison::{Comparison, Verdict};
-pub use context::{Context, Monitor, Sampling, Silent};
+pub use context::Context;
 pub use error::Error;
 pub use experiment::Experiment;
 pub use items::ITEMS;

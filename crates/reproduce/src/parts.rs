@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::Error;
-use crate::context::Monitor;
 use collegial_report::write_whole;
+use collegial_stats::Monitor;
 
 /// A directory of finished parts.
 #[derive(Clone, Debug)]
@@ -126,7 +126,7 @@ fn hash(text: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::context::Silent;
+    use collegial_stats::Silent;
 
     #[test]
     fn the_hash_is_fnv_1a() {

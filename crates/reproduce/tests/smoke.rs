@@ -5,9 +5,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
-use collegial_reproduce::{
-    Context, Error, Monitor, Parts, Report, Scale, Silent, item, reproduce, write_index, write_report,
-};
+use collegial_reproduce::{Context, Error, Parts, Report, Scale, item, reproduce, write_index, write_report};
+use collegial_stats::{Monitor, Silent};
 
 /// Runs an item into a directory.
 fn run(name: &str, directory: &Path, monitor: &dyn Monitor) -> Result<Report, Error> {
@@ -64,7 +63,7 @@ impl Impatient {
 }
 
 impl Monitor for Impatient {
-    fn show(&self, _share: f64, _state: &str) {}
+    fn progress(&self, _share: f64, _state: Option<&str>) {}
     fn say(&self, sentence: &str) {
         self.said.lock().unwrap().push(sentence.to_owned());
     }

@@ -1,6 +1,7 @@
 //! The items that train, at the smoke scale on made-up images, and without data.
 
-use collegial_reproduce::{Context, Parts, Report, Scale, Silent, Summary, item, reproduce, write_report};
+use collegial_reproduce::{Context, Parts, Report, Scale, Summary, item, reproduce, write_report};
+use collegial_stats::Silent;
 
 const ITEMS: [&str; 4] = ["fig4", "fig-cifar100", "fig-cifar10", "fig-dynamics"];
 

@@ -3,8 +3,9 @@
 use collegial_arch::{Cost, Overrides, Spec};
 use collegial_reproduce::trials::synthetic;
 use collegial_reproduce::validate::{Question, Validation};
-use collegial_reproduce::{Context, Parts, Scale, Silent};
+use collegial_reproduce::{Context, Parts, Scale};
 use collegial_search::Search;
+use collegial_stats::Silent;
 use collegial_train::data::Dataset;
 use collegial_train::{Data, Recipe, spec_for};
 

@@ -10,6 +10,7 @@
 pub mod block;
 pub mod interval;
 pub mod moments;
+pub mod monitor;
 pub mod normal;
 pub mod philox;
 pub mod rank;
@@ -21,6 +22,7 @@ pub mod special;
 pub use block::{Tally, TallyError, sample_blocks, tally_blocks};
 pub use interval::Interval;
 pub use moments::Moments;
+pub use monitor::{Monitor, Named, Silent};
 pub use rank::spearman;
 pub use resample::bootstrap;
-pub use rng::{Rng, RngState};
+pub use rng::Rng;

@@ -1,7 +1,5 @@
 //! The generator everything above draws from.
 
-use serde::{Deserialize, Serialize};
-
 use crate::normal::fill_tiles;
 use crate::philox::{Key, LANES, TILE, fill_words};
 
@@ -23,21 +21,6 @@ pub struct Rng {
     normal_tile: [f32; TILE],
 }
 
-/// Where an [`Rng`] stands: enough to go on exactly.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RngState {
-    /// The user's seed.
-    pub seed: u64,
-    /// Which use of chance this is.
-    pub stream: u32,
-    /// Which trial of that use.
-    pub trial: u64,
-    /// Words taken so far.
-    pub words: u64,
-    /// Normals taken so far.
-    pub normals: u64,
-}
-
 const TAPE: u64 = 1 << 33;
 const NORMAL_BLOCKS: u32 = 1 << 31;
 
@@ -52,25 +35,6 @@ impl Rng {
     pub fn new(seed: u64, stream: u32, trial: u64) -> Self {
         let key = Key { seed, stream, trial };
         Self { key, words: 0, normals: 0, word_tile: [0; TILE], normal_tile: [0.0; TILE] }
-    }
-
-    /// The position, to be stored.
-    pub fn state(&self) -> RngState {
-        let Key { seed, stream, trial } = self.key;
-        RngState { seed, stream, trial, words: self.words, normals: self.normals }
-    }
-
-    /// The generator that continues at a stored position.
-    pub fn from_state(state: RngState) -> Self {
-        let mut rng = Self::new(state.seed, state.stream, state.trial);
-        (rng.words, rng.normals) = (state.words, state.normals);
-        if rng.words < TAPE && !rng.words.is_multiple_of(TILE as u64) {
-            rng.refill_words();
-        }
-        if rng.normals < TAPE && !rng.normals.is_multiple_of(TILE as u64) {
-            rng.refill_normals();
-        }
-        rng
     }
 
     #[inline(never)]
@@ -157,13 +121,6 @@ impl Rng {
         }
     }
 
-    /// Numbers uniform in [0, 1), multiples of 2^-24; each uses one word.
-    pub fn fill_uniform(&mut self, out: &mut [f32]) {
-        for x in out {
-            *x = (self.next_u32() >> 8) as f32 * (1.0 / (1u32 << 24) as f32);
-        }
-    }
-
     /// How many of n fair coins show heads: a binomial number, by counting bits.
     pub fn heads(&mut self, n: usize) -> usize {
         let whole: u32 = (0..n / 32).map(|_| self.next_u32().count_ones()).sum();
@@ -205,5 +162,19 @@ impl Rng {
         for i in (1..items.len()).rev() {
             items.swap(i, self.below(i as u64 + 1) as usize);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tape_ends_with_a_panic_and_not_a_repetition() {
+        let end = || Rng { words: TAPE, normals: TAPE - 64, ..Rng::new(1, 1, 1) };
+        assert!(std::panic::catch_unwind(|| end().next_u32()).is_err());
+        assert!(std::panic::catch_unwind(|| end().fill_normal(&mut [0.0; 64])).is_ok());
+        assert!(std::panic::catch_unwind(|| end().fill_normal(&mut [0.0; 65])).is_err());
+        assert!(std::panic::catch_unwind(|| end().fill_normal(&mut [0.0; 128])).is_err());
     }
 }

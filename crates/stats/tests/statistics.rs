@@ -1,7 +1,7 @@
 //! Moments, the block driver, intervals and ranks against slow references and tables.
 
 use collegial_stats::special::{
-    erfc, incomplete_beta, ln_gamma, normal_cdf, normal_quantile, student_cdf, student_quantile,
+    chi_square_tail, erf, erfc, normal_cdf, normal_quantile, student_cdf, student_quantile,
 };
 use collegial_stats::{
     Interval, Moments, Rng, Tally, TallyError, bootstrap, sample_blocks, spearman, tally_blocks,
@@ -180,12 +180,29 @@ fn student_against_tables() {
     }
     assert!(close(student_quantile(0.975, 1e7), normal_quantile(0.975), 1e-6));
     assert!(student_quantile(0.9, 0.0).is_nan());
-    assert!(close(ln_gamma(0.5), std::f64::consts::PI.sqrt().ln(), 1e-14));
-    assert!(close(ln_gamma(11.0), 3_628_800f64.ln(), 1e-13));
-    // I_x(2, 3) = x^2 (6 - 8x + 3x^2).
-    for x in [0.1, 0.5, 0.9f64] {
-        assert!(close(incomplete_beta(x, 2.0, 3.0), x * x * (6.0 - 8.0 * x + 3.0 * x * x), 1e-14));
+    assert!(close(erf(0.5), 0.5204998778130465, 1e-15));
+}
+
+/// Two degrees of freedom: e^(-x/2). One: the normal's two tails. Ten: five terms of a Poisson sum.
+#[test]
+fn chi_square_against_closed_forms() {
+    for x in [0.01, 0.5, 3.841458820694124, 23.2, 90.0f64] {
+        let poisson: f64 = (0..5)
+            .scan(1.0, |term, k| {
+                let now = *term;
+                *term *= 0.5 * x / f64::from(k + 1);
+                Some(now)
+            })
+            .sum();
+        for (dof, expected) in
+            [(1, 2.0 * normal_cdf(-x.sqrt())), (2, (-0.5 * x).exp()), (10, (-0.5 * x).exp() * poisson)]
+        {
+            let tail = chi_square_tail(x, dof);
+            assert!(close(tail / expected, 1.0, 1e-11), "{x} {dof}: {tail} {expected}");
+        }
     }
+    assert!(close(chi_square_tail(3.841458820694124, 1), 0.05, 1e-12));
+    assert_eq!((chi_square_tail(5.0, 0), chi_square_tail(0.0, 3)), (1.0, 1.0));
 }
 
 /// The bootstrap of a mean has the standard error sigma / sqrt(n), here known to 1 / sqrt(2 * 4000) = 1.1 %.

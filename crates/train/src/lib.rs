@@ -29,4 +29,4 @@ pub use run::RunDirectory;
 pub use schedule::Schedule;
 pub use spec_for::spec_for;
 pub use tensorboard::EventFile;
-pub use trainer::{Monitor, Outcome, Saving, Step, Trainer};
+pub use trainer::{Outcome, Saving, Trainer, TrainingMonitor};

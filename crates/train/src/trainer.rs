@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use collegial_nn::{Mode, Network, Optimiser};
+use collegial_stats::{Monitor, Silent};
 
 use crate::checkpoint::{Checkpoint, MODEL_FILE, ModelHeader, TrainingHeader, model_bytes, training_bytes};
 use crate::data::{Batch, Loader, Position};
@@ -15,30 +16,13 @@ use crate::{Error, EventFile, Job, RunDirectory};
 /// A point of the training loss goes to TensorBoard every so many steps.
 const EVENT_EVERY: u64 = 50;
 
-/// Who watches: shows progress, prints epochs, says when to stop.
-pub trait Monitor {
-    /// A step is done.
-    fn stepped(&self, _step: &Step) {}
-    /// An epoch is done and saved.
+/// A monitor of a training run: it hears of steps by [`Monitor::progress`], and of epochs.
+pub trait TrainingMonitor: Monitor {
+    /// Hears that an epoch is done and saved.
     fn finished_epoch(&self, _epoch: &Epoch) {}
-    /// Whether to save and stop.
-    fn stopped(&self) -> bool {
-        false
-    }
 }
 
-/// A step that is done.
-#[derive(Clone, Copy, Debug)]
-pub struct Step {
-    /// The epoch, counted from 1.
-    pub epoch: u32,
-    /// The mean training loss of the epoch so far.
-    pub loss: f64,
-    /// Training images per second in this epoch so far.
-    pub images_per_second: f64,
-    /// Steps done since the loop was entered, and those there were to do.
-    pub done: (u64, u64),
-}
+impl TrainingMonitor for Silent {}
 
 /// When checkpoints are saved besides at the end of every epoch and when stopped. It changes no result.
 #[derive(Clone, Copy, Debug)]
@@ -121,7 +105,7 @@ impl Trainer {
     }
 
     /// Trains until all epochs are done or the monitor says stop.
-    pub fn run(&mut self, monitor: &dyn Monitor, saving: Saving) -> Result<Outcome, Error> {
+    pub fn run(&mut self, monitor: &dyn TrainingMonitor, saving: Saving) -> Result<Outcome, Error> {
         let mut loader = self.loader()?;
         self.run_on(&mut loader, monitor, saving)
     }
@@ -139,7 +123,7 @@ impl Trainer {
     pub(crate) fn run_on(
         &mut self,
         loader: &mut Loader,
-        monitor: &dyn Monitor,
+        monitor: &dyn TrainingMonitor,
         saving: Saving,
     ) -> Result<Outcome, Error> {
         let mut events = EventFile::create(self.run.path()).map_err(io("write", self.run.path()))?;
@@ -165,7 +149,8 @@ impl Trainer {
                     self.record(&mut events, &[("loss/step", loss)])?;
                 }
                 self.save_if_due(saving)?;
-                monitor.stepped(&self.shown((self.progress.steps - first, total)));
+                let share = (self.progress.steps - first) as f64 / total.max(1) as f64;
+                monitor.progress(share, Some(&self.state()));
             }
             let Some(epoch) = self.test(&|| monitor.stopped())? else {
                 self.save()?;
@@ -251,14 +236,12 @@ impl Trainer {
         }))
     }
 
-    fn shown(&self, done: (u64, u64)) -> Step {
+    /// The epoch so far, for people.
+    fn state(&self) -> String {
         let Progress { epoch, sums, .. } = &self.progress;
-        Step {
-            epoch: epoch + 1,
-            loss: sums.loss / sums.images.max(1) as f64,
-            images_per_second: sums.images as f64 / sums.seconds.max(1e-9),
-            done,
-        }
+        let loss = sums.loss / sums.images.max(1) as f64;
+        let speed = sums.images as f64 / sums.seconds.max(1e-9);
+        format!("epoch {}, loss {loss:.4}, {speed:.0} images/s", epoch + 1)
     }
 
     fn save_if_due(&mut self, saving: Saving) -> Result<(), Error> {

@@ -2,15 +2,18 @@
 
 mod common;
 
-use std::cell::Cell;
 use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use collegial_arch::{Overrides, Spec};
+use collegial_stats::Monitor;
 use collegial_train::checkpoint::{Checkpoint, CheckpointFile, MODEL_FILE, ModelHeader, TRAINING_FILE};
 use collegial_train::data::{Dataset, Position};
 use collegial_train::{
-    Data, Epoch, Error, Job, Monitor, Outcome, Recipe, RunDirectory, Saving, Step, Trainer, recipe, spec_for,
+    Data, Epoch, Error, Job, Outcome, Recipe, RunDirectory, Saving, Trainer, TrainingMonitor, recipe,
+    spec_for,
 };
 use common::{NETWORK, write_data};
 use proptest::prelude::*;
@@ -31,27 +34,28 @@ fn job(data: &Path, spec: &str, changes: &[&str], seed: u64) -> Result<Job, Erro
 
 /// Stops after so many steps, and keeps the epochs.
 struct StopAfter {
-    steps: Cell<u64>,
-    epochs: Cell<Vec<Epoch>>,
+    steps: AtomicU64,
+    epochs: Mutex<Vec<Epoch>>,
 }
 
 impl StopAfter {
     fn new(steps: u64) -> Self {
-        Self { steps: Cell::new(steps), epochs: Cell::default() }
+        Self { steps: AtomicU64::new(steps), epochs: Mutex::default() }
     }
 }
 
 impl Monitor for StopAfter {
-    fn stepped(&self, _: &Step) {
-        self.steps.set(self.steps.get().saturating_sub(1));
-    }
-    fn finished_epoch(&self, epoch: &Epoch) {
-        let mut epochs = self.epochs.take();
-        epochs.push(epoch.clone());
-        self.epochs.set(epochs);
+    fn progress(&self, _: f64, _: Option<&str>) {
+        self.steps.fetch_sub(1, Ordering::SeqCst);
     }
     fn stopped(&self) -> bool {
-        self.steps.get() == 0
+        self.steps.load(Ordering::SeqCst) == 0
+    }
+}
+
+impl TrainingMonitor for StopAfter {
+    fn finished_epoch(&self, epoch: &Epoch) {
+        self.epochs.lock().unwrap().push(epoch.clone());
     }
 }
 

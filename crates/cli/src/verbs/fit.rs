@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use collegial_ntk::fit::{Measurements, Method, Monitor, Sampling, Shard, default_widths};
+use collegial_ntk::fit::{Measurements, Method, Sampling, Shard, default_widths};
 use collegial_ntk::{Error, Fit as Line, Output};
 use collegial_report::Table;
 use collegial_report::views::fit as view;
+use collegial_stats::Monitor;
 use serde::Serialize;
 
 use crate::arguments::{Common, Model};

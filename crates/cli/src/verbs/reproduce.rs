@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use collegial_ntk::fit::Monitor as _;
 use collegial_reproduce::{
-    Context, Error, ITEMS, Item, Monitor, Parts, Report, Scale, item, reproduce, write_index, write_report,
+    Context, Error, ITEMS, Item, Parts, Report, Scale, item, reproduce, write_index, write_report,
 };
+use collegial_stats::Monitor;
 use serde_json::json;
 
 use crate::arguments::{Common, Format};
@@ -134,8 +134,8 @@ impl<'a> Watch<'a> {
 }
 
 impl Monitor for Watch<'_> {
-    fn show(&self, share: f64, state: &str) {
-        self.progress.show(share, state);
+    fn progress(&self, share: f64, state: Option<&str>) {
+        self.progress.progress(share, state);
     }
     fn say(&self, sentence: &str) {
         self.progress.suspend(|| self.common.say(sentence));

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use collegial_arch::{Cost, Module, Spec};
 use collegial_ntk::Fit;
-use collegial_ntk::fit::{Measurements, Method, Monitor, Sampling, default_widths, measure_variance};
+use collegial_ntk::fit::{Measurements, Method, Sampling, default_widths, measure_variance};
 use collegial_report::views::search_page::page;
 use collegial_report::views::{fit as fit_view, search as view};
 use collegial_report::{Provenance, Table};
 use collegial_search::{
     Answer, Exact, Law, Measured, Rule, Search as Question, Time, Variance, free_widths, per_stage,
 };
+use collegial_stats::Monitor;
 use serde::Serialize;
 
 use crate::arguments::{Common, Model};

@@ -1,18 +1,18 @@
 //! `collegial train`: from the files of a data set to a test error.
 
-use std::cell::RefCell;
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use clap::Args;
 use collegial_arch::Spec;
-use collegial_ntk::fit::Monitor as _;
 use collegial_report::grouped;
+use collegial_stats::Monitor;
 use collegial_train::checkpoint::Checkpoint;
 use collegial_train::data::Dataset;
 use collegial_train::recipe::{self, Recipe};
 use collegial_train::{
-    Data, Epoch, Error, Job, Monitor, Outcome, RunDirectory, Saving, Step, Trainer, run, spec_for,
+    Data, Epoch, Error, Job, Outcome, RunDirectory, Saving, Trainer, TrainingMonitor, run, spec_for,
 };
 use serde::Serialize;
 
@@ -229,18 +229,18 @@ struct Watch<'a> {
     seed: u64,
     common: &'a Common,
     progress: Progress,
-    printed: RefCell<Result<usize, Failure>>,
+    printed: Mutex<Result<usize, Failure>>,
 }
 
 impl<'a> Watch<'a> {
     fn new(seed: u64, common: &'a Common) -> Self {
-        let (progress, printed) = (Progress::new("training", common), RefCell::new(Ok(0)));
+        let (progress, printed) = (Progress::new("training", common), Mutex::new(Ok(0)));
         Self { seed, common, progress, printed }
     }
 
     /// Whether all could be printed.
     fn finish(self) -> Result<(), Failure> {
-        self.printed.into_inner().map(|_| ())
+        self.printed.into_inner().unwrap_or_else(PoisonError::into_inner).map(|_| ())
     }
 
     fn print(&self, epoch: &Epoch, first: bool) -> Result<(), Failure> {
@@ -278,22 +278,22 @@ impl<'a> Watch<'a> {
 }
 
 impl Monitor for Watch<'_> {
-    fn stepped(&self, step: &Step) {
-        let share = step.done.0 as f64 / step.done.1.max(1) as f64;
-        let (epoch, loss, speed) = (step.epoch, step.loss, step.images_per_second);
-        self.progress.show(share, &format!("epoch {epoch}, loss {loss:.4}, {speed:.0} images/s"));
-    }
-
-    fn finished_epoch(&self, epoch: &Epoch) {
-        let Ok(mut printed) = self.printed.try_borrow_mut() else { return };
-        if let Ok(lines) = *printed {
-            let done = self.progress.suspend(|| self.print(epoch, lines == 0));
-            *printed = done.map(|()| lines + 1);
-        }
+    fn progress(&self, share: f64, state: Option<&str>) {
+        self.progress.progress(share, state);
     }
 
     fn stopped(&self) -> bool {
         // Training on for a reader that has left would be a surprise.
-        self.progress.stopped() || self.printed.try_borrow().is_ok_and(|printed| printed.is_err())
+        self.progress.stopped() || self.printed.lock().is_ok_and(|printed| printed.is_err())
+    }
+}
+
+impl TrainingMonitor for Watch<'_> {
+    fn finished_epoch(&self, epoch: &Epoch) {
+        let Ok(mut printed) = self.printed.lock() else { return };
+        if let Ok(lines) = *printed {
+            let done = self.progress.suspend(|| self.print(epoch, lines == 0));
+            *printed = done.map(|()| lines + 1);
+        }
     }
 }

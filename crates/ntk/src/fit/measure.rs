@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use collegial_arch::{Module, Spec};
-use collegial_stats::Tally;
+use collegial_stats::{Monitor, Tally};
 use serde::{Deserialize, Serialize};
 
 use super::{Method, Point};
@@ -81,24 +81,6 @@ impl Sampling {
             output: Output::Unit,
             method: Method::default(),
         }
-    }
-}
-
-/// Whoever watches a long computation.
-pub trait Monitor: Sync {
-    /// So much of the work (in arbitrary units) is done, of so much in all.
-    fn progress(&self, done: f64, total: f64);
-    /// Whether to stop and keep what there is.
-    fn stopped(&self) -> bool;
-}
-
-/// Nobody watches.
-pub struct Silent;
-
-impl Monitor for Silent {
-    fn progress(&self, _done: f64, _total: f64) {}
-    fn stopped(&self) -> bool {
-        false
     }
 }
 
@@ -222,7 +204,7 @@ impl Measurements {
                 let sampler = self.sampler(module, width)?;
                 self.samples[index].add(sampler.tally(self.seed, width as u32, round.clone()))?;
                 done += cost(&sampler) * (round.end - round.start) as f64;
-                monitor.progress(done, total);
+                monitor.progress(done / total, None);
             }
             begin = round.end;
         }

@@ -3,11 +3,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use collegial_arch::Module;
-use collegial_stats::Moments;
+use collegial_stats::{Moments, Monitor};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::Monitor;
 use crate::Error;
 use crate::law::{BLOCK, LawSampler, Output};
 
@@ -53,7 +52,7 @@ pub fn measure_variance(
         .map(|&width| {
             let sample = measure(module, width, precision, seed, monitor)?;
             let done = done.fetch_add(share(width), Ordering::Relaxed) + share(width);
-            monitor.progress(done as f64, total as f64);
+            monitor.progress(done as f64 / total as f64, None);
             if monitor.stopped() {
                 return Err(Error::Fit("interrupted before every width was measured".into()));
             }

@@ -100,7 +100,7 @@ impl Curves {
         let layers = settings.layers;
         let draw = |name: &str, width: usize, members: &[usize]| -> Result<Vec<Kept>, Error> {
             context.part(&format!("fig2.{name}"), &(layers, width, steps, members), || {
-                context.monitor.show(0.0, &format!("fig2: drawing kernels of width {width}"));
+                context.monitor.progress(0.0, Some(&format!("fig2: drawing kernels of width {width}")));
                 let curves = circle_curves(layers, width, &angles, members, context.seed)?;
                 Ok(curves.into_iter().map(Kept::from).collect())
             })

@@ -2,16 +2,17 @@
 
 use collegial_arch::{Module, Spec};
 use collegial_ntk::Fit;
-use collegial_ntk::fit::{Measurements, Method, Sampling as Draws, VarianceSample, measure_variance};
+use collegial_ntk::fit::{Measurements, Method, Sampling, VarianceSample, measure_variance};
 use collegial_report::views::fit::{figure, residual_figure, verdict_sentence};
 use collegial_report::views::search::dual_figure;
 use collegial_report::{Align, Line, Section, Stroke, Table};
 use collegial_search::{Answer, Law, Measured, Search};
+use collegial_stats::Named;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::published;
-use crate::{Comparison, Context, Error, Experiment, Item, Outcome, Sampling};
+use crate::{Comparison, Context, Error, Experiment, Item, Outcome};
 
 /// The appendix figure on alpha.
 pub struct FigAlpha;
@@ -21,7 +22,7 @@ pub struct FigAlpha;
 struct Settings {
     module: String,
     baseline: String,
-    /// Draws per width (T).
+    /// Sampling per width (T).
     trials: u64,
     /// The first one is held to be the paper's.
     grids: Vec<Grid>,
@@ -104,8 +105,8 @@ fn fit(grid: &Grid, module: &Module, trials: u64, context: &Context) -> Result<F
     let settings = (module.name(), &widths, trials);
     let measurements: Measurements = context.part("fig-alpha.draws", &settings, || {
         let state = format!("fig-alpha: drawing kernels at {} widths", widths.len());
-        let draws = Draws { trials, ..Draws::paper(context.seed) };
-        Ok(Measurements::take(module, &widths, &draws, &Sampling(context.monitor, &state))?)
+        let draws = Sampling { trials, ..Sampling::paper(context.seed) };
+        Ok(Measurements::take(module, &widths, &draws, &Named::new(context.monitor, &state))?)
     })?;
     Ok(Fit::new(&measurements, Method::default())?)
 }
@@ -116,7 +117,7 @@ fn measured(baseline: Spec, precision: f64, context: &Context) -> Result<Answer,
     let (module, widths) = (search.module()?, search.candidate_widths()?);
     let settings = (module.name(), &widths, precision);
     let samples: Vec<VarianceSample> = context.part("fig-alpha.variances", &settings, || {
-        let watch = Sampling(context.monitor, "fig-alpha: measuring variances");
+        let watch = Named::new(context.monitor, "fig-alpha: measuring variances");
         let samples = measure_variance(&module, &widths, precision, context.seed, &watch);
         // A sampler that was stopped says so in its own words.
         context.go_on()?;

@@ -137,7 +137,9 @@ fn follow(settings: &Settings, task: &Task, inputs: usize, context: &Context) ->
         let key = (ensemble, run, settings.descent, settings.images, inputs);
         let share = index as f64 / (all.len() * runs) as f64;
         let Ensemble { members, width } = ensemble;
-        context.monitor.show(share, &format!("draw {} of {runs}: m = {members}, n = {width}", run + 1));
+        context
+            .monitor
+            .progress(share, Some(&format!("draw {} of {runs}: m = {members}, n = {width}", run + 1)));
         context.part("dynamics", &key, || {
             change(ensemble, task, &settings.descent, context.seed.wrapping_add(run), &|| {
                 context.monitor.stopped()

@@ -46,7 +46,7 @@ pub fn durations(
         }
         let seconds_per_image =
             context.part(&format!("{item}.steps"), &(&model, spec.to_toml(), timing), || {
-                context.monitor.show(0.0, &format!("{item}: first steps of {model}"));
+                context.monitor.progress(0.0, Some(&format!("{item}: first steps of {model}")));
                 seconds_per_image(spec, timing)
             })?;
         durations.push(Duration { model, seconds_per_image, seconds: seconds_per_image * images as f64 });

@@ -2,11 +2,12 @@
 
 use collegial_arch::{Design, Module, Spec};
 use collegial_ntk::Fit;
-use collegial_ntk::fit::{Measurements, Method, Sampling as Draws, default_widths};
+use collegial_ntk::fit::{Measurements, Method, Sampling, default_widths};
 use collegial_search::{Answer, Optimum, Problem, Search, Variance, with_design};
+use collegial_stats::Named;
 use serde::Serialize;
 
-use crate::{Context, Error, Sampling};
+use crate::{Context, Error};
 
 /// A design on a curve.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -160,8 +161,8 @@ impl Line<'_> {
 pub fn fitted_alpha(module: &Module, context: &Context) -> Result<f64, Error> {
     let spec = Spec::from(module.clone());
     context.part("alpha", &spec, || {
-        let watch = Sampling(context.monitor, "fitting alpha");
-        let draws = Draws::paper(context.seed);
+        let watch = Named::new(context.monitor, "fitting alpha");
+        let draws = Sampling::paper(context.seed);
         let measurements = Measurements::take(module, &default_widths(module)?, &draws, &watch)?;
         context.go_on()?;
         Ok(Fit::new(&measurements, Method::default())?.alpha)

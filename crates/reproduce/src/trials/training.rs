@@ -4,10 +4,9 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use collegial_arch::Spec;
-use collegial_train::{
-    Data, Error as TrainError, Job, Monitor as TrainMonitor, Outcome, Recipe, RunDirectory,
-};
-use collegial_train::{Saving, Step, Trainer};
+use collegial_stats::Monitor;
+use collegial_train::{Data, Error as TrainError, Job, Outcome, Recipe, RunDirectory};
+use collegial_train::{Saving, Trainer, TrainingMonitor};
 use serde::{Deserialize, Serialize};
 
 use super::pool::in_parallel;
@@ -158,14 +157,15 @@ impl Watch<'_> {
             weights.iter().zip(shares.iter()).filter(|&(weight, share)| *weight == 0.0 || *share >= 1.0);
         let (finished, all, design) = (finished.count(), weights.len(), &self.design);
         drop(shares);
-        context.monitor.show(done / total.max(1.0), &format!("{finished} of {all} runs, {design}: {state}"));
+        context
+            .monitor
+            .progress(done / total.max(1.0), Some(&format!("{finished} of {all} runs, {design}: {state}")));
     }
 }
 
-impl TrainMonitor for Watch<'_> {
-    fn stepped(&self, step: &Step) {
-        let share = step.done.0 as f64 / step.done.1.max(1) as f64;
-        self.show(share.min(0.999), &format!("epoch {}, loss {:.3}", step.epoch, step.loss));
+impl Monitor for Watch<'_> {
+    fn progress(&self, share: f64, state: Option<&str>) {
+        self.show(share.min(0.999), state.unwrap_or("training"));
     }
 
     fn stopped(&self) -> bool {
@@ -173,12 +173,15 @@ impl TrainMonitor for Watch<'_> {
     }
 }
 
+impl TrainingMonitor for Watch<'_> {}
+
 #[cfg(test)]
 mod tests {
     use super::super::synthetic;
     use super::*;
-    use crate::{Monitor, Parts, Scale, Silent};
+    use crate::{Parts, Scale};
     use collegial_arch::Overrides;
+    use collegial_stats::Silent;
     use collegial_train::data::Dataset;
     use collegial_train::{recipe, spec_for};
     use std::sync::atomic::{AtomicU32, Ordering};
@@ -187,7 +190,7 @@ mod tests {
     struct StopAfter(AtomicU32);
 
     impl Monitor for StopAfter {
-        fn show(&self, _: f64, _: &str) {
+        fn progress(&self, _: f64, _: Option<&str>) {
             let _ = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
         }
         fn say(&self, sentence: &str) {

@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use collegial_stats::Monitor;
 use proptest::prelude::*;
 
 use super::make;
 use crate::data::{
     Dataset, Key, Kind, Loader, Order, Part, Plan, Position, Scratch, Shape, Transform, epoch_order,
 };
-use crate::{Data, Job, Monitor, Outcome, Recipe, RunDirectory, Saving, Step, Trainer, recipe, spec_for};
+use crate::{Data, Job, Outcome, Recipe, RunDirectory, Saving, Trainer, TrainingMonitor, recipe, spec_for};
 
 const SHAPE: Shape = Shape { channels: 3, height: 8, width: 8 };
 
@@ -148,14 +149,23 @@ fn batches_are_made_while_another_is_in_use() {
 }
 
 /// A step that lasts until the next batch is there, as one does whose network is slower than the loader.
-struct SlowStep(Arc<AtomicU64>);
+struct SlowStep {
+    finished: Arc<AtomicU64>,
+    done: AtomicU64,
+    total: u64,
+}
 
 impl Monitor for SlowStep {
-    fn stepped(&self, step: &Step) {
-        let (done, total) = step.done;
-        wait_for(&self.0, (done + 1).min(total));
+    fn progress(&self, _share: f64, _state: Option<&str>) {
+        let done = self.done.fetch_add(1, Ordering::SeqCst) + 1;
+        wait_for(&self.finished, (done + 1).min(self.total));
+    }
+    fn stopped(&self) -> bool {
+        false
     }
 }
+
+impl TrainingMonitor for SlowStep {}
 
 #[test]
 fn the_training_loop_never_waits_for_batches_that_are_there() {
@@ -167,7 +177,7 @@ fn the_training_loop_never_waits_for_batches_that_are_there() {
     let mut trainer = Trainer::begin(job, RunDirectory::open(root.path()).unwrap()).unwrap();
     let mut loader = trainer.loader().unwrap();
     wait_for(&loader.finished(), 1);
-    let monitor = SlowStep(loader.finished());
+    let monitor = SlowStep { finished: loader.finished(), done: AtomicU64::new(0), total: 15 };
     assert_eq!(trainer.run_on(&mut loader, &monitor, Saving::default()).unwrap(), Outcome::Finished);
     assert_eq!((trainer.progress().steps, loader.stalls()), (15, 0));
     assert!(trainer.progress().history.iter().all(|epoch| epoch.waited == 0.0));
