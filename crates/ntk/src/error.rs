@@ -34,6 +34,29 @@ pub enum Error {
         /// The limit.
         most: usize,
     },
+    /// A chain whose second moment has no closed form.
+    #[error(
+        "{module} has no exact moments: its layer {layer} {reason}; they are known for linear and ReLU layers that one output unit sees at one position behind the first layer"
+    )]
+    NoClosedForm {
+        /// The module's name.
+        module: String,
+        /// The layer in the way, counted from 1.
+        layer: usize,
+        /// What is in the way, as the end of a sentence about the layer.
+        reason: String,
+    },
+    /// A Gram matrix that no patches have.
+    #[error(
+        "{entries} values are not the Gram matrix of the patches that the unit sees; it must be square, finite and positive semidefinite, one row per position"
+    )]
+    Gram {
+        /// How many values there are.
+        entries: usize,
+    },
+    /// An input without anything in it.
+    #[error("all that the output unit sees of the input is zero, so its kernel is zero; give another input")]
+    ZeroInput,
     /// No inputs at all.
     #[error("a kernel needs at least one input, but none was given")]
     NoInputs,

@@ -14,7 +14,7 @@ mod law;
 pub mod nmk;
 
 pub use error::Error;
-pub use exact::ExactMoments;
+pub use exact::{ExactMoments, SingleColumn};
 pub use explicit::ExplicitKernel;
 pub use fit::Fit;
 pub use law::{BLOCK, LawSampler, Output, Workspace};

@@ -16,8 +16,9 @@ use collegial_stats::{Moments, Rng, Tally, tally_blocks};
 use crate::Error;
 use factor::Factor;
 use funnel::Funnel;
+use plan::Method;
 pub use plan::Output;
-use plan::{Method, Plan, Step};
+pub(crate) use plan::{LinearStep, Plan, Step};
 use sample::Input;
 pub use sample::Workspace;
 

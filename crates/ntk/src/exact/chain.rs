@@ -1,0 +1,214 @@
+//! The chains that have exact moments, and their moments at an input or averaged over inputs.
+
+use collegial_arch::{Activation, Sequence};
+use collegial_stats::{Moments, Rng};
+use serde::Serialize;
+
+use super::{ExactMoments, Gate, PatchSums, block_second_moment_ratio};
+use crate::Error;
+use crate::law::{LinearStep, Output, Plan, Step, columns};
+
+/// One output unit of a chain that is seen at a single position behind its first layer, see the [module](super).
+#[derive(Clone, Debug)]
+pub struct SingleColumn {
+    plan: Plan,
+    /// Widths n_1..n_{L-1}; empty for a chain of one layer, whose kernel is a constant.
+    widths: Vec<f64>,
+    /// Their gates.
+    gates: Vec<Gate>,
+    /// E[K] over the sum of the squared lengths of the first layer's patches.
+    mean_per_square: f64,
+}
+
+/// Moments averaged over standard normal inputs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct AveragedMoments {
+    /// The moments: the mean at an input of average length, the ratio averaged over inputs.
+    #[serde(flatten)]
+    pub moments: ExactMoments,
+    /// The standard deviation over inputs of the variance E[K^2]/E[K]^2 - 1 at one input.
+    pub spread: f64,
+    /// The standard error of the averaged ratio: 0 where the average is exact.
+    pub standard_error: f64,
+}
+
+/// The stream that averaging draws from; with a seed of its own, so that the answer depends on no seed.
+const AVERAGING: (u64, u32) = (0, 0x00a7_e4a6);
+
+/// Inputs that the spread is estimated from.
+const SPREAD_INPUTS: u64 = 200;
+
+/// Inputs at most where the average itself is sampled, and the relative standard error of the variance that is enough.
+const MOST_INPUTS: u64 = 100_000;
+const ACCURACY: f64 = 2.5e-4;
+
+impl SingleColumn {
+    /// The chain's unit at the centre of its map (row height / 2, column width / 2).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoClosedForm`] names the first layer that does not fit.
+    pub fn new(chain: &Sequence) -> Result<Self, Error> {
+        let plan = Plan::new(chain, Output::Unit, 1)?;
+        let refusal = |layer: usize, reason: String| Error::NoClosedForm {
+            module: chain.name.clone(),
+            layer: layer + 1,
+            reason,
+        };
+        let mut steps: Vec<&LinearStep> = vec![];
+        for (index, step) in plan.steps.iter().enumerate() {
+            match step {
+                Step::Linear(step) => steps.push(step),
+                Step::Pool { .. } => return Err(refusal(index, "is a pool".into())),
+            }
+        }
+        let Some((last, hidden)) = steps.split_last() else {
+            return Err(Error::NoParameters { module: chain.name.clone() });
+        };
+        let mut gates = vec![];
+        for (index, step) in hidden.iter().enumerate() {
+            gates.push(match step.activation {
+                Activation::Relu => Gate::Relu,
+                Activation::None => Gate::Linear,
+                other => return Err(refusal(index, format!("has the activation {other}"))),
+            });
+            if index > 0 && step.positions > 1 {
+                return Err(refusal(index, format!("is seen at {} positions", step.positions)));
+            }
+        }
+        if last.activation != Activation::None {
+            return Err(refusal(hidden.len(), format!("puts out {}", last.activation)));
+        }
+        // E[K] = L s_L^2 E|c_L|^2, and a layer multiplies E|c|^2 by s^2 n a.
+        let powers = hidden
+            .iter()
+            .zip(&gates)
+            .map(|(step, gate)| step.scale * step.scale * step.outputs as f64 * gate.share());
+        let mean_per_square = steps.len() as f64 * last.scale * last.scale * powers.product::<f64>();
+        let widths = hidden.iter().map(|step| step.outputs as f64).collect();
+        Ok(Self { widths, gates, mean_per_square, plan })
+    }
+
+    /// P: how many positions of the first layer the unit sees.
+    pub fn columns(&self) -> usize {
+        match self.plan.steps.first() {
+            Some(Step::Linear(step)) => step.positions,
+            _ => 1,
+        }
+    }
+
+    /// The widths n_1..n_{L-1}, which the formula takes as real numbers.
+    pub fn widths(&self) -> &[f64] {
+        &self.widths
+    }
+
+    /// The gates of the layers 1..L-1.
+    pub fn gates(&self) -> &[Gate] {
+        &self.gates
+    }
+
+    /// The moments where the first layer's patches have the given Gram matrix (P x P, without the layer's scale).
+    ///
+    /// # Errors
+    ///
+    /// If it is not the matrix of some patches, or all zeros.
+    pub fn at_gram(&self, gram: &[f64]) -> Result<ExactMoments, Error> {
+        let size = self.columns();
+        if gram.len() != size * size {
+            return Err(Error::Gram { entries: gram.len() });
+        }
+        let gate = self.gates.first().copied().unwrap_or(Gate::Linear);
+        let sums = PatchSums::of_gram(gram, gate)?;
+        let square: f64 = (0..size).map(|p| gram[p * size + p]).sum();
+        Ok(self.with(&sums, square))
+    }
+
+    /// The moments at an input of channels x height x width values.
+    ///
+    /// # Errors
+    ///
+    /// If its length is wrong, if a value is not finite, or if all that the unit sees of it is zero.
+    pub fn at_input(&self, chain: &Sequence, input: &[f32]) -> Result<ExactMoments, Error> {
+        let pixels = chain.input.pixels();
+        let expected = chain.input.channels * pixels;
+        if input.len() != expected {
+            return Err(Error::InputLength { index: 0, found: input.len(), expected });
+        }
+        if let Some(&value) = input.iter().find(|value| !value.is_finite()) {
+            return Err(Error::InputNotFinite { index: 0, value });
+        }
+        let channel = |pixel: usize| (0..self.plan.channels).map(move |at| input[at * pixels + pixel]);
+        let columns: Vec<f32> = self.plan.pixels.iter().flat_map(|&pixel| channel(pixel)).collect();
+        self.at_columns(&columns)
+    }
+
+    /// The moments averaged over standard normal inputs, and how far they vary from input to input.
+    ///
+    /// Exact where the first layer's patches do not overlap (1x1 kernels, fully connected networks); elsewhere from fixed draws,
+    /// until the variance is known to 0.025 %.
+    pub fn averaged(&self) -> Result<AveragedMoments, Error> {
+        let Some(Step::Linear(first)) = self.plan.steps.first() else {
+            return Err(Error::NoInputs);
+        };
+        let square = (first.source.iter().flatten().count() * first.inputs) as f64;
+        let disjoint = first.taps == 1 || first.positions == 1;
+        if !disjoint {
+            return self.sampled(square);
+        }
+        let entries = if first.positions == 1 { self.plan.pixels.len() * first.inputs } else { first.inputs };
+        let gate = self.gates.first().copied().unwrap_or(Gate::Linear);
+        let sums = PatchSums::of_normal_patches(first.positions, entries, gate);
+        let moments = self.with(&sums, square);
+        let spread = self.ratios(0..SPREAD_INPUTS)?.variance().sqrt();
+        Ok(AveragedMoments { moments, spread, standard_error: 0.0 })
+    }
+
+    /// The average by draws.
+    fn sampled(&self, square: f64) -> Result<AveragedMoments, Error> {
+        let mut ratios = Moments::new();
+        while ratios.count < MOST_INPUTS {
+            ratios = ratios.merge(self.ratios(ratios.count..ratios.count + SPREAD_INPUTS)?);
+            if ratios.standard_error() <= ACCURACY * (ratios.mean() - 1.0) {
+                break;
+            }
+        }
+        let mean = self.mean_per_square * square;
+        let moments = ExactMoments { mean, second_moment_ratio: ratios.mean() };
+        Ok(AveragedMoments {
+            moments,
+            spread: ratios.variance().sqrt(),
+            standard_error: ratios.standard_error(),
+        })
+    }
+
+    /// The ratios at drawn inputs.
+    fn ratios(&self, inputs: std::ops::Range<u64>) -> Result<Moments, Error> {
+        let mut columns = vec![0.0; self.plan.pixels.len() * self.plan.channels];
+        let mut ratios = Moments::new();
+        for trial in inputs {
+            Rng::new(AVERAGING.0, AVERAGING.1, trial).fill_normal(&mut columns);
+            ratios.push(self.at_columns(&columns)?.second_moment_ratio);
+        }
+        Ok(ratios)
+    }
+
+    fn at_columns(&self, values: &[f32]) -> Result<ExactMoments, Error> {
+        let Some(Step::Linear(first)) = self.plan.steps.first() else {
+            return Err(Error::NoInputs);
+        };
+        let count = self.plan.pixels.len();
+        let (mut gram, mut patches) = (vec![0.0; count * count], vec![]);
+        columns::gram(values, self.plan.channels, &columns::all_pairs(count), &mut gram);
+        first.patch_gram(1, &gram, &mut patches);
+        self.at_gram(&patches)
+    }
+
+    fn with(&self, sums: &PatchSums, square: f64) -> ExactMoments {
+        let mean = self.mean_per_square * square;
+        let second_moment_ratio = match self.gates.split_first() {
+            Some((_, later)) => block_second_moment_ratio(sums, &self.widths, later),
+            None => 1.0,
+        };
+        ExactMoments { mean, second_moment_ratio }
+    }
+}

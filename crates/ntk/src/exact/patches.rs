@@ -1,0 +1,159 @@
+//! What the exact moments need of the patches that a first layer reads: five sums over pairs of positions.
+
+use super::Gate;
+use super::arc_cosine::ArcCosine;
+use crate::Error;
+
+/// The sums f, b, g, t, u of the [module's derivation](super), over ρ^2.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PatchSums {
+    /// f: of E[φ^2 φ^2].
+    pub(super) forward: f64,
+    /// b: of E[φ' φ'].
+    pub(super) backward: f64,
+    /// g: of E[φ' φ^2].
+    pub(super) mixed: f64,
+    /// t: of G^2 E[φ' φ'].
+    pub(super) squared: f64,
+    /// u: of G √(d d) E[φ φ].
+    pub(super) product: f64,
+}
+
+/// Nodes of the quadrature over correlations.
+const NODES: usize = 2000;
+
+impl PatchSums {
+    /// Of patches with the given Gram matrix (P x P, row-major; its scale does not matter), in O(P^2).
+    ///
+    /// # Errors
+    ///
+    /// If it is not the matrix of some patches: not square, not finite, all zeros, or with a negative diagonal.
+    pub fn of_gram(gram: &[f64], gate: Gate) -> Result<Self, Error> {
+        let size = gram.len().isqrt();
+        let entry = |p: usize, q: usize| gram[p * size + q];
+        let total: f64 = (0..size).map(|p| entry(p, p)).sum();
+        let sound = size * size == gram.len()
+            && gram.iter().all(|value| value.is_finite())
+            && (0..size).all(|p| entry(p, p) >= 0.0);
+        if !sound {
+            return Err(Error::Gram { entries: gram.len() });
+        }
+        if total <= 0.0 {
+            return Err(Error::ZeroInput);
+        }
+        let mut sums = Self { forward: 0.0, backward: 0.0, mixed: 0.0, squared: 0.0, product: 0.0 };
+        for p in 0..size {
+            for q in 0..size {
+                let norms = entry(p, p) * entry(q, q);
+                // A patch of zeros has no direction, and nothing of it counts.
+                if norms > 0.0 {
+                    sums.add(norms / (total * total), entry(p, q) / norms.sqrt(), gate);
+                }
+            }
+        }
+        Ok(sums)
+    }
+
+    /// Of P patches whose entries are independent standard normals (n_in channels each), averaged over them.
+    ///
+    /// Lengths and directions of normal vectors are independent: the shares d_p / Σ d are Dirichlet with parameters n_in / 2, and
+    /// the correlation c of two patches has the density (1 - c^2)^((n_in - 3)/2), over which the rest is integrated.
+    pub fn of_normal_patches(patches: usize, channels: usize, gate: Gate) -> Self {
+        let (p, a) = (patches as f64, 0.5 * channels as f64);
+        let pairs = p * a * (p * a + 1.0);
+        let mut sums = Self { forward: 0.0, backward: 0.0, mixed: 0.0, squared: 0.0, product: 0.0 };
+        sums.add(p * a * (a + 1.0) / pairs, 1.0, gate);
+        if patches == 1 {
+            return sums;
+        }
+        let weight = p * (p - 1.0) * a * a / pairs;
+        if channels == 1 {
+            [-1.0, 1.0].iter().for_each(|&c| sums.add(0.5 * weight, c, gate));
+            return sums;
+        }
+        // c = cos ψ turns the density into sin^(n_in - 2) ψ, smooth on [0, π]: the midpoint rule converges fast.
+        let node = |k: usize| std::f64::consts::PI * (k as f64 + 0.5) / NODES as f64;
+        let density = |angle: f64| ((channels - 2) as f64 * angle.sin().ln()).exp();
+        let total: f64 = (0..NODES).map(|k| density(node(k))).sum();
+        for angle in (0..NODES).map(node) {
+            let share = density(angle) / total;
+            if share > 1e-18 {
+                sums.add(weight * share, angle.cos(), gate);
+            }
+        }
+        sums
+    }
+
+    /// Adds pairs of positions with the given correlation whose d_p d_q, in units of (Σ d)^2, add up to `weight`.
+    fn add(&mut self, weight: f64, correlation: f64, gate: Gate) {
+        let pair = match gate {
+            Gate::Relu => ArcCosine::relu(correlation),
+            Gate::Linear => ArcCosine::linear(correlation),
+        };
+        let weight = weight / gate.share().powi(2);
+        self.forward += weight * pair.square;
+        self.backward += weight * pair.derivative;
+        self.mixed += weight * pair.mixed;
+        self.squared += weight * correlation * correlation * pair.derivative;
+        self.product += weight * correlation * pair.value;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use collegial_stats::{Moments, Rng};
+
+    /// The average over drawn patches, channel by channel, within 4.5 standard errors.
+    #[test]
+    fn averages_over_normal_patches_are_those_of_drawn_ones() {
+        for (patches, channels, gate) in [
+            (9, 4, Gate::Relu),
+            (9, 1, Gate::Relu),
+            (2, 2, Gate::Linear),
+            (3, 40, Gate::Relu),
+            (1, 3, Gate::Relu),
+        ] {
+            let draw = |trial: u64| {
+                let mut x = vec![0.0; patches * channels];
+                Rng::new(8, channels as u32, trial).fill_normal(&mut x);
+                let dot = |p: usize, q: usize| -> f64 {
+                    (0..channels).map(|i| f64::from(x[p * channels + i] * x[q * channels + i])).sum()
+                };
+                let gram: Vec<f64> =
+                    (0..patches * patches).map(|at| dot(at / patches, at % patches)).collect();
+                let sums = PatchSums::of_gram(&gram, gate).unwrap();
+                [sums.forward, sums.backward, sums.mixed, sums.squared, sums.product]
+            };
+            let drawn: Vec<[f64; 5]> = (0..20_000).map(draw).collect();
+            let PatchSums { forward, backward, mixed, squared, product } =
+                PatchSums::of_normal_patches(patches, channels, gate);
+            for (at, exact) in [forward, backward, mixed, squared, product].into_iter().enumerate() {
+                let moments: Moments = drawn.iter().map(|sums| sums[at]).collect();
+                let error = moments.standard_error().max(1e-7);
+                let gap = (moments.mean() - exact).abs();
+                assert!(gap <= 4.5 * error, "{patches} x {channels}, sum {at}: {gap} +- {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn wide_normal_patches_are_white() {
+        let mut identity = vec![0.0; 81];
+        (0..9).for_each(|p| identity[10 * p] = 3.0);
+        let (white, wide) = (
+            PatchSums::of_gram(&identity, Gate::Relu).unwrap(),
+            PatchSums::of_normal_patches(9, 1_000_000, Gate::Relu),
+        );
+        assert!((white.forward - wide.forward).abs() < 1e-4 && (white.squared - wide.squared).abs() < 1e-4);
+    }
+
+    #[test]
+    fn matrices_that_no_patches_have_are_refused() {
+        let refusal = |gram: &[f64]| PatchSums::of_gram(gram, Gate::Relu).unwrap_err().to_string();
+        assert!(refusal(&[0.0; 4]).contains("zero"), "{}", refusal(&[0.0; 4]));
+        assert!(refusal(&[1.0, f64::NAN, 0.0, 1.0]).contains("Gram"));
+        assert!(refusal(&[1.0; 3]).contains("Gram"));
+        assert!(refusal(&[]).contains("zero") || refusal(&[]).contains("Gram"));
+    }
+}
