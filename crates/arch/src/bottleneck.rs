@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::design::Design;
 use crate::sequence::{Activation, Join, Layer, Norm, Sequence, Shortcut};
 use crate::shape::Shape;
+use crate::stage_design::StageDesign;
 
 /// m members, each reducing n_in channels to n, convolving, and expanding to n_out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,8 +16,11 @@ pub struct Bottleneck {
     /// Channels n_out that go out.
     #[serde(default = "two_hundred_fifty_six")]
     pub outputs: usize,
-    /// The inner width n of one member.
+    /// The inner width n of one member: what goes into its middle convolution.
     pub width: usize,
+    /// What comes out of the middle convolution, where that differs from n.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second_width: Option<usize>,
     /// The multiplicity m.
     #[serde(default = "one")]
     pub members: usize,
@@ -59,18 +62,36 @@ fn identity() -> Shortcut {
 
 impl Bottleneck {
     /// The paper's block: 256 channels in and out, batch norm, identity shortcut, 32x32 images.
-    pub fn paper(design: Design) -> Self {
-        Self {
+    pub fn paper(design: impl Into<StageDesign>) -> Self {
+        let design = design.into();
+        let block = Self {
             inputs: 256,
             outputs: 256,
-            width: design.width,
+            width: design.widths[0],
+            second_width: None,
             members: design.multiplicity,
             kernel: 3,
             stride: 1,
             norm: Norm::Batch,
             shortcut: Shortcut::Identity,
             image: 32,
-        }
+        };
+        block.with_widths(design.widths)
+    }
+
+    /// The widths into and out of the middle convolution.
+    pub fn widths(&self) -> [usize; 2] {
+        [self.width, self.second_width.unwrap_or(self.width)]
+    }
+
+    /// The same block with other inner widths.
+    pub fn with_widths(&self, [width, second]: [usize; 2]) -> Self {
+        Self { width, second_width: (second != width).then_some(second), ..self.clone() }
+    }
+
+    /// Its multiplicity and inner widths.
+    pub fn design(&self) -> StageDesign {
+        StageDesign { multiplicity: self.members, widths: self.widths() }
     }
 
     /// The same as a chain of three convolutions.
@@ -83,6 +104,7 @@ impl Bottleneck {
             norm: self.norm,
             activation,
         };
+        let [width, second] = self.widths();
         Sequence {
             name: self.name(),
             input: Shape::image(self.inputs, self.image),
@@ -90,18 +112,18 @@ impl Bottleneck {
             join: Join::LastLayer,
             shortcut: self.shortcut,
             layers: vec![
-                conv(self.width, 1, 1, Activation::Relu),
-                conv(self.width, self.kernel, self.stride, Activation::Relu),
+                conv(width, 1, 1, Activation::Relu),
+                conv(second, self.kernel, self.stride, Activation::Relu),
                 conv(self.outputs, 1, 1, Activation::None),
             ],
         }
     }
 
-    /// `bottleneck-128` or `bottleneck-37x10d`.
+    /// `bottleneck-128`, `bottleneck-37x10d` or, with two widths, `bottleneck-37x10_12d`.
     pub fn name(&self) -> String {
-        match self.members {
-            1 => format!("bottleneck-{}", self.width),
-            multiplicity => format!("bottleneck-{}", Design { multiplicity, width: self.width }),
+        match (self.members, self.widths()) {
+            (1, [width, second]) if width == second => format!("bottleneck-{width}"),
+            _ => format!("bottleneck-{}", self.design()),
         }
     }
 }

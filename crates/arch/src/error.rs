@@ -29,6 +29,22 @@ pub enum Error {
         /// The nearest known names, or the forms that names take.
         hint: String,
     },
+    /// A name in a spec that cannot stand as the name of a file.
+    #[error(
+        "a spec cannot be called {}: names have 1 to {MAX_NAME} letters, digits and -_., and do not begin \
+         with a dot",
+        shortened(name)
+    )]
+    BadName {
+        /// The name.
+        name: String,
+    },
+    /// A model without bottleneck blocks where they are needed.
+    #[error("{model} has no bottleneck blocks; take a resnext or bottleneck model")]
+    NoBlocks {
+        /// The model's name.
+        model: String,
+    },
     /// A number outside what is accepted.
     #[error("{what} is {value}; it must be between {low} and {high}")]
     OutOfRange {
@@ -148,6 +164,17 @@ pub enum Error {
         /// The parser's words, on one line.
         message: String,
     },
+}
+
+/// The longest accepted name of a spec.
+pub(crate) const MAX_NAME: usize = 100;
+
+/// A name in quotes and without control characters, cut where it is too long to read.
+fn shortened(name: &str) -> String {
+    match name.char_indices().nth(MAX_NAME) {
+        Some((end, _)) => format!("{:?}...", &name[..end]),
+        None => format!("{name:?}"),
+    }
 }
 
 /// Checks that a dimension lies in `1..=MAX_DIMENSION`.

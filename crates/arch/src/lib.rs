@@ -14,6 +14,7 @@
 //! # Ok::<(), collegial_arch::Error>(())
 //! ```
 
+mod block;
 mod bottleneck;
 mod builder;
 mod counts;
@@ -28,9 +29,11 @@ mod resnext;
 mod sequence;
 mod shape;
 mod spec;
+mod stage_design;
 mod wide_resnet;
 mod zoo;
 
+pub use block::Block;
 pub use bottleneck::Bottleneck;
 pub use builder::{Conv, Dense, MaxPool};
 pub use counts::{Cost, Counts, LayerCounts, Totals};
@@ -44,5 +47,6 @@ pub use resnext::{Resnext, Stem};
 pub use sequence::{Activation, Join, Layer, Linear, Norm, Sequence, Shortcut};
 pub use shape::Shape;
 pub use spec::Spec;
+pub use stage_design::{Designs, StageDesign};
 pub use wide_resnet::WideResnet;
 pub use zoo::{KNOWN_NAMES, NAME_FORMS};

@@ -68,7 +68,7 @@ impl Module {
         self.with_widths(&widths)
     }
 
-    /// The module with another width vector. A bottleneck whose two widths differ becomes a plain chain.
+    /// The module with another width vector.
     pub fn with_widths(&self, widths: &[usize]) -> Result<Self, Error> {
         if widths.len() != self.widths().len() {
             return Err(Error::Inconsistent(format!(
@@ -82,10 +82,8 @@ impl Module {
             Self::FullyConnected(module) => {
                 Self::FullyConnected(FullyConnected { widths: widths.to_vec(), ..module.clone() })
             }
-            Self::Bottleneck(module) if widths[0] == widths[1] => {
-                Self::Bottleneck(Bottleneck { width: widths[0], ..module.clone() })
-            }
-            _ => Self::Sequence(self.sequence().with_widths(widths)),
+            Self::Bottleneck(module) => Self::Bottleneck(module.with_widths([widths[0], widths[1]])),
+            Self::Sequence(module) => Self::Sequence(module.with_widths(widths)),
         };
         module.sequence().check()?;
         Ok(module)

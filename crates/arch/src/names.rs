@@ -1,9 +1,11 @@
 //! From names to specs: `resnext29-37x10d`, `wrn28-10`, `fc6-30x48`, `bottleneck-128`.
 
 use crate::bottleneck::Bottleneck;
-use crate::design::{Design, number};
+use crate::design::number;
+use crate::error::MAX_NAME;
 use crate::fully_connected::FullyConnected;
 use crate::resnext::Resnext;
+use crate::stage_design::{Designs, StageDesign};
 use crate::wide_resnet::WideResnet;
 use crate::{Error, Spec, zoo};
 
@@ -12,6 +14,16 @@ pub(crate) fn parse(name: &str) -> Result<Spec, Error> {
     let spec = match_form(name).unwrap_or_else(|| Err(zoo::unknown(name)))?;
     spec.check()?;
     Ok(spec)
+}
+
+/// Checks a name that a spec gives itself. Programs call files after it, so that it must never be a path; the comma is
+/// in names of fully connected networks.
+pub(crate) fn check(name: &str) -> Result<(), Error> {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.,".contains(&byte);
+    if name.is_empty() || name.len() > MAX_NAME || name.starts_with('.') || !name.bytes().all(allowed) {
+        return Err(Error::BadName { name: name.to_owned() });
+    }
+    Ok(())
 }
 
 /// `None` where the text has the form of no name.
@@ -28,9 +40,9 @@ fn match_form(name: &str) -> Option<Result<Spec, Error>> {
         );
     }
     if let Some(rest) = name.strip_prefix("bottleneck-") {
-        let design = Design::parse(rest).or_else(|| {
+        let design = StageDesign::parse(rest).or_else(|| {
             let width = number("the width of a bottleneck", rest)?;
-            Some(width.and_then(|width| Design::new(1, width)))
+            Some(width.and_then(|width| StageDesign::new(1, [width; 2])))
         })?;
         return Some(design.map(|design| Spec::Bottleneck(Bottleneck::paper(design))));
     }
@@ -39,12 +51,13 @@ fn match_form(name: &str) -> Option<Result<Spec, Error>> {
 
 /// `29-37x10d`, or `50` alone for the plain ResNet-50 (1x64d).
 fn resnext(rest: &str) -> Option<Result<Spec, Error>> {
-    let (depth, design) = rest.split_once('-').unwrap_or((rest, "1x64d"));
+    let (depth, designs) = rest.split_once('-').unwrap_or((rest, "1x64d"));
     let depth = number("the depth of a ResNeXt", depth)?;
-    let design = Design::parse(design)?;
-    Some(both(depth, design).and_then(|(depth, design)| {
-        Resnext::of_depth(depth, design).map(Spec::Resnext).ok_or_else(|| Error::UnknownName {
-            name: format!("resnext{depth}-{design}"),
+    let designs = Designs::parse(designs)?;
+    Some(both(depth, designs).and_then(|(depth, designs)| {
+        let name = format!("resnext{depth}-{designs}");
+        Resnext::of_depth(depth, designs).map(Spec::Resnext).ok_or_else(|| Error::UnknownName {
+            name,
             hint: "ResNeXt depths with names are 29, 38, 50, 101 and 152; describe others in a TOML spec"
                 .into(),
         })

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::block::Block;
 use crate::bottleneck::Bottleneck;
 use crate::builder::{Conv, Dense, MaxPool};
 use crate::design::Design;
@@ -10,6 +11,7 @@ use crate::error::{dimension, product, within};
 use crate::graph::{Graph, NodeId};
 use crate::sequence::{Activation, Norm, Shortcut};
 use crate::shape::Shape;
+use crate::stage_design::{Designs, StageDesign};
 
 /// How an image enters the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,8 +31,9 @@ pub struct Resnext {
     pub stem: Stem,
     /// Blocks per stage.
     pub blocks: Vec<usize>,
-    /// Members and their width at the first stage; stage s has width n 2^s.
-    pub design: Design,
+    /// Members and their widths: one design, of the first stage, whose width doubles at every stage, or a list of
+    /// one design per stage.
+    pub design: Designs,
     /// Number of classes.
     pub classes: usize,
     /// Side of the square colour images.
@@ -61,9 +64,10 @@ const NAMED: &[(usize, Stem, &[usize], usize, usize)] = &[
 
 impl Resnext {
     /// The network of a named depth: 29 (32x32 images, 10 classes), 38 (64x64, 1000), 50, 101, 152 (ImageNet).
-    pub fn of_depth(depth: usize, design: Design) -> Option<Self> {
+    pub fn of_depth(depth: usize, design: impl Into<Designs>) -> Option<Self> {
         let &(_, stem, blocks, classes, image) = NAMED.iter().find(|named| named.0 == depth)?;
         let (stem_channels, outputs) = (sixty_four(), two_hundred_fifty_six());
+        let design = design.into();
         Some(Self { stem, blocks: blocks.to_vec(), design, classes, image, stem_channels, outputs })
     }
 
@@ -72,14 +76,41 @@ impl Resnext {
         3 * self.blocks.iter().sum::<usize>() + 2
     }
 
-    /// `resnext29-37x10d`.
+    /// `resnext29-37x10d`, or with one design per stage `resnext29-37x10d-19x20d-9x40d`.
     pub fn name(&self) -> String {
         format!("resnext{}-{}", self.depth(), self.design)
     }
 
-    /// The same network with another design.
+    /// The same network with one design for all stages.
     pub fn with_design(&self, design: Design) -> Self {
-        Self { design, ..self.clone() }
+        Self { design: design.into(), ..self.clone() }
+    }
+
+    /// The same network with one design per stage.
+    pub fn with_stage_designs(&self, designs: &[StageDesign]) -> Result<Self, Error> {
+        Designs::PerStage(designs.to_vec()).check(self.stages())?;
+        Ok(Self { design: Designs::per_stage(designs), ..self.clone() })
+    }
+
+    /// Its blocks in order, equal ones in a row together.
+    pub fn blocks(&self) -> Result<Vec<Block>, Error> {
+        self.check()?;
+        let mut inputs = self.stem_channels;
+        let mut all = Vec::new();
+        for (stage, &count) in self.blocks.iter().enumerate() {
+            let outputs = self.stage_outputs(stage)?;
+            // Every stage's first block projects, also where the channel counts happen to agree.
+            let (stride, image) =
+                if stage > 0 { (2, self.stage_image(stage - 1)) } else { (1, self.stage_image(0)) };
+            let mut first = self.bottleneck(stage, inputs, outputs, stride, image)?;
+            first.shortcut = Shortcut::Projection;
+            all.push(Block { stage, count: 1, bottleneck: first });
+            if count > 1 {
+                all.push(Block { stage, count: count - 1, bottleneck: self.block(stage)? });
+            }
+            inputs = outputs;
+        }
+        Ok(all)
     }
 
     /// The block that a stage repeats (identity shortcut, n_in = n_out): the one the paper analyses.
@@ -116,24 +147,22 @@ impl Resnext {
         stride: usize,
         image: usize,
     ) -> Result<Bottleneck, Error> {
+        let StageDesign { multiplicity, widths } = self.design.stage(stage)?;
         let shortcut =
             if stride == 1 && inputs == outputs { Shortcut::Identity } else { Shortcut::Projection };
-        let width = product(
-            format!("the width of a member in stage {}", stage + 1),
-            &[self.design.width, 1 << stage],
-        )?;
-        let members = self.design.multiplicity;
-        Ok(Bottleneck {
+        let block = Bottleneck {
             inputs,
             outputs,
-            width,
-            members,
+            width: widths[0],
+            second_width: None,
+            members: multiplicity,
             kernel: 3,
             stride,
             norm: Norm::Batch,
             shortcut,
             image,
-        })
+        };
+        Ok(block.with_widths(widths))
     }
 
     pub(crate) fn check(&self) -> Result<(), Error> {
@@ -142,16 +171,24 @@ impl Resnext {
             within(format!("the number of blocks of stage {}", stage + 1), count, 1, 1000)?;
         }
         dimension("the number of classes", self.classes)?;
-        Ok(())
+        self.design.check(self.stages())
     }
 
     pub(crate) fn graph(&self) -> Result<Graph, Error> {
         self.check()?;
         let mut graph = Graph::new(Shape::image(3, self.image))?;
         let mut node = self.lower_stem(&mut graph)?;
-        for (stage, &count) in self.blocks.iter().enumerate() {
-            for index in 0..count {
-                node = self.lower_block(&mut graph, node, stage, index)?;
+        let (mut stage, mut index) = (0, 0);
+        for Block { stage: of, count, bottleneck } in self.blocks()? {
+            if of != stage {
+                (stage, index) = (of, 0);
+            }
+            let chain = bottleneck.sequence();
+            for _ in 0..count {
+                let prefix = format!("layer{}.{index}.", stage + 1);
+                let sum = chain.lower(&mut graph, node, &prefix)?;
+                node = graph.activation(format!("{prefix}relu"), sum, Activation::Relu)?;
+                index += 1;
             }
         }
         let pooled = graph.global_average_pool("avgpool", node)?;
@@ -171,25 +208,5 @@ impl Resnext {
             Stem::Small => Ok(node),
             Stem::Imagenet => graph.max_pool("maxpool", node, MaxPool::new(3).stride(2).padding(1)),
         }
-    }
-
-    fn lower_block(
-        &self,
-        graph: &mut Graph,
-        from: NodeId,
-        stage: usize,
-        index: usize,
-    ) -> Result<NodeId, Error> {
-        let input = graph.shape(from);
-        let stride = if stage > 0 && index == 0 { 2 } else { 1 };
-        let outputs = self.stage_outputs(stage)?;
-        let mut block = self.bottleneck(stage, input.channels, outputs, stride, input.height)?;
-        if index == 0 {
-            // Every stage's first block projects, also where the channel counts happen to agree.
-            block.shortcut = Shortcut::Projection;
-        }
-        let prefix = format!("layer{}.{index}.", stage + 1);
-        let sum = block.sequence().lower(graph, from, &prefix)?;
-        graph.activation(format!("{prefix}relu"), sum, Activation::Relu)
     }
 }

@@ -5,12 +5,15 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::block::Block;
 use crate::bottleneck::Bottleneck;
+use crate::design::Design;
 use crate::fully_connected::FullyConnected;
 use crate::graph::Graph;
 use crate::module::Module;
 use crate::resnext::Resnext;
 use crate::sequence::Sequence;
+use crate::stage_design::StageDesign;
 use crate::wide_resnet::WideResnet;
 use crate::{Error, names};
 
@@ -81,8 +84,11 @@ impl Spec {
         toml::to_string(self).unwrap_or_else(|error| unreachable!("a spec is plain TOML data: {error}"))
     }
 
-    /// Whether every dimension is in range and all layers fit together.
+    /// Whether its name is one, every dimension is in range and all layers fit together.
     pub fn check(&self) -> Result<(), Error> {
+        if let Self::Sequence(sequence) = self {
+            names::check(&sequence.name)?;
+        }
         self.graph().map(|_| ())
     }
 
@@ -124,7 +130,51 @@ impl Spec {
         }
     }
 
-    /// The short name; class counts and image sizes are not in it.
+    /// The blocks whose members a search counts and widens, in order: all of a network's, or the one block that this is.
+    pub fn blocks(&self) -> Result<Vec<Block>, Error> {
+        match self {
+            Self::Resnext(network) => network.blocks(),
+            Self::Bottleneck(block) => Ok(vec![Block { stage: 0, count: 1, bottleneck: block.clone() }]),
+            _ => Err(Error::NoBlocks { model: self.name() }),
+        }
+    }
+
+    /// The same model with m members of width n in place of its own; a network's stages widen as its family does.
+    pub fn with_design(&self, design: Design) -> Result<Self, Error> {
+        let spec = match self {
+            Self::Resnext(network) => Self::Resnext(network.with_design(design)),
+            _ => {
+                let module = self.analysed_module()?.scaled_to(design.width)?;
+                module.with_members(design.multiplicity)?.into()
+            }
+        };
+        spec.check()?;
+        Ok(spec)
+    }
+
+    /// The same network with one design per stage; a block has one stage.
+    pub fn with_stage_designs(&self, designs: &[StageDesign]) -> Result<Self, Error> {
+        let spec = match (self, designs) {
+            (Self::Resnext(network), _) => Self::Resnext(network.with_stage_designs(designs)?),
+            (Self::Bottleneck(block), [design]) => {
+                let block = Bottleneck { members: design.multiplicity, ..block.clone() };
+                Self::Bottleneck(block.with_widths(design.widths))
+            }
+            (Self::Bottleneck(_), _) => {
+                return Err(Error::Inconsistent(format!(
+                    "{} is one block but {} designs were given",
+                    self.name(),
+                    designs.len()
+                )));
+            }
+            _ => return Err(Error::NoBlocks { model: self.name() }),
+        };
+        spec.check()?;
+        Ok(spec)
+    }
+
+    /// The short name; class counts and image sizes are not in it. It can always stand as the name of a file: it has
+    /// at most letters, digits and `-_.,`, and does not begin with a dot.
     pub fn name(&self) -> String {
         match self {
             Self::FullyConnected(network) => network.name(),

@@ -97,7 +97,7 @@ fn absurd_sizes_are_refused_in_a_sentence() {
     for (name, sentence) in cases {
         assert_eq!(refusal(name), sentence, "{name}");
     }
-    assert!(refusal("resnext29-9999999x9999999d").contains("over all members is 99999980000001"));
+    assert!(refusal("resnext29-999999x999999d").contains("over all members is 999998000001"));
 }
 
 #[test]
@@ -163,10 +163,9 @@ fn scaling_keeps_ratios_and_never_reaches_zero() {
     let module = parse("fc3-100,50").module().unwrap();
     assert_eq!(module.scaled_to(10).unwrap().widths(), [10, 5]);
     assert_eq!(module.scaled_to(1).unwrap().widths(), [1, 1]);
-    assert!(matches!(
-        parse("bottleneck-8").module().unwrap().with_widths(&[4, 6]).unwrap(),
-        Module::Sequence(_)
-    ));
+    let block = parse("bottleneck-8").module().unwrap().with_widths(&[4, 6]).unwrap();
+    assert!(matches!(&block, Module::Bottleneck(_)));
+    assert_eq!((block.widths(), block.name()), (vec![4, 6], "bottleneck-1x4_6d".to_owned()));
 }
 
 #[test]
@@ -187,4 +186,40 @@ fn the_text_of_a_spec_stands_for_its_file() {
     assert_eq!(Spec::load(&json).unwrap(), named);
     assert_eq!(Spec::load(&named.to_toml()).unwrap(), named);
     assert!(Spec::load("{\"kind\": \"nothing\"}").unwrap_err().to_string().contains("nothing"));
+}
+
+fn named(name: &str) -> Result<Spec, collegial_arch::Error> {
+    let layers = "[[layers]]\ntype = \"dense\"\nwidth = 2\n";
+    Spec::from_toml(&format!("kind = \"sequence\"\nname = {name:?}\ninput = {{ channels = 3 }}\n{layers}"))
+}
+
+/// A spec's name becomes the name of a file elsewhere, and a spec can come from a stranger's checkpoint.
+#[test]
+fn a_specs_name_is_never_a_path() {
+    let long = "n".repeat(101);
+    for name in
+        ["../victim", "/etc/passwd", "a/b", "a\\b", "C:evil", "..", ".hidden", "", "a b", "a\nb", "é", &long]
+    {
+        let error = named(name).expect_err(name).to_string();
+        assert!(error.contains("names have 1 to 100 letters, digits and -_.,"), "{error}");
+        assert!(!error.contains('\n'), "{error}");
+    }
+    let json = r#"{"kind":"sequence","name":"../victim","input":{"channels":3},"layers":[{"type":"dense","width":2}]}"#;
+    assert!(Spec::from_json(json).is_err());
+    for name in ["a", "two-convolutions_2.5x", "fc3-100,50", &"n".repeat(100)] {
+        assert_eq!(named(name).unwrap().name(), name);
+    }
+}
+
+proptest! {
+    /// Whatever is read, its name is a plain file name.
+    #[test]
+    fn names_of_specs_are_file_names(name in "\\PC{0,12}|[-_.,x0-9a-z/\\\\]{0,12}") {
+        if let Ok(spec) = named(&name) {
+            let name = spec.name();
+            let path = std::path::Path::new(&name);
+            prop_assert_eq!(path.file_name(), Some(path.as_os_str()));
+            prop_assert!(!name.starts_with('.') && !name.contains(['/', '\\', ':']));
+        }
+    }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use collegial_arch::{Activation, Design, FullyConnected, Resnext, Spec, Stem, WideResnet};
+use collegial_arch::{Activation, Designs, FullyConnected, Resnext, Spec, StageDesign, Stem, WideResnet};
 
 /// Shapes by name, as PyTorch has them.
 pub type Shapes = BTreeMap<String, Vec<usize>>;
@@ -37,18 +37,29 @@ fn resnext(shapes: &Shapes) -> Result<Spec, String> {
         7 => Stem::Imagenet,
         other => return Err(format!("conv1.weight has a kernel of side {other}; 3 and 7 are known")),
     };
-    let [inner, width, _, _] = shape(shapes, "layer1.0.conv2.weight")?;
     let [outputs, ..] = shape::<4>(shapes, "layer1.0.conv3.weight")?;
     let [classes, _] = shape(shapes, "fc.weight")?;
-    let members = ratio("layer1.0.conv2.weight", inner, width)?;
     let blocks = blocks(shapes);
+    let designs: Vec<StageDesign> =
+        (1..=blocks.len()).map(|stage| stage_design(shapes, stage)).collect::<Result<_, _>>()?;
+    let design = Designs::per_stage(&designs);
     let image = match stem {
         Stem::Imagenet => 224,
         Stem::Small if blocks.len() > 3 => 64,
         Stem::Small => 32,
     };
-    let design = Design::new(members, width).map_err(|error| error.to_string())?;
     Ok(Spec::Resnext(Resnext { stem, blocks, design, classes, image, stem_channels, outputs }))
+}
+
+/// The members of a stage's first block: the 3x3 convolution shows the width of what goes into one of them.
+fn stage_design(shapes: &Shapes, stage: usize) -> Result<StageDesign, String> {
+    let name = |layer: usize| format!("layer{stage}.0.conv{layer}.weight");
+    let [outer, width, ..] = shape::<4>(shapes, &name(2))?;
+    // That a tensor is missing is said when the network is filled.
+    let inner = shapes.get(&name(1)).and_then(|shape| shape.first()).map_or(outer, |&rows| rows);
+    let members = ratio(&name(1), inner, width)?;
+    let widths = [width, ratio(&name(2), outer, members)?];
+    StageDesign::new(members, widths).map_err(|error| error.to_string())
 }
 
 fn wide_resnet(shapes: &Shapes) -> Result<Spec, String> {

@@ -41,7 +41,9 @@ fn outputs(file: &WeightFile) -> Vec<f32> {
 fn every_family_comes_back() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
-    for name in ["resnext29-3x2d", "resnext50-2x3d", "wrn10-1", "fc4-3x5", "fc3-7"] {
+    for name in
+        ["resnext29-3x2d", "resnext29-3x2d-2x3_5d-1x4d", "resnext50-2x3d", "wrn10-1", "fc4-3x5", "fc3-7"]
+    {
         let (spec, original) = (spec(name), path("original.safetensors"));
         let model = trained(&spec, &original);
         assert_eq!(model.to_safetensors().unwrap(), fs::read(&original).unwrap(), "{name}");
@@ -75,6 +77,7 @@ fn specs_are_told_from_tensors() {
     let path = directory.path().join("model.safetensors");
     for name in [
         "resnext29-3x2d",
+        "resnext29-3x2d-2x3_5d-1x4d",
         "resnext38-2x4d",
         "resnext50-32x4d",
         "wrn16-2",

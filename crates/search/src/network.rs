@@ -23,13 +23,7 @@ pub enum Rule {
 ///
 /// If the baseline has no inner width, or the design makes it too large.
 pub fn with_design(spec: &Spec, design: Design) -> Result<Spec, Error> {
-    match spec {
-        Spec::Resnext(network) => Ok(Spec::Resnext(network.with_design(design))),
-        _ => {
-            let module = spec.analysed_module()?;
-            Ok(module.scaled_to(design.width)?.with_members(design.multiplicity)?.into())
-        }
-    }
+    Ok(spec.with_design(design)?)
 }
 
 /// The multiplicity of members of width n whose network meets the budget by the rule, up to `most`.

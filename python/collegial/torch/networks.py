@@ -28,7 +28,7 @@ def from_spec(spec):
     """The `nn.Module` of a spec's JSON form; its state dict has the names of our checkpoints."""
     kind = spec["kind"]
     if kind == "resnext":
-        members, width = (int(part) for part in spec["design"].rstrip("d").split("x"))
+        members, width = stage_designs(spec["design"], len(spec["blocks"]))
         optional = {key: spec[key] for key in ("stem_channels", "outputs") if key in spec}
         return ResNeXt(spec["blocks"], members, width, spec["classes"], spec["stem"], **optional)
     if kind == "wide-resnet":
@@ -37,3 +37,15 @@ def from_spec(spec):
         optional = {key: spec[key] for key in ("members", "activation") if key in spec}
         return FullyConnected(spec["inputs"], spec["outputs"], spec["widths"], **optional)
     raise CollegialError(f"a network of kind {kind} has no PyTorch module; resnext, wide-resnet and fully-connected have one")
+
+
+def stage_designs(design, stages):
+    """Members, and the widths into and out of the 3x3 convolution, of every stage: `37x10d`, `37x10_12d` or a list of these."""
+    members, widths = [], []
+    for stage in range(stages):
+        text, factor = (design, 2**stage) if isinstance(design, str) else (design[stage], 1)
+        count, _, width = text.rstrip("d").partition("x")
+        first, _, second = width.partition("_")
+        members.append(int(count))
+        widths.append((factor * int(first), factor * int(second or first)))
+    return members, widths

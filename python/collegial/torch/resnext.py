@@ -9,11 +9,12 @@ class Block(nn.Module):
 
     def __init__(self, inputs, inner, outputs, members, stride, project):
         super().__init__()
-        self.conv1 = nn.Conv2d(inputs, inner, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(inner)
-        self.conv2 = nn.Conv2d(inner, inner, 3, stride, 1, groups=members, bias=False)
-        self.bn2 = nn.BatchNorm2d(inner)
-        self.conv3 = nn.Conv2d(inner, outputs, 1, bias=False)
+        first, second = inner
+        self.conv1 = nn.Conv2d(inputs, first, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(first)
+        self.conv2 = nn.Conv2d(first, second, 3, stride, 1, groups=members, bias=False)
+        self.bn2 = nn.BatchNorm2d(second)
+        self.conv3 = nn.Conv2d(second, outputs, 1, bias=False)
         self.bn3 = nn.BatchNorm2d(outputs)
         shortcut = [nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs)]
         self.downsample = nn.Sequential(*shortcut) if project else None
@@ -26,7 +27,10 @@ class Block(nn.Module):
 
 
 class ResNeXt(nn.Module):
-    """`members` x `width` d at the first stage; every further stage doubles width and outputs and halves the image."""
+    """`members` x `width` d at the first stage; every further stage doubles width and outputs and halves the image.
+
+    Lists give every stage its own members and its pair of widths, into and out of the 3x3 convolution.
+    """
 
     def __init__(self, blocks, members, width, classes, stem="small", stem_channels=64, outputs=256):
         super().__init__()
@@ -36,12 +40,15 @@ class ResNeXt(nn.Module):
         self.maxpool = nn.Identity() if stem == "small" else nn.MaxPool2d(3, 2, 1)
         channels = stem_channels
         self.stages = [f"layer{stage + 1}" for stage in range(len(blocks))]
+        if isinstance(members, int):
+            width = [(width << stage, width << stage) for stage in range(len(blocks))]
+            members = [members] * len(blocks)
         for stage, (name, count) in enumerate(zip(self.stages, blocks)):
             layers = []
             for index in range(count):
                 stride = 2 if stage > 0 and index == 0 else 1
-                inner = members * width << stage
-                layers.append(Block(channels, inner, outputs << stage, members, stride, project=index == 0))
+                inner = [members[stage] * n for n in width[stage]]
+                layers.append(Block(channels, inner, outputs << stage, members[stage], stride, project=index == 0))
                 channels = outputs << stage
             setattr(self, name, nn.Sequential(*layers))
         self.fc = nn.Linear(channels, classes)

@@ -8,7 +8,7 @@ from safetensors.torch import save_file
 import collegial
 from collegial.torch import build
 
-CASES = [("resnext29-4x4d", (3, 32, 32)), ("wrn16-1", (3, 32, 32)), ("fc4-3x20", (784,))]
+CASES = [("resnext29-4x4d", (3, 32, 32)), ("resnext29-4x4d-3x6_5d-1x9d", (3, 32, 32)), ("wrn16-1", (3, 32, 32)), ("fc4-3x20", (784,))]
 
 
 def perturbed(network):
@@ -35,7 +35,7 @@ def test_the_logits_are_those_of_the_engine(model, shape, tmp_path):
     numpy.testing.assert_allclose(loaded(x).detach().numpy(), theirs, rtol=1e-4, atol=1e-4 * numpy.abs(theirs).max())
 
 
-@pytest.mark.parametrize("name", ["resnext29-37x10d", "resnext50-1x64d", "wrn28-10", "fc6-30x48"])
+@pytest.mark.parametrize("name", ["resnext29-37x10d", "resnext29-37x10d-19x20_24d-9x40d", "resnext50-1x64d", "wrn28-10", "fc6-30x48"])
 def test_parameters_are_counted_alike(name):
     with torch.device("meta"):
         network = build(name, classes=100)

@@ -3,7 +3,7 @@
 //! The module is the source of the Python package's own file, so that there is one definition of each family; the rest is
 //! `train.py` beside this file, in which lines such as `# NETWORK` mark what is put in.
 
-use collegial_arch::{Activation, Resnext, Spec, Stem};
+use collegial_arch::{Activation, Resnext, Spec, StageDesign, Stem};
 use collegial_train::data::{Kind, Normalise};
 use collegial_train::recipe::{Augment, Optimiser, Recipe};
 
@@ -57,7 +57,7 @@ pub fn data_of(description: &str) -> Result<Option<Kind>, Error> {
 /// The file.
 pub fn script(spec: &Spec, recipe: &Recipe, data: Option<Kind>) -> Result<String, Error> {
     let (source, call) = match spec {
-        Spec::Resnext(network) => (RESNEXT, resnext(network)),
+        Spec::Resnext(network) => (RESNEXT, resnext(network)?),
         Spec::WideResnet(network) => {
             let (depth, factor, stages) = (network.depth, network.factor, network.stages);
             let classes = network.classes;
@@ -100,17 +100,26 @@ pub(crate) fn body(source: &str) -> &str {
     source.split_once(last).map_or(source, |(_, body)| body.trim_start_matches('\n'))
 }
 
-fn resnext(network: &Resnext) -> String {
+fn resnext(network: &Resnext) -> Result<String, Error> {
     let Resnext { blocks, design, classes, stem_channels, outputs, .. } = network;
     let stem = match network.stem {
         Stem::Small => "small",
         Stem::Imagenet => "imagenet",
     };
-    format!(
-        "ResNeXt({blocks:?}, members={}, width={}, classes={classes}, stem=\"{stem}\", stem_channels={stem_channels}, \
-         outputs={outputs})",
-        design.multiplicity, design.width
-    )
+    let (members, width) = match design.design() {
+        Some(design) => (design.multiplicity.to_string(), design.width.to_string()),
+        None => {
+            let designs: Vec<StageDesign> =
+                (0..network.stages()).map(|stage| design.stage(stage)).collect::<Result<_, _>>()?;
+            let members: Vec<usize> = designs.iter().map(|design| design.multiplicity).collect();
+            let widths: Vec<[usize; 2]> = designs.iter().map(|design| design.widths).collect();
+            (format!("{members:?}"), format!("{widths:?}"))
+        }
+    };
+    Ok(format!(
+        "ResNeXt({blocks:?}, members={members}, width={width}, classes={classes}, stem=\"{stem}\", \
+         stem_channels={stem_channels}, outputs={outputs})"
+    ))
 }
 
 fn activation(activation: Activation) -> &'static str {
@@ -223,6 +232,10 @@ mod tests {
             (
                 "resnext29-37x10d",
                 "return ResNeXt([3, 3, 3], members=37, width=10, classes=10, stem=\"small\"",
+            ),
+            (
+                "resnext29-37x10d-19x20_24d-9x40d",
+                "return ResNeXt([3, 3, 3], members=[37, 19, 9], width=[[10, 10], [20, 24], [40, 40]], classes=10",
             ),
             (
                 "resnext50-32x4d",
