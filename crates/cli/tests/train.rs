@@ -249,7 +249,7 @@ fn sentences() {
     again.args(["--seed", "5", "--resume", "--epochs", "2", "--json", "--set", "learning_rate=0.01"]);
     lines(&again.output().unwrap());
     let (_, said) = refusal(again.args(["--set", "batch=10"]));
-    assert!(said.contains("it has batch = 20, batch = 10 was asked for"), "{said}");
+    assert!(said.contains("batch: 20 in the run, 10 now"), "{said}");
     // Damage: the newest checkpoint is cut off.
     lines(&place.train("cut", &["--epochs", "1"]).output().unwrap());
     let path =

@@ -34,7 +34,7 @@ impl Model {
         }
         let network = file.network(&spec)?;
         let header = ModelHeader { spec, ..file.header().clone() };
-        Ok(Self { header, network, batches: file.batches()? })
+        Ok(Self { header, network, batches: file.batches() })
     }
 
     /// What it is.

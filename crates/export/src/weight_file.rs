@@ -48,7 +48,7 @@ impl WeightFile {
             (Some(header), named) => return Self { file, header, folded: false }.named(named).checked(),
             (None, Some(spec)) => foreign(spec),
             (None, None) => {
-                let told = infer::spec(&file.shapes()?);
+                let told = infer::spec(&file.shapes());
                 foreign(told.map_err(|reason| Error::Unrecognised { path: path.clone(), reason })?)
             }
         };
@@ -70,12 +70,17 @@ impl WeightFile {
         self.header.loss
     }
 
+    /// Whether this program wrote it in a version that knew no checksums: changes of its content were not noticed.
+    pub fn lacks_checksum(&self) -> bool {
+        self.file.lacks_checksum()
+    }
+
     pub(crate) fn header(&self) -> &ModelHeader {
         &self.header
     }
 
-    pub(crate) fn batches(&self) -> Result<u64, Error> {
-        Ok(self.file.batches()?)
+    pub(crate) fn batches(&self) -> u64 {
+        self.file.batches()
     }
 
     /// A network of this spec with the file's weights, which must be all of its weights and nothing else.
@@ -108,7 +113,7 @@ impl WeightFile {
     /// Before any memory is planned for what a header claims.
     fn checked(self) -> Result<Self, Error> {
         let expected = self.spec().graph()?.counts()?.total.parameters;
-        let shapes = self.file.shapes()?;
+        let shapes = self.file.shapes();
         let count =
             |shape: &Vec<usize>| shape.iter().fold(1u64, |count, &side| count.saturating_mul(side as u64));
         let found = shapes.values().map(count).fold(0, u64::saturating_add);

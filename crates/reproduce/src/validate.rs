@@ -118,7 +118,7 @@ impl Question<'_> {
         let name = |row: Option<&Row>| row.map_or(String::new(), |row| row.candidate.design.to_string());
         Ok(Validation {
             model: self.baseline.name(),
-            data: self.data.description(),
+            data: self.data.identity().to_string(),
             cost: self.search.price().name(),
             variance_source: variance.source(),
             alpha: variance.alpha(),

@@ -1,18 +1,21 @@
 //! Checkpoints: two safetensors files, the network under torchvision's names and what training needs besides.
 //!
 //! The header of each file holds one JSON document under the key `collegial` (one key, so that equal states make equal
-//! bytes). Both carry the number of the checkpoint, by which files that do not belong together are noticed.
+//! bytes). Both carry the number of the checkpoint, by which files that do not belong together are noticed, and a
+//! [checksum](crate::checksum) of their content.
 
-use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use collegial_arch::Spec;
 use collegial_nn::{Network, Optimiser};
-use safetensors::tensor::{Dtype, SafeTensors, View};
+use collegial_tensors::safetensors::Archive;
+use collegial_tensors::{Tensor, TensorTable};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::checksum::{self, Checked};
+use crate::data::Identity;
 use crate::error::io;
 use crate::history::Progress;
 use crate::recipe::{Parametrisation, Recipe};
@@ -60,48 +63,20 @@ pub struct TrainingHeader {
     pub seed: u64,
     /// How it is trained.
     pub recipe: Recipe,
-    /// What it is trained on, in words: kind, sizes and classes.
-    pub data: String,
+    /// What it is trained on.
+    pub data: Identity,
     /// Where it stands.
     pub progress: Progress,
     /// The number of the checkpoint in its run.
     pub number: u64,
 }
 
-/// A tensor to be written.
-enum Tensor<'a> {
-    Floats { shape: Vec<usize>, values: &'a [f32] },
-    Count(i64),
-}
-
-impl View for Tensor<'_> {
-    fn dtype(&self) -> Dtype {
-        match self {
-            Self::Floats { .. } => Dtype::F32,
-            Self::Count(_) => Dtype::I64,
-        }
-    }
-
-    fn shape(&self) -> &[usize] {
-        match self {
-            Self::Floats { shape, .. } => shape,
-            Self::Count(_) => &[],
-        }
-    }
-
-    fn data(&self) -> Cow<'_, [u8]> {
-        match self {
-            Self::Floats { values, .. } => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
-            Self::Count(count) => count.to_le_bytes().to_vec().into(),
-        }
-    }
-
-    fn data_len(&self) -> usize {
-        match self {
-            Self::Floats { values, .. } => size_of_val(*values),
-            Self::Count(_) => size_of::<i64>(),
-        }
-    }
+/// A header with the place of the file's checksum.
+#[derive(Serialize)]
+struct Sealed<'a, T> {
+    #[serde(flatten)]
+    header: &'a T,
+    checksum: &'static str,
 }
 
 /// `bn1.num_batches_tracked`, which PyTorch's norms keep.
@@ -109,20 +84,28 @@ fn is_counter(name: &str) -> bool {
     name.strip_suffix(TRACKED).is_some_and(|norm| norm.ends_with('.'))
 }
 
-/// The bytes of the network's file. `batches` is how many (micro-)batches the norms have seen.
-pub fn model_bytes(network: &Network, header: &ModelHeader, batches: u64) -> Result<Vec<u8>, Error> {
-    let mut tensors: Vec<(String, Tensor)> = vec![];
+/// Parameters and running statistics of a network under torchvision's names.
+pub fn network_tensors(network: &Network) -> Result<TensorTable, Error> {
+    let mut table = TensorTable::new();
     for entry in network.parameters() {
-        let values = &network.values()[entry.range.clone()];
-        tensors.push((entry.name.clone(), Tensor::Floats { shape: entry.shape.clone(), values }));
+        let values = network.values()[entry.range.clone()].to_vec();
+        table.insert(&*entry.name, Tensor::new(&*entry.shape, values)?)?;
     }
     for (name, values) in network.statistics() {
-        if let Some(norm) = name.strip_suffix("running_mean") {
-            tensors.push((format!("{norm}{TRACKED}"), Tensor::Count(batches as i64)));
-        }
-        tensors.push((name, Tensor::Floats { shape: vec![values.len()], values }));
+        table.insert(name, Tensor::vector(values.to_vec()))?;
     }
-    serialise(tensors, header)
+    Ok(table)
+}
+
+/// The bytes of the network's file. `batches` is how many (micro-)batches the norms have seen.
+pub fn model_bytes(network: &Network, header: &ModelHeader, batches: u64) -> Result<Vec<u8>, Error> {
+    let mut archive = Archive::from(network_tensors(network)?);
+    for (name, _) in network.statistics() {
+        if let Some(norm) = name.strip_suffix("running_mean") {
+            archive.integers.insert(format!("{norm}{TRACKED}"), Tensor::scalar(batches as i64))?;
+        }
+    }
+    serialise(archive, header)
 }
 
 /// The bytes of the second file.
@@ -131,41 +114,62 @@ pub fn training_bytes(
     optimiser: &Optimiser,
     header: &TrainingHeader,
 ) -> Result<Vec<u8>, Error> {
-    let mut tensors = vec![];
+    let mut table = TensorTable::new();
     for (state, values) in optimiser.state() {
         for entry in network.parameters() {
-            let values = &values[entry.range.clone()];
-            let tensor = Tensor::Floats { shape: entry.shape.clone(), values };
-            tensors.push((format!("{}.{state}", entry.name), tensor));
+            let values = values[entry.range.clone()].to_vec();
+            table.insert(format!("{}.{state}", entry.name), Tensor::new(&*entry.shape, values)?)?;
         }
     }
-    serialise(tensors, header)
+    serialise(table.into(), header)
 }
 
-fn serialise(tensors: Vec<(String, Tensor)>, header: &impl Serialize) -> Result<Vec<u8>, Error> {
-    let refuse = |reason: String| Error::NotACheckpoint { path: "the new checkpoint".into(), reason };
-    let document = serde_json::to_string(header).map_err(|error| refuse(error.to_string()))?;
-    let metadata = HashMap::from([(KEY.to_owned(), document)]);
-    safetensors::serialize(tensors, Some(metadata)).map_err(|error| refuse(error.to_string()))
+fn serialise(archive: Archive, header: &impl Serialize) -> Result<Vec<u8>, Error> {
+    let sealed = Sealed { header, checksum: checksum::BLANK };
+    let document = serde_json::to_string(&sealed).map_err(Error::Header)?;
+    let mut bytes = archive.with_metadata(KEY, document).to_bytes()?;
+    let header = checksum::safetensors_header(&bytes);
+    checksum::seal(&mut bytes, header);
+    Ok(bytes)
 }
 
-/// A safetensors file in memory, its structure checked.
+/// The tensors of a file in memory, with the document of its header.
 pub struct CheckpointFile {
     path: PathBuf,
-    bytes: Vec<u8>,
+    archive: Archive,
+    checked: Checked,
 }
 
 impl CheckpointFile {
-    /// Reads a file and checks its structure, so that a truncated or foreign one is refused here.
+    /// Reads a safetensors file and checks its structure and its checksum, so that a truncated, changed or foreign one is
+    /// refused here.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        Self::parse(path, std::fs::read(path).map_err(io("read", path))?)
+        let bytes = std::fs::read(path).map_err(io("read", path))?;
+        let refuse = |error: collegial_tensors::Error| Error::NotACheckpoint {
+            path: path.to_owned(),
+            reason: error.to_string(),
+        };
+        let archive = Archive::from_bytes(&bytes).map_err(refuse)?;
+        let checked = checksum::check(&bytes, checksum::safetensors_header(&bytes));
+        if checked == Checked::Broken {
+            return Err(Error::Corrupt { path: path.to_owned() });
+        }
+        Ok(Self { path: path.to_owned(), archive, checked })
     }
 
-    /// The same for bytes that stand for the file at `path`.
-    pub fn parse(path: &Path, bytes: Vec<u8>) -> Result<Self, Error> {
-        let file = Self { path: path.to_owned(), bytes };
-        file.tensors()?;
-        Ok(file)
+    /// Tensors that another reader found in the file at `path`, whose checksum it has compared.
+    pub fn new(
+        path: &Path,
+        tensors: TensorTable,
+        header: &ModelHeader,
+        checked: Checked,
+    ) -> Result<Self, Error> {
+        let document = serde_json::to_string(header).map_err(Error::Header)?;
+        Ok(Self {
+            path: path.to_owned(),
+            archive: Archive::from(tensors).with_metadata(KEY, document),
+            checked,
+        })
     }
 
     /// Where it was read from.
@@ -173,28 +177,27 @@ impl CheckpointFile {
         &self.path
     }
 
+    /// Whether this program wrote it in a version that knew no checksums: changes of its content were not noticed.
+    pub fn lacks_checksum(&self) -> bool {
+        self.checked == Checked::Absent && self.archive.metadata.contains_key(KEY)
+    }
+
     /// The tensors by name with their shapes, without the counters of batches.
-    pub fn shapes(&self) -> Result<BTreeMap<String, Vec<usize>>, Error> {
-        let tensors = self.tensors()?;
-        let named = tensors.iter().filter(|(name, _)| !is_counter(name));
-        Ok(named.map(|(name, tensor)| (name.to_owned(), tensor.shape().to_vec())).collect())
+    pub fn shapes(&self) -> BTreeMap<String, Vec<usize>> {
+        let tensors = self.archive.tensors.iter().filter(|(name, _)| !is_counter(name));
+        tensors.map(|(name, tensor)| (name.to_owned(), tensor.shape().to_vec())).collect()
     }
 
     /// How many batches the norms have seen; 0 if the file does not say.
-    pub fn batches(&self) -> Result<u64, Error> {
-        let tensors = self.tensors()?;
-        let counter = tensors.iter().find(|(name, tensor)| is_counter(name) && tensor.dtype() == Dtype::I64);
-        let bytes = counter.and_then(|(_, tensor)| tensor.data().try_into().ok());
-        Ok(bytes.map_or(0, |bytes| i64::from_le_bytes(bytes).max(0) as u64))
+    pub fn batches(&self) -> u64 {
+        let counter = self.archive.integers.iter().find(|(name, _)| is_counter(name));
+        let count = counter.and_then(|(_, tensor)| tensor.values().first());
+        count.map_or(0, |&count| count.max(0) as u64)
     }
 
     /// The document of its header; `None` if another program wrote it.
     pub fn header<T: DeserializeOwned>(&self) -> Result<Option<T>, Error> {
-        let (_, metadata) =
-            SafeTensors::read_metadata(&self.bytes).map_err(|error| self.refuse(error.to_string()))?;
-        let Some(document) = metadata.metadata().as_ref().and_then(|all| all.get(KEY)) else {
-            return Ok(None);
-        };
+        let Some(document) = self.archive.metadata.get(KEY) else { return Ok(None) };
         let parsed = serde_json::from_str(document);
         parsed.map(Some).map_err(|error| self.refuse(format!("its header says something else ({error})")))
     }
@@ -204,29 +207,24 @@ impl CheckpointFile {
         self.header()?.ok_or_else(|| self.refuse("its header does not name a network of ours".into()))
     }
 
-    /// Sets every parameter and running statistic of a network; all of them must be here and nothing else.
+    /// Sets every parameter and running statistic of a network; all of them must be here, finite, and nothing else.
     pub fn fill_network(&self, network: &mut Network, model: &str) -> Result<(), Error> {
-        let tensors = self.tensors()?;
         if let Ok(Some(ModelHeader { parametrisation, .. })) = self.header()
             && network.parametrisation() != parametrisation.into()
         {
-            let reason = format!("its weights are those of the {parametrisation:?} parametrisation");
+            let reason = format!("its weights are those of the {parametrisation} parametrisation");
             return Err(self.other(model, reason));
         }
         let parameters = network.parameters().iter().map(|entry| (entry.name.clone(), entry.shape.clone()));
         let statistics = network.statistics().map(|(name, values)| (name, vec![values.len()]));
-        let expected: HashMap<String, Vec<usize>> = parameters.chain(statistics).collect();
-        let mut names = tensors.names();
-        names.sort_unstable();
-        let unknown = names.into_iter().find(|name| !expected.contains_key(*name) && !is_counter(name));
+        let expected: BTreeMap<String, Vec<usize>> = parameters.chain(statistics).collect();
+        let tables = self.archive.tensors.names().chain(self.archive.integers.names());
+        let unknown = tables.filter(|name| !expected.contains_key(*name) && !is_counter(name)).min();
         if let Some(name) = unknown {
             return Err(self.other(model, format!("the network has no tensor {name}")));
         }
-        let mut expected: Vec<_> = expected.into_iter().collect();
-        expected.sort_unstable();
         for (name, shape) in expected {
-            let values = self.floats(&tensors, &name, &shape, model)?;
-            network.set(&name, &values)?;
+            network.set(&name, self.floats(&name, &shape, model)?)?;
         }
         Ok(())
     }
@@ -238,30 +236,28 @@ impl CheckpointFile {
         optimiser: &mut Optimiser,
         model: &str,
     ) -> Result<(), Error> {
-        let tensors = self.tensors()?;
         for (state, values) in optimiser.state_mut() {
             for entry in network.parameters() {
-                let name = format!("{}.{state}", entry.name);
-                let saved = self.floats(&tensors, &name, &entry.shape, model)?;
-                values[entry.range.clone()].copy_from_slice(&saved);
+                let saved = self.floats(&format!("{}.{state}", entry.name), &entry.shape, model)?;
+                values[entry.range.clone()].copy_from_slice(saved);
             }
         }
         Ok(())
     }
 
-    fn tensors(&self) -> Result<SafeTensors<'_>, Error> {
-        SafeTensors::deserialize(&self.bytes).map_err(|error| self.refuse(error.to_string()))
-    }
-
-    fn floats(&self, all: &SafeTensors, name: &str, shape: &[usize], model: &str) -> Result<Vec<f32>, Error> {
-        let tensor = all.tensor(name).map_err(|_| self.other(model, format!("it has no tensor {name}")))?;
-        if tensor.dtype() != Dtype::F32 || tensor.shape() != shape {
-            let (dtype, found) = (tensor.dtype(), tensor.shape());
-            let reason = format!("{name} is {dtype} of shape {found:?}, expected F32 of shape {shape:?}");
-            return Err(self.other(model, reason));
+    /// The values of a tensor of this shape, all of them finite.
+    fn floats(&self, name: &str, shape: &[usize], model: &str) -> Result<&[f32], Error> {
+        let Ok(tensor) = self.archive.tensors.get(name) else {
+            return Err(self.other(model, format!("it has no tensor {name}")));
+        };
+        if tensor.shape() != shape {
+            let found = tensor.shape();
+            return Err(self.other(model, format!("{name} has the shape {found:?}, expected {shape:?}")));
         }
-        let words = tensor.data().as_chunks::<4>().0;
-        Ok(words.iter().map(|word| f32::from_le_bytes(*word)).collect())
+        match tensor.values().iter().find(|value| !value.is_finite()) {
+            None => Ok(tensor.values()),
+            Some(&value) => Err(Error::NotFinite { path: self.path.clone(), tensor: name.to_owned(), value }),
+        }
     }
 
     fn refuse(&self, reason: String) -> Error {

@@ -4,15 +4,18 @@ use std::sync::Arc;
 
 use collegial_arch::Spec;
 
-use crate::Error;
 use crate::checkpoint::Checkpoint;
-use crate::data::{Augment, DataError, Dataset, Loader, Normalise, Part, Plan, Position, Split, Transform};
+use crate::data::{
+    Augment, DataError, Dataset, Identity, Loader, Normalise, Part, Plan, Position, Split, Transform,
+};
 use crate::recipe::Recipe;
+use crate::{Difference, Error};
 
 /// A data set with the views of it that a recipe asks for.
 #[derive(Clone, Debug)]
 pub struct Data {
     dataset: Arc<Dataset>,
+    identity: Identity,
     training: Transform,
     test: Transform,
 }
@@ -24,9 +27,10 @@ impl Data {
         if let Some(limit) = recipe.limit {
             dataset.limit_training(limit);
         }
-        let training = Transform::new(&dataset, recipe.augment.for_dataset(&dataset), normalise.clone())?;
-        let test = Transform::new(&dataset, Augment::evaluation(&dataset), normalise)?;
-        Ok(Self { dataset: Arc::new(dataset), training, test })
+        let training = Transform::new(&dataset, recipe.augment, normalise.clone())?;
+        let test = Transform::new(&dataset, Augment::None, normalise)?;
+        let identity = Identity::of(&dataset)?;
+        Ok(Self { dataset: Arc::new(dataset), identity, training, test })
     }
 
     /// The data set.
@@ -34,11 +38,20 @@ impl Data {
         &self.dataset
     }
 
-    /// In words: what a resumed run must find again.
-    pub fn description(&self) -> String {
-        let (data, kind) = (&self.dataset, self.dataset.kind());
-        let (train, test, classes) = (data.train().len(), data.test().len(), data.classes());
-        format!("{kind:?} with {train} + {test} images of {} in {classes} classes", data.shape())
+    /// What a resumed run must find again.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// What differs from the data that a run began with. Version 0.1.0 did not store what the images were.
+    fn differences(&self, saved: &Identity) -> Vec<Difference> {
+        let mut given = self.identity.clone();
+        if saved.fingerprint.is_none() {
+            given.fingerprint = None;
+        }
+        let under_data =
+            |difference: Difference| Difference { field: format!("data.{}", difference.field), ..difference };
+        Difference::between(saved, &given).into_iter().map(under_data).collect()
     }
 
     /// Shuffled, augmented batches from `start` on.
@@ -90,24 +103,22 @@ impl Job {
     /// Whether a run was begun with this job; only the number of epochs may differ.
     pub(crate) fn check_resumes(&self, checkpoint: &Checkpoint) -> Result<(), Error> {
         let (model, training) = (&checkpoint.model_header, &checkpoint.training_header);
-        let same = |what, saved: String, given: String| {
-            if saved == given { Ok(()) } else { Err(Error::OtherRun { what, saved, given }) }
-        };
-        same("model", model.spec.name(), self.spec.name())?;
+        let mut differences = vec![];
         if model.spec != self.spec {
-            return same("spec", model.spec.to_toml(), self.spec.to_toml())
-                .map_err(|error| Error::Unfit(error.to_string().replace('\n', "; ")));
-        }
-        same("seed", training.seed.to_string(), self.seed.to_string())?;
-        same("data set", training.data.clone(), self.data.description())?;
-        let (saved, given) = (training.recipe.to_toml(), self.recipe.to_toml());
-        let differs = |(a, b): &(&str, &str)| a != b && !a.starts_with("epochs");
-        match saved.lines().zip(given.lines()).find(differs) {
-            Some((a, b)) => same("recipe", a.to_owned(), b.to_owned()),
-            None if saved.lines().count() != given.lines().count() => {
-                same("recipe", saved.replace('\n', "; "), given.replace('\n', "; "))
+            differences = Difference::between(&model.spec, &self.spec);
+            if model.spec.name() != self.spec.name() {
+                differences.insert(0, Difference::new("model", model.spec.name(), self.spec.name()));
             }
-            None => Ok(()),
         }
+        if training.seed != self.seed {
+            differences.push(Difference::new("seed", training.seed, self.seed));
+        }
+        differences.extend(self.data.differences(&training.data));
+        differences.extend(
+            Difference::between(&training.recipe, &self.recipe)
+                .into_iter()
+                .filter(|difference| difference.field != "epochs"),
+        );
+        if differences.is_empty() { Ok(()) } else { Err(Error::OtherRun { differences }) }
     }
 }

@@ -6,12 +6,15 @@
 //! Nothing is ever downloaded.
 
 pub mod checkpoint;
+pub mod checksum;
 pub mod data;
+mod difference;
 mod error;
 mod evaluate;
 mod history;
 mod job;
 mod loss;
+pub mod protobuf;
 pub mod recipe;
 pub mod run;
 mod schedule;
@@ -19,7 +22,8 @@ mod spec_for;
 mod tensorboard;
 mod trainer;
 
-pub use error::Error;
+pub use difference::Difference;
+pub use error::{Error, RecipeError, Unfit};
 pub use evaluate::{Evaluation, evaluate, evaluate_with};
 pub use history::{Epoch, Progress, Sums};
 pub use job::{Data, Job};

@@ -6,7 +6,8 @@
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
-use crate::data::{self, Dataset, Kind};
+use crate::data::{Augment, Dataset, Kind};
+use crate::error::RecipeError;
 use crate::schedule::Schedule;
 use crate::{Error, Loss};
 
@@ -62,6 +63,15 @@ pub enum Parametrisation {
     Standard,
     /// The tangent kernel's: weights are drawn from N(0, 1), and layers multiply by sqrt(gain / fan-in).
     Ntk,
+}
+
+impl std::fmt::Display for Parametrisation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Standard => "standard",
+            Self::Ntk => "NTK",
+        })
+    }
 }
 
 impl From<Parametrisation> for collegial_nn::Parametrisation {
@@ -145,7 +155,7 @@ impl Optimiser {
         }
     }
 
-    fn check(&self) -> Result<(), Error> {
+    fn check(&self) -> Result<(), RecipeError> {
         let factor = |what, value| check(what, value, (0.0..1.0).contains(&value), "at least 0 and below 1");
         let decay = |value: f64| {
             check("optimiser.weight_decay", value, value.is_finite() && value >= 0.0, "at least 0")
@@ -161,40 +171,6 @@ impl Optimiser {
                 check("optimiser.epsilon", epsilon, epsilon.is_finite() && epsilon > 0.0, "above 0")?;
                 decay(weight_decay)
             }
-        }
-    }
-}
-
-/// What is done to training images before they are normalised.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Augment {
-    /// Nothing: as test images.
-    None,
-    /// A border, a random window, mirrored half of the time.
-    Shift {
-        /// Pixels on each side.
-        #[serde(default)]
-        pad: usize,
-        /// Whether to mirror.
-        #[serde(default)]
-        flip: bool,
-    },
-    /// Photographs: a random part at a random aspect, mirrored half of the time, colours changed.
-    ResizedCrop {
-        /// By how much colours change.
-        #[serde(default)]
-        jitter: f64,
-    },
-}
-
-impl Augment {
-    /// The form that the data set's transform takes.
-    pub fn for_dataset(self, dataset: &Dataset) -> data::Augment {
-        match self {
-            Self::None => data::Augment::evaluation(dataset),
-            Self::Shift { pad, flip } => data::Augment::Shift { pad, flip },
-            Self::ResizedCrop { jitter } => data::Augment::ResizedCrop { jitter },
         }
     }
 }
@@ -221,11 +197,12 @@ pub fn load(name_or_path: &str) -> Result<String, Error> {
     if let Some(text) = text(name_or_path) {
         return Ok(text.to_owned());
     }
-    std::fs::read_to_string(name_or_path).map_err(|error| {
-        let known: Vec<&str> = RECIPES.iter().map(|(name, _)| *name).collect();
-        let known = known.join(", ");
-        Error::Recipe(format!("cannot read the recipe {name_or_path}: {error}; known names are {known}"))
-    })
+    let text = std::fs::read_to_string(name_or_path).map_err(|error| RecipeError::Unreadable {
+        name: name_or_path.to_owned(),
+        reason: error.to_string(),
+        known: RECIPES.iter().map(|(name, _)| *name).collect(),
+    });
+    Ok(text?)
 }
 
 impl Recipe {
@@ -266,18 +243,15 @@ impl Recipe {
         self
     }
 
-    fn check(&self) -> Result<(), Error> {
+    fn check(&self) -> Result<(), RecipeError> {
         let count = |what, value: usize| check(what, value, value > 0, "at least 1");
         count("epochs", self.epochs as usize)?;
         count("batch", self.batch)?;
         count("micro_batch", self.micro_batch())?;
         count("limit", self.limit.unwrap_or(1))?;
         if !self.batch.is_multiple_of(self.micro_batch()) {
-            return Err(Error::Recipe(format!(
-                "the recipe's batch of {} is not a multiple of its micro_batch of {}",
-                self.batch,
-                self.micro_batch()
-            )));
+            let (batch, micro_batch) = (self.batch, self.micro_batch());
+            return Err(RecipeError::MicroBatch { batch, micro_batch });
         }
         let rate = self.learning_rate;
         check("learning_rate", rate, rate.is_finite() && rate > 0.0, "above 0")?;
@@ -286,25 +260,23 @@ impl Recipe {
     }
 }
 
-/// "the recipe's epochs is 0; it must be at least 1".
-pub(crate) fn check(what: &str, value: impl std::fmt::Display, holds: bool, must: &str) -> Result<(), Error> {
-    if holds {
-        Ok(())
-    } else {
-        Err(Error::Recipe(format!("the recipe's {what} is {value}; it must be {must}")))
-    }
+/// Refuses a value that is out of its range.
+pub(crate) fn check(
+    field: &'static str,
+    value: impl std::fmt::Display,
+    holds: bool,
+    accepted: &'static str,
+) -> Result<(), RecipeError> {
+    if holds { Ok(()) } else { Err(RecipeError::Value { field, value: value.to_string(), accepted }) }
 }
 
-fn malformed(error: &toml::de::Error) -> Error {
-    Error::Recipe(format!("the recipe is not valid: {}", error.message().trim().replace('\n', " ")))
+fn malformed(error: &toml::de::Error) -> RecipeError {
+    RecipeError::Malformed { reason: error.message().trim().replace('\n', " ") }
 }
 
 /// Makes one change.
-fn set(table: &mut Table, change: &str) -> Result<(), Error> {
-    let wrong = || {
-        let hint = "write it as epochs=5, optimiser.momentum=0.8 or schedule.milestones=[2,4]";
-        Error::Recipe(format!("{change:?} is not a change of a recipe; {hint}"))
-    };
+fn set(table: &mut Table, change: &str) -> Result<(), RecipeError> {
+    let wrong = || RecipeError::Change { change: change.to_owned() };
     let (path, value) = change.split_once('=').ok_or_else(wrong)?;
     let (path, value) = (path.trim(), value.trim());
     // What is not a TOML value is a word without its quotes.

@@ -14,13 +14,17 @@ use crate::error::io;
 const PREFIX: &str = "checkpoint-";
 const SAVING: &str = ".saving";
 const LOCK: &str = "lock";
+/// What small files are called until they are whole.
+const TEMPORARY: &str = ".collegial-";
+/// What version 0.1.0 called them.
+const OLD_TEMPORARY: [&str; 3] = [".epochs.jsonl", ".model.toml", ".recipe.toml"];
 
 /// The directory of a run, held by this process alone.
 #[derive(Debug)]
 pub struct RunDirectory {
     root: PathBuf,
     /// The operating system drops the lock when the process ends, however it ends: there are no stale locks.
-    _lock: File,
+    lock: File,
     latest: Option<(u64, PathBuf)>,
 }
 
@@ -29,9 +33,9 @@ impl RunDirectory {
     pub fn open(root: &Path) -> Result<Self, Error> {
         fs::create_dir_all(root).map_err(io("create", root))?;
         let lock = lock(root)?;
-        remove(&root.join(SAVING))?;
+        sweep(root)?;
         let latest = latest_in(root)?;
-        Ok(Self { root: root.to_owned(), _lock: lock, latest })
+        Ok(Self { root: root.to_owned(), lock, latest })
     }
 
     /// Where it is.
@@ -45,13 +49,22 @@ impl RunDirectory {
     }
 
     /// The number that the next checkpoint will have.
-    pub fn next_number(&self) -> u64 {
-        self.latest.as_ref().map_or(0, |(number, _)| number + 1)
+    pub fn next_number(&self) -> Result<u64, Error> {
+        let Some((number, path)) = &self.latest else { return Ok(0) };
+        number.checked_add(1).ok_or_else(|| Error::LastNumber { path: path.clone() })
+    }
+
+    /// Whether the lock file is still the one that this process locked: if somebody removed or replaced it, another process
+    /// may hold the directory too.
+    pub fn check_lock(&self) -> Result<(), Error> {
+        let path = self.root.join(LOCK);
+        if is_same_file(&self.lock, &path) { Ok(()) } else { Err(Error::LostLock { path }) }
     }
 
     /// Saves a checkpoint under the next number; the one before is removed once this one is safe.
     pub fn save(&mut self, model: &[u8], training: &[u8]) -> Result<(), Error> {
-        let (number, temporary) = (self.next_number(), self.root.join(SAVING));
+        self.check_lock()?;
+        let (number, temporary) = (self.next_number()?, self.root.join(SAVING));
         let path = self.root.join(format!("{PREFIX}{number:06}"));
         let saved = write_checkpoint(&temporary, model, training)
             .and_then(|()| fs::rename(&temporary, &path).map_err(io("write", &path)))
@@ -71,9 +84,11 @@ impl RunDirectory {
 
     /// Writes a small file beside the checkpoints, whole or not at all.
     pub fn write(&self, name: &str, content: &str) -> Result<(), Error> {
-        let (temporary, path) = (self.root.join(format!(".{name}")), self.root.join(name));
+        self.check_lock()?;
+        let (temporary, path) = (self.root.join(format!("{TEMPORARY}{name}")), self.root.join(name));
         let written = write_synced(&temporary, content.as_bytes())
-            .and_then(|()| fs::rename(&temporary, &path).map_err(io("write", &path)));
+            .and_then(|()| fs::rename(&temporary, &path).map_err(io("write", &path)))
+            .and_then(|()| sync_directory(&self.root));
         if written.is_err() {
             let _ = fs::remove_file(&temporary);
         }
@@ -119,6 +134,34 @@ fn lock(root: &Path) -> Result<File, Error> {
     Ok(file)
 }
 
+#[cfg(unix)]
+fn is_same_file(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
+    let (ours, there) = (file.metadata().map(identity), fs::symlink_metadata(path).map(identity));
+    matches!((ours, there), (Ok(ours), Ok(there)) if ours == there)
+}
+
+/// Elsewhere a file that is open cannot be removed.
+#[cfg(not(unix))]
+fn is_same_file(_file: &File, path: &Path) -> bool {
+    path.exists()
+}
+
+/// Removes what processes that were killed left behind. Whoever holds the lock is alone here, so nothing of it is in use.
+fn sweep(root: &Path) -> Result<(), Error> {
+    remove(&root.join(SAVING))?;
+    for entry in fs::read_dir(root).map_err(io("read", root))?.filter_map(Result::ok) {
+        let name = entry.file_name();
+        let ours = |name: &str| name.starts_with(TEMPORARY) || OLD_TEMPORARY.contains(&name);
+        if name.to_str().is_some_and(ours) {
+            // One that cannot be removed only takes room.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+    Ok(())
+}
+
 fn write_checkpoint(directory: &Path, model: &[u8], training: &[u8]) -> Result<(), Error> {
     remove(directory)?;
     fs::create_dir(directory).map_err(io("create", directory))?;
@@ -157,7 +200,9 @@ fn checkpoints(root: &Path) -> Result<Vec<(u64, PathBuf)>, Error> {
     for entry in fs::read_dir(root).map_err(io("read", root))? {
         let entry = entry.map_err(io("read", root))?;
         let name = entry.file_name();
-        let number = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.parse().ok());
+        let digits = name.to_str().and_then(|name| name.strip_prefix(PREFIX)).unwrap_or_default();
+        let number =
+            digits.bytes().all(|digit| digit.is_ascii_digit()).then(|| digits.parse().ok()).flatten();
         found.extend(number.map(|number| (number, entry.path())));
     }
     Ok(found)
@@ -175,7 +220,7 @@ mod tests {
     fn the_newest_checkpoint_stays() {
         let root = tempfile::tempdir().unwrap();
         let mut run = RunDirectory::open(&root.path().join("a/b")).unwrap();
-        assert_eq!((run.latest(), run.next_number()), (None, 0));
+        assert_eq!((run.latest(), run.next_number().unwrap()), (None, 0));
         for content in [b"one", b"two"] {
             run.save(content, b"").unwrap();
         }
@@ -191,13 +236,51 @@ mod tests {
     fn one_process_at_a_time_and_leftovers_are_swept() {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir(root.path().join(SAVING)).unwrap();
+        let leftovers = [".collegial-recipe.toml", ".epochs.jsonl"].map(|name| root.path().join(name));
+        leftovers.iter().for_each(|path| fs::write(path, "half").unwrap());
+        fs::write(root.path().join(".mine"), "not ours").unwrap();
         // A lock file whose process is gone, as after SIGKILL.
         fs::write(root.path().join(LOCK), "4242\n").unwrap();
         let run = RunDirectory::open(root.path()).unwrap();
-        assert!(!root.path().join(SAVING).exists());
+        assert!(!root.path().join(SAVING).exists() && !leftovers.iter().any(|path| path.exists()));
+        assert!(root.path().join(".mine").exists());
         let said = RunDirectory::open(root.path()).unwrap_err().to_string();
         assert!(said.contains(&format!("in use by process {}", std::process::id())), "{said}");
         drop(run);
         RunDirectory::open(root.path()).unwrap();
+    }
+
+    /// A lock that was removed, or replaced by another process's, protects nothing.
+    #[test]
+    fn a_run_that_lost_its_lock_writes_nothing_more() {
+        for replaced in [false, true] {
+            let root = tempfile::tempdir().unwrap();
+            let mut run = RunDirectory::open(root.path()).unwrap();
+            run.save(b"one", b"").unwrap();
+            fs::remove_file(root.path().join(LOCK)).unwrap();
+            let other = replaced.then(|| RunDirectory::open(root.path()).unwrap());
+            let before: Vec<_> =
+                fs::read_dir(root.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+            assert!(matches!(run.save(b"two", b""), Err(Error::LostLock { .. })));
+            assert!(matches!(run.write("recipe.toml", ""), Err(Error::LostLock { .. })));
+            let after: Vec<_> =
+                fs::read_dir(root.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+            assert_eq!(after, before);
+            drop(other);
+        }
+    }
+
+    #[test]
+    fn checkpoint_numbers_do_not_wrap() {
+        let root = tempfile::tempdir().unwrap();
+        let last = root.path().join(format!("{PREFIX}{}", u64::MAX));
+        fs::create_dir(&last).unwrap();
+        // Not numbers: none of ours.
+        for name in ["checkpoint-", "checkpoint-+7", "checkpoint-7a", "checkpoint-99999999999999999999999"] {
+            fs::create_dir(root.path().join(name)).unwrap();
+        }
+        let mut run = RunDirectory::open(root.path()).unwrap();
+        assert_eq!(run.latest(), Some(last.as_path()));
+        assert!(matches!(run.save(b"", b""), Err(Error::LastNumber { path }) if path == last));
     }
 }

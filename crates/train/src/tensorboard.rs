@@ -9,6 +9,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::protobuf::Message;
+
 /// An event file that scalars are appended to.
 #[derive(Debug)]
 pub struct EventFile {
@@ -59,47 +61,14 @@ fn now() -> f64 {
 
 /// Event { wall_time = 1, file_version = 3 }.
 fn version_event(time: f64) -> Vec<u8> {
-    let mut event = vec![];
-    double(&mut event, 1, time);
-    bytes(&mut event, 3, b"brain.Event:2");
-    event
+    Message::default().double(1, time).text(3, "brain.Event:2").into_bytes()
 }
 
 /// Event { wall_time = 1, step = 2, summary = 5 { value = 1 { tag = 1, simple_value = 2 } } }.
 fn scalar_event(time: f64, step: u64, tag: &str, scalar: f32) -> Vec<u8> {
-    let mut value = vec![];
-    bytes(&mut value, 1, tag.as_bytes());
-    value.push(2 << 3 | 5);
-    value.extend(scalar.to_le_bytes());
-    let mut summary = vec![];
-    bytes(&mut summary, 1, &value);
-    let mut event = vec![];
-    double(&mut event, 1, time);
-    event.push(2 << 3);
-    varint(&mut event, step);
-    bytes(&mut event, 5, &summary);
-    event
-}
-
-/// A field of wire type 1.
-fn double(message: &mut Vec<u8>, field: u8, value: f64) {
-    message.push(field << 3 | 1);
-    message.extend(value.to_le_bytes());
-}
-
-/// A field of wire type 2.
-fn bytes(message: &mut Vec<u8>, field: u8, content: &[u8]) {
-    message.push(field << 3 | 2);
-    varint(message, content.len() as u64);
-    message.extend(content);
-}
-
-fn varint(message: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        message.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    message.push(value as u8);
+    let value = Message::default().text(1, tag).float(2, scalar);
+    let summary = Message::default().message(1, &value);
+    Message::default().double(1, time).int(2, step).message(5, &summary).into_bytes()
 }
 
 fn record(content: &[u8]) -> Vec<u8> {
@@ -110,27 +79,12 @@ fn record(content: &[u8]) -> Vec<u8> {
 }
 
 fn masked_crc(content: &[u8]) -> u32 {
-    crc32c(content).rotate_right(15).wrapping_add(0xa282_ead8)
-}
-
-/// CRC-32C (Castagnoli), bit by bit: events are few and short.
-fn crc32c(content: &[u8]) -> u32 {
-    let step = |crc: u32, _| if crc & 1 == 1 { crc >> 1 ^ 0x82f6_3b78 } else { crc >> 1 };
-    !content.iter().fold(!0, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), step))
+    crc32c::crc32c(content).rotate_right(15).wrapping_add(0xa282_ead8)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn checksums_of_rfc_3720() {
-        assert_eq!(crc32c(b"123456789"), 0xe306_9283);
-        assert_eq!(crc32c(&[0; 32]), 0x8a91_36aa);
-        assert_eq!(crc32c(&[0xff; 32]), 0x62a8_ab43);
-        let ascending: Vec<u8> = (0..32).collect();
-        assert_eq!(crc32c(&ascending), 0x46dd_794e);
-    }
 
     /// The bytes that TensorBoard's own writer makes of the same events (`RecordWriter` of tensorboard 2.21, times set to 1.5).
     #[test]

@@ -60,6 +60,7 @@ pub struct Trainer {
     labels: Vec<usize>,
     output_gradient: Vec<f32>,
     saved: Instant,
+    resumed_unchecked: bool,
 }
 
 impl Trainer {
@@ -83,6 +84,7 @@ impl Trainer {
         };
         let checkpoint = Checkpoint::read(latest)?;
         job.check_resumes(&checkpoint)?;
+        let lacks_checksum = checkpoint.model.lacks_checksum() || checkpoint.training.lacks_checksum();
         let model = job.spec.name();
         let mut trainer = Self::plan(job, run)?;
         checkpoint.model.fill_network(&mut trainer.network, &model)?;
@@ -90,7 +92,13 @@ impl Trainer {
         trainer.progress = checkpoint.training_header.progress;
         trainer.optimiser.set_steps(trainer.progress.steps);
         trainer.run.write("recipe.toml", &trainer.job.recipe.to_toml())?;
+        trainer.resumed_unchecked = lacks_checksum;
         Ok(trainer)
+    }
+
+    /// Whether it was resumed from a checkpoint of version 0.1.0, which carries no checksum.
+    pub fn resumed_unchecked(&self) -> bool {
+        self.resumed_unchecked
     }
 
     fn plan(job: Job, run: RunDirectory) -> Result<Self, Error> {
@@ -101,7 +109,19 @@ impl Trainer {
         let sum = if micro < job.recipe.batch { vec![0.0; network.values().len()] } else { vec![] };
         let output_gradient = vec![0.0; network.outputs().len()];
         let (progress, saved) = (Progress::default(), Instant::now());
-        Ok(Self { job, run, network, optimiser, progress, sum, labels: vec![], output_gradient, saved })
+        let (labels, resumed_unchecked) = (vec![], false);
+        Ok(Self {
+            job,
+            run,
+            network,
+            optimiser,
+            progress,
+            sum,
+            labels,
+            output_gradient,
+            saved,
+            resumed_unchecked,
+        })
     }
 
     /// Trains until all epochs are done or the monitor says stop.
@@ -250,7 +270,7 @@ impl Trainer {
     }
 
     fn save(&mut self) -> Result<(), Error> {
-        let (number, &Progress { epoch, steps, .. }) = (self.run.next_number(), &self.progress);
+        let (number, &Progress { epoch, steps, .. }) = (self.run.next_number()?, &self.progress);
         let recipe = &self.job.recipe;
         let header = ModelHeader {
             spec: self.job.spec.clone(),
@@ -265,7 +285,7 @@ impl Trainer {
         let header = TrainingHeader {
             seed: self.job.seed,
             recipe: recipe.clone(),
-            data: self.job.data.description(),
+            data: self.job.data.identity().clone(),
             progress: self.progress.clone(),
             number,
         };
@@ -293,6 +313,7 @@ impl Trainer {
     }
 
     fn record(&self, events: &mut EventFile, scalars: &[(&str, f64)]) -> Result<(), Error> {
+        self.run.check_lock()?;
         events.scalars(self.progress.steps, scalars).map_err(io("write", events.path()))
     }
 

@@ -183,12 +183,12 @@ fn a_run_goes_on_only_as_it_began() {
     drop(Trainer::begin(begun.clone(), open()).unwrap());
     let refused = |job: Job| Trainer::resume(job, open()).err().unwrap().to_string();
     for (changes, spec, seed, sentence) in [
-        (&[][..], NETWORK, 4, "another seed than the run began with: it has 3, 4 was asked for"),
-        (&["batch=10"], NETWORK, 3, "another recipe than the run began with: it has batch = 20, batch = 10"),
-        (&["optimiser.kind=sgd"], NETWORK, 3, "another recipe"),
-        (&["micro_batch=10"], NETWORK, 3, "another recipe"),
-        (&[], "fc3-8", 3, "another model than the run began with: it has small, fc3-8"),
-        (&["limit=100"], NETWORK, 3, "another data set"),
+        (&[][..], NETWORK, 4, "seed: 3 in the run, 4 now"),
+        (&["batch=10"], NETWORK, 3, "batch: 20 in the run, 10 now"),
+        (&["optimiser.kind=sgd"], NETWORK, 3, "optimiser.kind: adam in the run, sgd now"),
+        (&["micro_batch=10"], NETWORK, 3, "micro_batch: not set in the run, 10 now"),
+        (&[], "fc3-8", 3, "model: small in the run, fc3-8 now"),
+        (&["limit=100"], NETWORK, 3, "data.train: 200 in the run, 100 now"),
     ] {
         let said = refused(job(&data, spec, changes, seed).unwrap());
         assert!(said.contains(sentence) && !said.contains('\n'), "{said}");
@@ -210,7 +210,7 @@ fn networks_must_fit_the_data() {
     let dataset = Dataset::open(&data).unwrap();
     let given = Overrides { classes: Some(100), ..Overrides::default() };
     let error = spec_for(&"fc3-8".parse().unwrap(), &given, &dataset).unwrap_err().to_string();
-    assert_eq!(error, "--classes 100 contradicts the data set, which has 10 classes");
+    assert_eq!(error, "classes 100 contradicts the data set, which has 10 classes");
 }
 
 /// The two files of a fresh checkpoint.
@@ -268,7 +268,7 @@ fn weights_of_another_network() {
     let file = CheckpointFile::read(&path).unwrap();
     assert_eq!(file.own_header::<ModelHeader>().unwrap().spec, Spec::from_toml(NETWORK).unwrap());
     for (spec, sentence) in [
-        (NETWORK.replace("width = 6", "width = 7"), "is F32 of shape"),
+        (NETWORK.replace("width = 6", "width = 7"), "has the shape"),
         (
             NETWORK.replace(r#"width = 6, kernel = 3, norm = "batch""#, "width = 6, kernel = 3"),
             "has no tensor bn1",

@@ -70,6 +70,9 @@ struct Class {
 pub fn run(verb: &Evaluate, common: &Common) -> Result<(), Failure> {
     let named = verb.model.as_deref().map(Spec::load).transpose()?;
     let file = WeightFile::open(&verb.checkpoint, named)?;
+    if file.lacks_checksum() {
+        common.say(&format!("note: {} carries no checksum: version 0.1.0 wrote it", file.path().display()));
+    }
     let dataset = Dataset::open(&verb.data).map_err(Error::from)?;
     let (path, model) = (file.path().to_owned(), file.spec().name());
     let (outputs, count) = (file.spec().graph()?.output_shape().elements(), dataset.classes());

@@ -93,6 +93,9 @@ pub fn run(verb: &Export, common: &Common) -> Result<(), Failure> {
     let named = &verb.model.model;
     let file =
         if WeightFile::is_meant(named) { Some(WeightFile::open(Path::new(named), None)?) } else { None };
+    if let Some(file) = file.as_ref().filter(|file| file.lacks_checksum()) {
+        common.say(&format!("note: {} carries no checksum: version 0.1.0 wrote it", file.path().display()));
+    }
     let spec = match &file {
         Some(file) => file.spec().with(&settings)?,
         None => verb.model.spec()?,
@@ -184,7 +187,7 @@ fn write_script(
 ) -> Result<usize, Failure> {
     let saved = file.and_then(|file| training(file.path())).filter(|_| verb.recipe.is_none());
     let (text, data) = match (saved, &verb.recipe) {
-        (Some(saved), _) => (saved.recipe.to_toml(), pytorch::data_of(&saved.data)?),
+        (Some(saved), _) => (saved.recipe.to_toml(), pytorch::data_of(saved.data.kind)?),
         (None, name) => {
             let name = name.as_deref().unwrap_or_else(|| pytorch::recipe_for(spec));
             (recipe::load(name)?, pytorch::data_for(name)?)

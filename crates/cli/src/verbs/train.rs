@@ -137,7 +137,7 @@ fn saved_recipe(directory: &Path) -> Option<Recipe> {
 
 fn introduce(spec: &Spec, data: &Data, recipe: &Recipe, common: &Common) -> Result<(), Failure> {
     let parameters = grouped(spec.graph()?.counts()?.total.parameters);
-    common.say(&format!("{spec}: {parameters} parameters; {}", data.description()));
+    common.say(&format!("{spec}: {parameters} parameters; {}", data.identity()));
     if recipe.micro_batch() < recipe.batch {
         let (batch, micro) = (recipe.batch, recipe.micro_batch());
         common.say(&format!(
@@ -159,6 +159,12 @@ fn train(verb: &Train, job: Job, directory: &Path, common: &Common) -> Result<Tr
     } else {
         Trainer::begin(job, directory)?
     };
+    if trainer.resumed_unchecked() {
+        common.say(&format!(
+            "note: {} carries no checksum: version 0.1.0 wrote it",
+            trainer.checkpoint().display()
+        ));
+    }
     let watch = Watch::new(seed, common);
     let saving = Saving { steps: verb.save_every.map(NonZeroU64::get), ..Saving::default() };
     let outcome = trainer.run(&watch, saving)?;

@@ -5,7 +5,6 @@
 mod message;
 mod operators;
 mod read;
-mod wire;
 mod write;
 
 #[cfg(test)]
@@ -18,3 +17,12 @@ pub use write::{Files, Options, write};
 const KEY: &str = "collegial";
 /// The metadata key that says whether norms were folded.
 const FOLDED: &str = "collegial.folded";
+/// The metadata key of the CRC-32 of the file beside it, where the weights are there.
+const DATA_CHECKSUM: &str = "collegial.data-crc32";
+/// The metadata key of the file's own checksum; it is the last one, so that it lies at the end of the file.
+const CHECKSUM: &str = "collegial.checksum";
+
+/// Where a file's own checksum lies: in the last entry, whose key and value have 32 bytes.
+fn seal_range(file: &[u8]) -> std::ops::Range<usize> {
+    file.len().saturating_sub(48)..file.len()
+}

@@ -7,13 +7,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use collegial_arch::{Graph, Op};
+use collegial_tensors::{Tensor as Array, TensorTable};
 use collegial_train::checkpoint::{CheckpointFile, ModelHeader};
-use safetensors::tensor::{Dtype, TensorView};
+use collegial_train::checksum::{self, Checked};
+use collegial_train::protobuf::Fields;
 
 use super::message::{FLOAT, field};
 use super::operators::operators;
-use super::wire::Fields;
-use super::{FOLDED, KEY};
+use super::{CHECKSUM, DATA_CHECKSUM, FOLDED, KEY, seal_range};
 use crate::Error;
 
 /// More operators or tensors than the largest network has.
@@ -56,15 +57,36 @@ pub fn read(path: &Path) -> Result<(CheckpointFile, Header), Error> {
     let bytes = read(path)?;
     let refuse = |reason: String| Error::Onnx { path: path.to_owned(), reason };
     let parts = parts(&bytes).map_err(refuse)?;
+    let checked = check(&bytes, &parts, path)?;
     let header = header(&parts).map_err(refuse)?;
     let graph = header.model.spec.graph()?;
     check_graph(&parts, &graph).map_err(refuse)?;
     let beside = match parts.tensors.values().find_map(|tensor| tensor.external.as_ref()) {
-        Some(entries) => read(&path.with_file_name(location(entries).map_err(refuse)?))?,
+        Some(entries) => {
+            let path = path.with_file_name(location(entries).map_err(refuse)?);
+            let data = read(&path)?;
+            let expected = parts.metadata.get(DATA_CHECKSUM);
+            if expected.is_some_and(|expected| *expected != format!("{:08x}", crc32fast::hash(&data))) {
+                return Err(collegial_train::Error::Corrupt { path }.into());
+            }
+            data
+        }
         None => vec![],
     };
-    let checkpoint = checkpoint(&parts, &graph, &header, &beside).map_err(refuse)?;
-    Ok((CheckpointFile::parse(path, checkpoint)?, header))
+    let tensors = tensors(&parts, &graph, &beside).map_err(refuse)?;
+    Ok((CheckpointFile::new(path, tensors, &header.model, checked)?, header))
+}
+
+/// Compares the file with its checksum; files of version 0.1.0 have none.
+fn check(bytes: &[u8], parts: &Parts, path: &Path) -> Result<Checked, Error> {
+    let checked = match parts.metadata.contains_key(CHECKSUM) {
+        true => checksum::check(bytes, seal_range(bytes)),
+        false => Checked::Absent,
+    };
+    match checked {
+        Checked::Broken => Err(collegial_train::Error::Corrupt { path: path.to_owned() }.into()),
+        checked => Ok(checked),
+    }
 }
 
 fn parts(bytes: &[u8]) -> Result<Parts<'_>, String> {
@@ -180,31 +202,29 @@ fn location<'a>(entries: &HashMap<&'a str, &'a str>) -> Result<&'a str, String> 
     }
 }
 
-/// The tensors as a safetensors file in memory.
-fn checkpoint(parts: &Parts, graph: &Graph, header: &Header, beside: &[u8]) -> Result<Vec<u8>, String> {
+/// The tensors as a checkpoint has them: dense layers of several members are grouped convolutions in ONNX.
+fn tensors(parts: &Parts, graph: &Graph, beside: &[u8]) -> Result<TensorTable, String> {
     let grouped = |name: &str| {
         let layer = name.strip_suffix(".weight");
         let is_grouped = |op: &Op| matches!(op, Op::Dense { groups, .. } if *groups > 1);
         graph.nodes.iter().any(|node| layer == Some(&node.name) && is_grouped(&node.op))
     };
-    let mut tensors = vec![];
+    let mut table = TensorTable::new();
     for (name, tensor) in &parts.tensors {
         let shape = match tensor.shape.as_slice() {
             [rows, columns, 1, 1] if grouped(name) => vec![*rows, *columns],
             shape => shape.to_vec(),
         };
-        let values = values(tensor, beside).map_err(|reason| format!("its tensor {name} {reason}"))?;
-        let view = TensorView::new(Dtype::F32, shape, values);
-        tensors.push((
-            name,
-            view.map_err(|_| {
-                format!("its tensor {name} of shape {:?} has {} bytes", tensor.shape, values.len())
-            })?,
-        ));
+        let bytes = values(tensor, beside).map_err(|reason| format!("its tensor {name} {reason}"))?;
+        let (words, rest) = bytes.as_chunks::<4>();
+        if !rest.is_empty() {
+            return Err(format!("its tensor {name} has {} bytes, not a multiple of four", bytes.len()));
+        }
+        let values = words.iter().map(|word| f32::from_le_bytes(*word)).collect();
+        let array = Array::new(shape, values).map_err(|error| format!("its tensor {name}: {error}"))?;
+        table.insert(*name, array).map_err(|error| error.to_string())?;
     }
-    let document = serde_json::to_string(&header.model).map_err(|error| error.to_string())?;
-    safetensors::serialize(tensors, Some(HashMap::from([(KEY.to_owned(), document)])))
-        .map_err(|error| error.to_string())
+    Ok(table)
 }
 
 fn values<'a>(tensor: &Tensor<'a>, beside: &'a [u8]) -> Result<&'a [u8], String> {

@@ -1,13 +1,14 @@
 //! From a network to the bytes of an ONNX file, and of a second one where its weights lie beside it.
 
 use collegial_nn::Network;
-use collegial_train::checkpoint::ModelHeader;
+use collegial_train::checkpoint::{ModelHeader, network_tensors};
+use collegial_train::checksum;
 
 use super::message::{FLOAT, external, model, port, tensor};
 use super::operators::{INPUT, OUTPUT, operators, sides, weight_shape};
-use super::wire::Message;
-use super::{FOLDED, KEY};
+use super::{CHECKSUM, DATA_CHECKSUM, FOLDED, KEY, seal_range};
 use crate::Error;
+use collegial_train::protobuf::Message;
 
 /// A protocol buffer ends below 2 GiB; the rest of the file gets a share of it that no graph of ours fills.
 const LARGEST: usize = (2 << 30) - (64 << 20);
@@ -49,17 +50,17 @@ pub(crate) fn write_within(
 ) -> Result<Files, Error> {
     let folded = if options.fold { Some(network.inference(1, true)?) } else { None };
     let network = folded.as_ref().unwrap_or(network);
-    let tensors = tensors(network);
-    let beside = options.beside || tensors.iter().map(|tensor| 4 * tensor.2.len()).sum::<usize>() > limit;
-    let mut data = beside.then(Vec::new);
+    let tensors = network_tensors(network)?;
+    let size: usize = tensors.iter().map(|(_, tensor)| size_of_val(tensor.values())).sum();
+    let mut data = (options.beside || size > limit).then(Vec::new);
 
-    let (arch, has) = (network.graph(), |name: &str| tensors.iter().any(|tensor| tensor.0 == name));
+    let (arch, has) = (network.graph(), |name: &str| tensors.contains(name));
     let nodes = operators(arch, &has);
     let mut graph = nodes.iter().fold(Message::default(), |graph, node| graph.message(1, &node.encode()));
     graph = graph.text(2, &header.spec.name());
-    for (name, shape, values) in &tensors {
-        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-        let shape = weight_shape(arch, name, shape);
+    for (name, values) in tensors.iter() {
+        let bytes: Vec<u8> = values.values().iter().flat_map(|value| value.to_le_bytes()).collect();
+        let shape = weight_shape(arch, name, values.shape());
         let tensor = match &mut data {
             None => tensor(name, &shape, FLOAT, &bytes),
             Some(data) => {
@@ -73,20 +74,14 @@ pub(crate) fn write_within(
     }
     graph = graph.message(11, &port(INPUT, &sides(arch.input_shape())));
     graph = graph.message(12, &port(OUTPUT, &sides(arch.output_shape())));
-    let document = serde_json::to_string(header)
-        .map_err(|error| Error::Onnx { path: "the new file".into(), reason: error.to_string() })?;
+    let document = serde_json::to_string(header).map_err(collegial_train::Error::Header)?;
     let folded = if options.fold { "true" } else { "false" };
-    let model = model(&graph, &[(KEY, &document), (FOLDED, folded)]).into_bytes();
+    let data_checksum = data.as_ref().map(|data| format!("{:08x}", crc32fast::hash(data)));
+    let mut metadata = vec![(KEY, document.as_str()), (FOLDED, folded)];
+    metadata.extend(data_checksum.as_deref().map(|checksum| (DATA_CHECKSUM, checksum)));
+    metadata.push((CHECKSUM, checksum::BLANK));
+    let mut model = model(&graph, &metadata).into_bytes();
+    let range = seal_range(&model);
+    checksum::seal(&mut model, range);
     Ok(Files { model, data })
-}
-
-/// Parameters and running statistics with their shapes.
-fn tensors(network: &Network) -> Vec<(String, Vec<usize>, &[f32])> {
-    let values = network.values();
-    let parameters = network
-        .parameters()
-        .iter()
-        .map(|entry| (entry.name.clone(), entry.shape.clone(), &values[entry.range.clone()]));
-    let statistics = network.statistics().map(|(name, values)| (name, vec![values.len()], values));
-    parameters.chain(statistics).collect()
 }

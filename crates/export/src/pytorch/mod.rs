@@ -4,8 +4,8 @@
 //! `train.py` beside this file, in which lines such as `# NETWORK` mark what is put in.
 
 use collegial_arch::{Activation, Resnext, Spec, StageDesign, Stem};
-use collegial_train::data::{Kind, Normalise};
-use collegial_train::recipe::{Augment, Optimiser, Recipe};
+use collegial_train::data::{Augment, Kind, Normalise};
+use collegial_train::recipe::{Optimiser, Recipe};
 
 use crate::Error;
 
@@ -44,13 +44,12 @@ pub fn data_for(recipe: &str) -> Result<Option<Kind>, Error> {
     }
 }
 
-/// The same for the data set that a checkpoint was trained on, by the first word of its description.
-pub fn data_of(description: &str) -> Result<Option<Kind>, Error> {
-    let kinds = [Kind::Mnist, Kind::Cifar10, Kind::Cifar100, Kind::ClassFolders, Kind::DownsampledImageNet];
-    let word = description.split_whitespace().next().unwrap_or_default();
-    match kinds.into_iter().find(|kind| format!("{kind:?}") == word) {
-        Some(Kind::DownsampledImageNet) => Err(Error::NoReader { recipe: "imagenet32".into() }),
-        known => Ok(known),
+/// The same for the data set that a checkpoint was trained on.
+pub fn data_of(kind: Kind) -> Result<Option<Kind>, Error> {
+    match kind {
+        Kind::DownsampledImageNet => Err(Error::NoReader { recipe: "imagenet32".into() }),
+        Kind::Mnist | Kind::Cifar10 | Kind::Cifar100 | Kind::ClassFolders => Ok(Some(kind)),
+        _ => Ok(None),
     }
 }
 
@@ -152,8 +151,7 @@ fn optimiser(rule: &Optimiser) -> String {
 }
 
 fn constants(spec: &Spec, recipe: &Recipe, data: Option<Kind>) -> Result<String, Error> {
-    let document = serde_json::to_string(spec)
-        .map_err(|error| collegial_train::Error::Recipe(format!("the spec has no JSON form: {error}")))?;
+    let document = serde_json::to_string(spec).map_err(collegial_train::Error::Header)?;
     let statistics = data.and_then(Normalise::published);
     let column = |pick: fn(&(f64, f64)) -> f64| {
         statistics.map_or("None".into(), |all| format!("{:?}", all.iter().map(pick).collect::<Vec<_>>()))
@@ -277,9 +275,9 @@ mod tests {
     }
 
     #[test]
-    fn data_sets_by_description() {
-        assert_eq!(data_of("Cifar10 with 5 + 5 images").unwrap(), Some(Kind::Cifar10));
-        assert_eq!(data_of("FashionMnist with 5 + 5 images").unwrap(), None);
-        assert!(data_of("DownsampledImageNet with 5 images").is_err() && data_for("imagenet64").is_err());
+    fn data_sets_by_kind() {
+        assert_eq!(data_of(Kind::Cifar10).unwrap(), Some(Kind::Cifar10));
+        assert_eq!(data_of(Kind::FashionMnist).unwrap(), None);
+        assert!(data_of(Kind::DownsampledImageNet).is_err() && data_for("imagenet64").is_err());
     }
 }

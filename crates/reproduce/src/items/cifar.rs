@@ -82,10 +82,10 @@ impl Item for Cifar {
             ..Outcome::default()
         };
         let Some(dataset) = images::open(context, self.kind, settings.synthetic)? else {
-            let name = format!("{:?}", self.kind).replace("Cifar", "CIFAR-");
+            let name = self.kind.title();
             return Ok(nothing(
                 format!("There is no {name} under the data directory."),
-                &Verdict::no_data(&name),
+                &Verdict::no_data(name),
             ));
         };
         let found = dataset.train().len();

@@ -80,7 +80,7 @@ pub fn train_all(training: &Training, specs: &[Spec], context: &Context) -> Resu
         spec,
         recipe: training.recipe,
         run,
-        data: training.data.description(),
+        data: training.data.identity().to_string(),
     };
     let pending: Vec<bool> =
         tasks.iter().map(|task| !context.has_part(training.name, &settings(task))).collect();

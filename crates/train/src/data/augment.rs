@@ -3,7 +3,10 @@
 //! All chance comes from a generator keyed by (seed, epoch, image), so that a view does not depend on threads, order
 //! or restarts.
 
+use std::fmt;
+
 use collegial_stats::Rng;
+use serde::{Deserialize, Serialize};
 
 use super::resize::{Scratch, Window};
 use super::{DataError, Dataset, Kind, Mismatch, Normalise, Photos, Rgb, Shape, Split, Stored};
@@ -36,40 +39,46 @@ impl Key {
 }
 
 /// What is done to an image before it is normalised.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Augment {
+    /// Nothing random, as for test images: images in memory as they are, the centre of photographs.
+    None,
     /// Images in memory: cut out at random after `pad` pixels were added on each side, and mirrored half of the time.
     Shift {
         /// 4 for CIFAR; 0 leaves the image where it is.
+        #[serde(default)]
         pad: usize,
         /// Whether to mirror.
+        #[serde(default)]
         flip: bool,
     },
     /// Photographs: a random part at a random aspect, mirrored half of the time, brightness, contrast and saturation
     /// changed by factors of 1 - jitter to 1 + jitter in random order.
     ResizedCrop {
         /// 0.4 in the usual ImageNet recipe.
+        #[serde(default)]
         jitter: f64,
     },
-    /// Photographs: the centre.
-    Centre,
 }
 
 impl Augment {
     /// The usual training recipe of a data set. Digits are not mirrored, and clothes are left alone likewise.
     pub fn training(dataset: &Dataset) -> Self {
         match dataset.kind() {
-            Kind::Mnist | Kind::FashionMnist | Kind::Idx => Self::Shift { pad: 0, flip: false },
+            Kind::Mnist | Kind::FashionMnist | Kind::Idx => Self::None,
             Kind::Cifar10 | Kind::Cifar100 | Kind::DownsampledImageNet => Self::Shift { pad: 4, flip: true },
             Kind::ClassFolders => Self::ResizedCrop { jitter: 0.4 },
         }
     }
+}
 
-    /// No chance at all.
-    pub fn evaluation(dataset: &Dataset) -> Self {
-        match dataset.kind() {
-            Kind::ClassFolders => Self::Centre,
-            _ => Self::Shift { pad: 0, flip: false },
+impl fmt::Display for Augment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => write!(f, "none"),
+            Self::Shift { pad, flip } => write!(f, "shift with pad {pad} and flip {flip}"),
+            Self::ResizedCrop { jitter } => write!(f, "resized-crop with jitter {jitter}"),
         }
     }
 }
@@ -87,26 +96,22 @@ impl Transform {
     pub fn new(dataset: &Dataset, augment: Augment, normalise: Normalise) -> Result<Self, DataError> {
         let shape = dataset.shape();
         let stored = matches!(dataset.train(), Split::Stored(_));
-        let refuse = |expected: &'static str, found| Err(DataError::Request(Mismatch::new(expected, found)));
+        let refuse = |expected: &'static str| {
+            Err(DataError::Request(Mismatch::new(expected, format!("the augmentation {augment}"))))
+        };
         match augment {
+            Augment::None => {}
             Augment::Shift { pad, .. } if stored && pad <= shape.height.min(shape.width) => {}
-            Augment::Shift { .. } if stored => {
-                return refuse("a border no wider than the image", format!("{augment:?}"));
-            }
+            Augment::Shift { .. } if stored => return refuse("a border no wider than the image"),
             Augment::ResizedCrop { jitter } if !stored && (0.0..=1.0).contains(&jitter) => {}
-            Augment::ResizedCrop { .. } if !stored => {
-                return refuse("a jitter of 0 to 1", format!("{augment:?}"));
-            }
-            Augment::Centre if !stored => {}
-            _ => {
-                return refuse(
-                    "Shift for images in memory, ResizedCrop or Centre for photographs",
-                    format!("{augment:?}"),
-                );
+            Augment::ResizedCrop { .. } if !stored => return refuse("a jitter of 0 to 1"),
+            Augment::Shift { .. } | Augment::ResizedCrop { .. } => {
+                return refuse("none or shift for images in memory, none or resized-crop for photographs");
             }
         }
         if !normalise.fits(shape) {
-            return refuse("a normalisation for images of this shape", format!("another than {shape:?}"));
+            let expected = format!("a normalisation for images of {shape}");
+            return Err(DataError::Request(Mismatch::new(expected, "one for another shape")));
         }
         Ok(Self { shape, augment, normalise })
     }
@@ -118,7 +123,7 @@ impl Transform {
 
     /// The usual recipe for testing.
     pub fn evaluation(dataset: &Dataset) -> Result<Self, DataError> {
-        Self::new(dataset, Augment::evaluation(dataset), Normalise::usual(dataset)?)
+        Self::new(dataset, Augment::None, Normalise::usual(dataset)?)
     }
 
     /// The shape of what [`apply`](Self::apply) writes.
@@ -139,11 +144,12 @@ impl Transform {
             return Err(DataError::Request(Mismatch::new(format!("room for {expected} values"), found)));
         }
         match (split, self.augment) {
+            (Split::Stored(stored), Augment::None) => self.shift(stored, 0, false, key, out),
             (Split::Stored(stored), Augment::Shift { pad, flip }) => self.shift(stored, pad, flip, key, out),
             (Split::Photos(photos), Augment::ResizedCrop { jitter }) => {
                 self.resized_crop(photos, jitter, key, scratch, out)
             }
-            (Split::Photos(photos), Augment::Centre) => {
+            (Split::Photos(photos), Augment::None) => {
                 let image = photos.decode(key.index as usize)?;
                 let pixels = centre(&image, self.shape.width, scratch)
                     .map_err(|mismatch| photos.blame(key.index as usize, mismatch))?;

@@ -1,6 +1,10 @@
 //! A data set: two splits of one shape, recognised by the files of its directory.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
 
 use super::augment::{Key, Transform};
 use super::cifar::{self, Variant};
@@ -9,7 +13,9 @@ use super::split::{Shape, Split};
 use super::{DataError, Mismatch, Part, downsampled, folder, mnist};
 
 /// Which data set it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Kind {
     /// Handwritten digits.
     Mnist,
@@ -25,6 +31,60 @@ pub enum Kind {
     DownsampledImageNet,
     /// Photographs in class folders, such as ImageNet.
     ClassFolders,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Mnist,
+        Self::FashionMnist,
+        Self::Idx,
+        Self::Cifar10,
+        Self::Cifar100,
+        Self::DownsampledImageNet,
+        Self::ClassFolders,
+    ];
+
+    /// The name that its authors gave it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Mnist => "MNIST",
+            Self::FashionMnist => "Fashion-MNIST",
+            Self::Idx => "images in MNIST's format",
+            Self::Cifar10 => "CIFAR-10",
+            Self::Cifar100 => "CIFAR-100",
+            Self::DownsampledImageNet => "downsampled ImageNet",
+            Self::ClassFolders => "photographs in class folders",
+        }
+    }
+
+    /// One word, as runs of every version have it.
+    fn word(self) -> &'static str {
+        match self {
+            Self::Mnist => "Mnist",
+            Self::FashionMnist => "FashionMnist",
+            Self::Idx => "Idx",
+            Self::Cifar10 => "Cifar10",
+            Self::Cifar100 => "Cifar100",
+            Self::DownsampledImageNet => "DownsampledImageNet",
+            Self::ClassFolders => "ClassFolders",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+impl FromStr for Kind {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        let known = Self::ALL.into_iter().find(|kind| kind.word() == word);
+        known.ok_or_else(|| format!("{word:?} is not a kind of data set"))
+    }
 }
 
 /// A training and a test split, checked when they were opened.

@@ -6,13 +6,14 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::array::Array;
+use collegial_tensors::npy::{self, Array};
+
 use super::dataset::{Dataset, Kind, find, missing};
 use super::error::read;
 use super::pickle::Dict;
 use super::split::{Split, Stored};
 use super::zip::Archive;
-use super::{DataError, Mismatch, Shape, npy};
+use super::{DataError, Mismatch, Shape};
 
 const CLASSES: usize = 1000;
 const BATCHES: usize = 10;
@@ -41,8 +42,11 @@ impl<'a> Batch<'a> {
     }
 
     fn parse_npz(bytes: &'a [u8]) -> Result<Self, Mismatch> {
-        let archive = Archive::open(bytes)?;
-        let array = |name| archive.member(name)?.map(npy::parse).transpose();
+        let mut archive = Archive::open(bytes)?;
+        let mut array = |name| -> Result<Option<Array<'a>>, Mismatch> {
+            let member = archive.member(name)?;
+            Ok(member.map(|bytes| npy::parse(Cow::Owned(bytes))).transpose()?)
+        };
         let labels = array("labels.npy")?.map(|labels| labels.to_integers()).transpose()?;
         Self::check(array("data.npy")?, labels, array("mean.npy")?)
     }

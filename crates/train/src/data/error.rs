@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use collegial_tensors::npy::NpyError;
+
 /// Why a data set could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {
@@ -55,6 +57,12 @@ impl Mismatch {
     /// Says which file it was.
     pub(crate) fn in_file(self, path: &Path) -> DataError {
         DataError::Malformed { path: path.to_owned(), mismatch: self }
+    }
+}
+
+impl From<NpyError> for Mismatch {
+    fn from(error: NpyError) -> Self {
+        Self::new(error.expected, error.found)
     }
 }
 

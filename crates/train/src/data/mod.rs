@@ -4,13 +4,14 @@
 //! allocated because a header says so, nothing panics, and a refusal is one sentence that names the file, what was
 //! expected and what was found.
 
-mod array;
 mod augment;
 mod cifar;
 mod dataset;
 mod downsampled;
 mod error;
+mod fingerprint;
 mod folder;
+mod identity;
 mod idx;
 mod image;
 mod loader;
@@ -28,6 +29,8 @@ mod tests;
 pub use self::augment::{Augment, Key, Transform};
 pub use self::dataset::{Dataset, Kind};
 pub use self::error::{DataError, Mismatch};
+pub use self::fingerprint::Fingerprint;
+pub use self::identity::Identity;
 pub use self::image::Rgb;
 pub use self::loader::{Batch, Loader, Order, Part, Plan, Position, epoch_order};
 pub use self::normalise::{Normalise, Statistics};

@@ -1,21 +1,13 @@
-//! The `.npy` format: a magic string, a Python dict literal that tells type and shape, the bytes.
-//!
-//! Versions 1 to 3 are read, arrays in C order; version 1 with `f8` is written.
+//! Arrays of real numbers as `.npy` files, with shape and values apart.
 
-use std::borrow::Cow;
+use collegial_tensors::{Tensor, npy};
 
 use super::Mismatch;
-use super::array::{Array, Dtype};
-
-const MAGIC: &[u8] = b"\x93NUMPY";
-
-/// The header ends at a multiple of this many bytes.
-const ALIGNMENT: usize = 64;
 
 /// Reads an array of real numbers: its shape and its values in C order.
 pub fn read(file: &[u8]) -> Result<(Vec<usize>, Vec<f32>), Mismatch> {
-    let array = parse(Cow::Borrowed(file))?;
-    Ok((array.shape().to_vec(), array.reals()?))
+    let array = npy::read(file)?;
+    Ok((array.shape().to_vec(), array.into_values()))
 }
 
 /// The file of an array in C order.
@@ -24,116 +16,6 @@ pub fn read(file: &[u8]) -> Result<(Vec<usize>, Vec<f32>), Mismatch> {
 ///
 /// If there are not as many values as the shape says.
 pub fn write(shape: &[usize], values: &[f64]) -> Vec<u8> {
-    assert_eq!(shape.iter().product::<usize>(), values.len(), "as many values as the shape says");
-    let axes: Vec<String> = shape.iter().map(|side| format!("{side},")).collect();
-    let mut header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({}), }}", axes.join(" "));
-    let unpadded = MAGIC.len() + 4 + header.len() + 1;
-    header.push_str(&" ".repeat(unpadded.next_multiple_of(ALIGNMENT) - unpadded));
-    header.push('\n');
-    let mut file = MAGIC.to_vec();
-    file.extend([1, 0]);
-    file.extend((header.len() as u16).to_le_bytes());
-    file.extend(header.as_bytes());
-    file.extend(values.iter().flat_map(|value| value.to_le_bytes()));
-    file
-}
-
-/// Reads an array whose bytes are borrowed from the file where possible.
-pub(crate) fn parse(bytes: Cow<'_, [u8]>) -> Result<Array<'_>, Mismatch> {
-    let (header, start) = header(&bytes)?;
-    let header = Header::parse(header)?;
-    let body = match bytes {
-        Cow::Borrowed(all) => Cow::Borrowed(all.get(start..).unwrap_or_default()),
-        Cow::Owned(mut all) => {
-            all.drain(..start.min(all.len()));
-            Cow::Owned(all)
-        }
-    };
-    Array::new(header.dtype, header.shape, body)
-}
-
-/// The text of the header, and where the array's bytes start.
-fn header(bytes: &[u8]) -> Result<(&str, usize), Mismatch> {
-    let rest = bytes
-        .strip_prefix(MAGIC)
-        .ok_or_else(|| Mismatch::new("an .npy array (magic bytes 0x93 NUMPY)", "other bytes"))?;
-    let (width, length) = match rest {
-        [1, _, a, b, ..] => (2, u32::from(u16::from_le_bytes([*a, *b]))),
-        [2 | 3, _, a, b, c, d, ..] => (4, u32::from_le_bytes([*a, *b, *c, *d])),
-        [version, ..] if !(1..=3).contains(version) => {
-            return Err(Mismatch::new("an .npy array of version 1, 2 or 3", format!("version {version}")));
-        }
-        _ => return Err(Mismatch::new("an .npy header", "a file that ends before it")),
-    };
-    let start = MAGIC.len() + 2 + width;
-    let end = start + length as usize;
-    let text = bytes.get(start..end).ok_or_else(|| {
-        Mismatch::new(format!("an .npy header of {length} bytes"), "a file that ends before it")
-    })?;
-    let text = str::from_utf8(text).map_err(|_| Mismatch::new("a textual .npy header", "other bytes"))?;
-    Ok((text, end))
-}
-
-struct Header {
-    dtype: Dtype,
-    shape: Vec<usize>,
-}
-
-impl Header {
-    /// Reads `{'descr': '|u1', 'fortran_order': False, 'shape': (100, 3072), }`, the keys in any order.
-    fn parse(text: &str) -> Result<Self, Mismatch> {
-        let bad = || {
-            let start: String = text.trim_end().chars().take(80).collect();
-            Mismatch::new("an .npy header with descr, fortran_order and shape", format!("{start:?}"))
-        };
-        let (mut dtype, mut fortran, mut shape) = (None, None, None);
-        let mut rest = text.trim().strip_prefix('{').ok_or_else(bad)?.trim_start();
-        while !rest.starts_with('}') {
-            let (key, tail) = quoted(rest).ok_or_else(bad)?;
-            let tail = tail.trim_start().strip_prefix(':').ok_or_else(bad)?.trim_start();
-            rest = match key {
-                "descr" => {
-                    let (descr, tail) = quoted(tail).ok_or_else(bad)?;
-                    dtype = Some(Dtype::from_descr(descr)?);
-                    tail
-                }
-                "fortran_order" => {
-                    let value =
-                        ["False", "True"].iter().position(|word| tail.starts_with(word)).ok_or_else(bad)?;
-                    fortran = Some(value == 1);
-                    tail.trim_start_matches(char::is_alphabetic)
-                }
-                "shape" => {
-                    let (inside, tail) =
-                        tail.strip_prefix('(').and_then(|t| t.split_once(')')).ok_or_else(bad)?;
-                    shape = Some(dimensions(inside).ok_or_else(bad)?);
-                    tail
-                }
-                _ => return Err(bad()),
-            }
-            .trim_start();
-            rest = rest.strip_prefix(',').unwrap_or(rest).trim_start();
-        }
-        let (Some(dtype), Some(fortran), Some(shape)) = (dtype, fortran, shape) else { return Err(bad()) };
-        if fortran && shape.len() > 1 {
-            return Err(Mismatch::new("an array in C order", "one in Fortran order"));
-        }
-        Ok(Self { dtype, shape })
-    }
-}
-
-fn quoted(text: &str) -> Option<(&str, &str)> {
-    let quote = text.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
-    text[1..].split_once(quote)
-}
-
-/// At most eight dimensions, as `3, 4` or `3,`.
-fn dimensions(inside: &str) -> Option<Vec<usize>> {
-    let inside = inside.trim().trim_end_matches(',');
-    if inside.is_empty() {
-        return Some(Vec::new());
-    }
-    let sizes: Vec<usize> =
-        inside.split(',').take(9).map(|n| n.trim().parse().ok()).collect::<Option<_>>()?;
-    (sizes.len() <= 8).then_some(sizes)
+    let array = Tensor::new(shape, values.to_vec());
+    npy::write(&array.unwrap_or_else(|error| panic!("{error}")))
 }

@@ -11,7 +11,7 @@ mod object;
 use self::machine::Machine;
 use self::object::Object;
 use super::Mismatch;
-use super::array::Array;
+use collegial_tensors::npy::Array;
 
 /// A dict with the keys that were asked for.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl<'a> Dict<'a> {
     pub(crate) fn integers(&mut self, key: &str) -> Result<Option<Vec<i64>>, Mismatch> {
         let Some(at) = self.find(key) else { return Ok(None) };
         match self.objects.get_mut(at).map(std::mem::take) {
-            Some(Object::Array(array)) => array.to_integers().map(Some),
+            Some(Object::Array(array)) => Ok(Some(array.to_integers()?)),
             Some(Object::List(items)) => items
                 .iter()
                 .map(|&item| match self.objects.get(item) {

@@ -5,11 +5,13 @@ use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 use super::image::Rgb;
 use super::{DataError, Mismatch};
 
 /// Channels, height and width of an image.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shape {
     /// 1 for grey, 3 for red, green and blue.
     pub channels: usize,

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
+use collegial_tensors::npy::{Array, Dtype};
+
 use crate::data::Mismatch;
-use crate::data::array::{Array, Dtype};
 
 /// A value. Containers hold the places of their items, so that an item shared through the memo is never copied.
 #[derive(Debug, Default)]
@@ -171,7 +172,7 @@ fn array<'a>(
         .collect::<Option<Vec<_>>>()
         .ok_or_else(|| refused("one whose shape is not made of sizes"))?;
     match objects.get_mut(bytes).map(std::mem::take) {
-        Some(Object::Bytes(bytes)) => Array::new(dtype, shape, bytes).map(Object::Array),
+        Some(Object::Bytes(bytes)) => Ok(Object::Array(Array::new(dtype, shape, bytes)?)),
         _ => Err(refused("one without bytes")),
     }
 }

@@ -273,11 +273,16 @@ fn transforms_that_do_not_fit_are_refused() {
     let data = make::in_memory(Kind::Idx, Shape { channels: 1, height: 4, width: 6 }, 2, 1);
     let refused = |augment, normalise| Transform::new(&data, augment, normalise).unwrap_err().to_string();
     let grey = Normalise::channels(&[(0.5, 0.5)]);
-    assert!(refused(Augment::Centre, grey.clone()).contains("Shift for images in memory"));
+    assert!(
+        refused(Augment::ResizedCrop { jitter: 0.4 }, grey.clone())
+            .contains("none or shift for images in memory")
+    );
     assert!(
         refused(Augment::Shift { pad: 5, flip: false }, grey.clone()).contains("no wider than the image")
     );
-    assert!(refused(Augment::Shift { pad: 0, flip: false }, Normalise::channels(&[])).contains("this shape"));
+    assert!(
+        refused(Augment::Shift { pad: 0, flip: false }, Normalise::channels(&[])).contains("images of 1x4x6")
+    );
     let transform = Transform::new(&data, Augment::Shift { pad: 0, flip: false }, grey).unwrap();
     let key = Key { seed: 0, epoch: 0, index: 2 };
     assert!(

@@ -1,13 +1,13 @@
 //! Protocol buffers on the wire: a message is a sequence of numbered fields.
 //!
-//! By hand, since what ONNX needs of it are three kinds of fields; a crate would bring a code generator or a thousand generated
-//! lines with it. Reading borrows from the bytes and believes no length before it has been checked, so hostile bytes can neither
+//! By hand, for ONNX files and TensorBoard events alike, since they need four kinds of fields; a crate would bring a code
+//! generator or a thousand generated lines with it. Reading borrows from the bytes and believes no length before it has been checked, so hostile bytes can neither
 //! panic nor make it allocate.
 
 /// A message being written. Fields are written in the order of their numbers, as every library does, so that equal messages
 /// are equal bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Message(Vec<u8>);
+pub struct Message(Vec<u8>);
 
 const VARINT: u64 = 0;
 const FIXED_64: u64 = 1;
@@ -15,38 +15,58 @@ const LENGTH: u64 = 2;
 const FIXED_32: u64 = 5;
 
 impl Message {
-    pub(crate) fn int(mut self, field: u64, value: u64) -> Self {
+    /// Adds an integer.
+    #[must_use]
+    pub fn int(mut self, field: u64, value: u64) -> Self {
         self.varint(field << 3 | VARINT);
         self.varint(value);
         self
     }
 
-    pub(crate) fn float(mut self, field: u64, value: f32) -> Self {
+    /// Adds a 64-bit number.
+    #[must_use]
+    pub fn double(mut self, field: u64, value: f64) -> Self {
+        self.varint(field << 3 | FIXED_64);
+        self.0.extend_from_slice(&value.to_le_bytes());
+        self
+    }
+
+    /// Adds a 32-bit number.
+    #[must_use]
+    pub fn float(mut self, field: u64, value: f32) -> Self {
         self.varint(field << 3 | FIXED_32);
         self.0.extend_from_slice(&value.to_le_bytes());
         self
     }
 
-    pub(crate) fn bytes(mut self, field: u64, value: &[u8]) -> Self {
+    /// Adds bytes.
+    #[must_use]
+    pub fn bytes(mut self, field: u64, value: &[u8]) -> Self {
         self.varint(field << 3 | LENGTH);
         self.varint(value.len() as u64);
         self.0.extend_from_slice(value);
         self
     }
 
-    pub(crate) fn text(self, field: u64, value: &str) -> Self {
+    /// Adds text.
+    #[must_use]
+    pub fn text(self, field: u64, value: &str) -> Self {
         self.bytes(field, value.as_bytes())
     }
 
-    pub(crate) fn message(self, field: u64, value: &Self) -> Self {
+    /// Adds a message within this one.
+    #[must_use]
+    pub fn message(self, field: u64, value: &Self) -> Self {
         self.bytes(field, &value.0)
     }
 
-    pub(crate) fn as_bytes(&self) -> &[u8] {
+    /// The message on the wire.
+    pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    pub(crate) fn into_bytes(self) -> Vec<u8> {
+    /// The message on the wire, without a copy.
+    pub fn into_bytes(self) -> Vec<u8> {
         self.0
     }
 
@@ -61,36 +81,41 @@ impl Message {
 
 /// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Value<'a> {
+pub enum Value<'a> {
+    /// An integer.
     Int(u64),
+    /// Bytes, text or a message.
     Bytes(&'a [u8]),
     /// Four or eight bytes, which nothing that we read has.
     Fixed,
 }
 
 impl<'a> Value<'a> {
-    pub(crate) fn int(self) -> Result<u64, String> {
+    /// The integer, if it is one.
+    pub fn int(self) -> Result<u64, String> {
         match self {
             Self::Int(value) => Ok(value),
             _ => Err("a field that should be a number is not".into()),
         }
     }
 
-    pub(crate) fn bytes(self) -> Result<&'a [u8], String> {
+    /// The bytes, if it is bytes, text or a message.
+    pub fn bytes(self) -> Result<&'a [u8], String> {
         match self {
             Self::Bytes(value) => Ok(value),
             _ => Err("a field that should be text or a message is not".into()),
         }
     }
 
-    pub(crate) fn text(self) -> Result<&'a str, String> {
+    /// The text, if it is text.
+    pub fn text(self) -> Result<&'a str, String> {
         std::str::from_utf8(self.bytes()?).map_err(|_| "a text in it is not UTF-8".into())
     }
 }
 
 /// The fields of a message, one after the other; nothing comes after an error.
 #[derive(Clone)]
-pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
+pub struct Fields<'a>(pub &'a [u8]);
 
 impl<'a> Iterator for Fields<'a> {
     type Item = Result<(u64, Value<'a>), String>;
