@@ -103,22 +103,14 @@ pub fn forward(
         let spec = Spec::load(model)?;
         let graph = spec.graph()?;
         let rows = verbs::ntk::read_inputs(inputs, "the array", &graph)?;
-        let mut network = Network::new(&graph, 2).map_err(Error::from)?;
-        match weights {
-            Some(path) => {
-                CheckpointFile::read(&run::find_model(path)?)?.fill_network(&mut network, &spec.name())?;
-            }
-            None => network.initialise(seed),
+        let mut network = Network::builder(&graph).seed(seed).build().map_err(Error::from)?;
+        if let Some(path) = weights {
+            CheckpointFile::read(&run::find_model(path)?)?.fill_network(&mut network, &spec.name())?;
         }
-        let batch = rows.len().clamp(1, 64);
-        let mut network = network.inference(batch, false).map_err(Error::from)?;
+        let mut network = network.inference(rows.len().clamp(1, 64)).map_err(Error::from)?;
         let mut values = vec![];
-        for rows in rows.chunks(batch) {
-            // The network wants whole batches; each image is treated alone, so what fills them up changes nothing.
-            let mut images = rows.concat();
-            images.resize(batch * images.len() / rows.len(), 0.0);
-            let outputs = network.forward(&images, Mode::Evaluate);
-            let outputs = &outputs[..outputs.len() / batch * rows.len()];
+        if !rows.is_empty() {
+            let outputs = network.forward(&rows.concat(), Mode::Evaluate).map_err(Error::from)?;
             values.extend(outputs.iter().map(|&value| f64::from(value)));
         }
         let outputs = graph.output_shape();

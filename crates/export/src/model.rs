@@ -20,8 +20,7 @@ pub struct Model {
 impl Model {
     /// Weights drawn from a seed, as training from this seed begins with.
     pub fn drawn(spec: &Spec, seed: u64) -> Result<Self, Error> {
-        let mut network = Network::new(&spec.graph()?, 2)?;
-        network.initialise(seed);
+        let network = Network::builder(&spec.graph()?).seed(seed).build()?;
         let header = ModelHeader::untrained(spec.clone());
         Ok(Self { header, network, batches: 0 })
     }

@@ -88,9 +88,8 @@ impl WeightFile {
         if self.folded {
             return Err(Error::Folded { path: self.path().to_owned() });
         }
-        // Two images: a norm that sees one value per channel cannot be planned.
-        let mut network =
-            Network::with_parametrisation(&spec.graph()?, 2, self.header.parametrisation.into())?;
+        let graph = spec.graph()?;
+        let mut network = Network::builder(&graph).parametrisation(self.header.parametrisation).build()?;
         self.file.fill_network(&mut network, &spec.name())?;
         Ok(network)
     }
@@ -98,9 +97,10 @@ impl WeightFile {
     /// The same, for inference on batches of a size.
     pub fn inference(&self, spec: &Spec, batch: usize) -> Result<Network, Error> {
         if !self.folded {
-            return Ok(self.network(spec)?.inference(batch, false)?);
+            return Ok(self.network(spec)?.inference(batch)?);
         }
-        let mut network = Network::new(&spec.graph()?, 2)?.inference(batch, true)?;
+        let graph = spec.graph()?;
+        let mut network = Network::builder(&graph).batch(batch).folded_inference().build()?;
         self.file.fill_network(&mut network, &spec.name())?;
         Ok(network)
     }

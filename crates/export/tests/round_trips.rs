@@ -16,7 +16,7 @@ fn spec(name: &str) -> Spec {
 
 /// A network whose norms are not the identity, as a file.
 fn trained(spec: &Spec, path: &Path) -> Model {
-    let mut network = Network::new(&spec.graph().unwrap(), 2).unwrap();
+    let mut network = Network::builder(&spec.graph().unwrap()).batch(2).build().unwrap();
     network.initialise(3);
     let statistics: Vec<(String, usize)> =
         network.statistics().map(|(name, values)| (name, values.len())).collect();
@@ -34,7 +34,7 @@ fn outputs(file: &WeightFile) -> Vec<f32> {
     let mut network = file.inference(file.spec(), 2).unwrap();
     let length = 2 * network.graph().input_shape().elements() as usize;
     let input: Vec<f32> = (0..length).map(|i| (i * i % 17) as f32 / 8.0 - 1.0).collect();
-    network.forward(&input, Mode::Evaluate).to_vec()
+    network.forward(&input, Mode::Evaluate).unwrap().to_vec()
 }
 
 #[test]

@@ -1,15 +1,17 @@
 //! How fast the kernels are, as a share of a 1024^3 sgemm measured in the same run.
 //!
-//! `cargo bench -p collegial-nn --bench kernels [-- WORDS]` prints the lines whose shape or pass contains every word.
-//! Each measurement is the best of many, taken in turns with all the others, because other load on the machine comes and
-//! goes. `--seconds N` sets the time spent (20 by default); the threads are those of rayon (RAYON_NUM_THREADS). `--cpu`
-//! takes CPU time, which with one thread is worth something on a loaded machine too. `--shape 37x10@32/2` (groups, channels of
-//! each, side, stride; may be repeated) times grouped 3x3 convolutions of batch 16 in place of the list below, and `--json`
-//! prints one JSON line for each measurement.
+//! `cargo bench -p collegial-nn --bench kernels [-- WORDS]` prints the lines whose shape or pass
+//! contains every word. Each measurement is the best of many, taken in turns with all the others,
+//! because other load on the machine comes and goes. `--seconds N` sets the time spent (20 by
+//! default); the threads are those of rayon (RAYON_NUM_THREADS). `--cpu` takes CPU time, which with
+//! one thread is worth something on a loaded machine too. `--shape 37x10@32/2` (groups, channels of
+//! each, side, stride; may be repeated) times grouped 3x3 convolutions of batch 16 in place of the
+//! list below, and `--json` prints one JSON line for each measurement.
 
 mod shared;
 
-use collegial_nn::kernels::{Conv, ConvShape, EnsembleDense, EnsembleShape};
+use collegial_arch::Shape;
+use collegial_nn::kernels::{Conv, ConvShape};
 use shared::{Clock, Sgemm, noise};
 use std::time::{Duration, Instant};
 
@@ -30,7 +32,8 @@ impl<'a> Case<'a> {
         Self { shape: shape.to_owned(), pass, flops, run: Box::new(run), best: f64::INFINITY }
     }
 
-    /// Times one run, or several of a small case: between layers of a network its arrays stay in cache.
+    /// Times one run, or several of a small case: between layers of a network its arrays stay in
+    /// cache.
     fn measure(&mut self, clock: Clock) {
         let turn = Instant::now();
         loop {
@@ -144,11 +147,13 @@ macro_rules! layer_cases {
     }};
 }
 
-fn ensemble_shapes() -> Vec<(String, EnsembleShape)> {
+/// Dense layers of ensembles: 1x1 convolutions of one image whose pixels are the batch.
+fn ensemble_shapes() -> Vec<(String, ConvShape)> {
     [(30, 48, 48, 128), (1, 784, 1440, 128), (50, 10, 10, 128), (30, 47, 47, 100)]
         .map(|(members, inputs, outputs, batch)| {
             let name = format!("ensemble {members} x {inputs} to {outputs}, batch {batch}");
-            (name, EnsembleShape { members, inputs, outputs, batch })
+            let image = Shape { channels: members * inputs, height: 1, width: batch };
+            (name, ConvShape::of(1, image, members * outputs, [1, 1, 0, members]))
         })
         .into()
 }
@@ -179,15 +184,10 @@ fn main() {
         }
     }
     let mut cases = vec![sgemm()];
-    let (convolutions, ensembles) =
-        if asked.is_empty() { (conv_shapes(), ensemble_shapes()) } else { (asked, Vec::new()) };
-    for (name, shape) in convolutions {
+    let shapes = if asked.is_empty() { [conv_shapes(), ensemble_shapes()].concat() } else { asked };
+    for (name, shape) in shapes {
         let wanted = |pass: &str| words.iter().all(|word| format!("{name} {pass}").contains(word));
         cases.extend(layer_cases!(&name, shape, Conv::new(shape), wanted));
-    }
-    for (name, shape) in ensembles {
-        let wanted = |pass: &str| words.iter().all(|word| format!("{name} {pass}").contains(word));
-        cases.extend(layer_cases!(&name, shape, EnsembleDense::new(shape), wanted));
     }
     // On a thread of the pool, as a network's steps are.
     let rounds = rayon::scope(|_| measure(&mut cases, clock, seconds));

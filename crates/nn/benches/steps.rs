@@ -1,12 +1,16 @@
-//! How fast training steps and inference are, as a share of a 1024^3 sgemm measured in the same run.
+//! How fast training steps and inference are, as a share of a 1024^3 sgemm measured in the same
+//! run.
 //!
-//! `cargo bench -p collegial-nn --bench steps [-- WORDS]` times the works whose name contains every word. Each number is the
-//! best of several, taken in turns with all the others and with the sgemm, because other load on the machine comes and
-//! goes. `--rounds N` sets how many (5 by default), `--profile` prints where the time of each work goes; the threads are
-//! those of rayon (RAYON_NUM_THREADS). `--cpu` takes CPU time, which with one thread is worth something on a loaded machine.
-//! `--json` prints one JSON line for each work and one with the peak memory of the process.
+//! `cargo bench -p collegial-nn --bench steps [-- WORDS]` times the works whose name contains every
+//! word. Each number is the best of several, taken in turns with all the others and with the sgemm,
+//! because other load on the machine comes and goes. `--rounds N` sets how many (5 by default),
+//! `--profile` prints where the time of each work goes; the threads are those of rayon
+//! (RAYON_NUM_THREADS). `--cpu` takes CPU time, which with one thread is worth something on a
+//! loaded machine. `--json` prints one JSON line for each work and one with the peak memory of the
+//! process.
 //!
-//! FLOPs are those of the multiplications: three passes of every layer with weights, but for the first one's data gradient.
+//! FLOPs are those of the multiplications: three passes of every layer with weights, but for the
+//! first one's data gradient.
 
 mod shared;
 
@@ -44,15 +48,15 @@ impl Job {
         match self {
             Self::Reference(sgemm) => sgemm.run(),
             Self::Train { network, updating, optimiser, input, labels, gradient } => {
-                let logits = network.forward(input, Mode::Train);
+                let logits = network.forward(input, Mode::Train).expect("whole images");
                 cross_entropy(logits, labels, gradient);
-                network.backward(gradient);
+                network.backward(gradient).expect("a forward pass came before");
                 let start = Instant::now();
                 optimiser.step(1e-3, network.values_and_gradients());
                 *updating += start.elapsed().as_secs_f64();
             }
             Self::Infer { network, input } => {
-                network.forward(input, Mode::Evaluate);
+                network.forward(input, Mode::Evaluate).expect("whole images");
             }
         }
     }
@@ -99,8 +103,8 @@ fn flops(graph: &Graph) -> (f64, f64) {
 
 fn train(name: &str, batch: usize, rule: Rule) -> Work {
     let graph = graph(name);
-    let mut network = Network::new(&graph, batch).expect("the benchmark's networks are valid");
-    network.initialise(1);
+    let network = Network::builder(&graph).batch(batch).seed(1).build();
+    let network = network.expect("the benchmark's networks are valid");
     let (classes, values) = (graph.output_shape().channels, network.values().len());
     let (all, first) = flops(&graph);
     Work {
@@ -120,9 +124,9 @@ fn train(name: &str, batch: usize, rule: Rule) -> Work {
 
 fn infer(name: &str, batch: usize, folded: bool) -> Work {
     let graph = graph(name);
-    let mut trained = Network::new(&graph, 2).expect("the benchmark's networks are valid");
-    trained.initialise(1);
-    let network = trained.inference(batch, folded).expect("the benchmark's networks are valid");
+    let trained = Network::builder(&graph).seed(1).build().expect("the benchmark's networks are valid");
+    let network = if folded { trained.folded_inference(batch) } else { trained.inference(batch) };
+    let network = network.expect("the benchmark's networks are valid");
     Work {
         name: format!("infer {name} batch {batch}{}", if folded { " folded" } else { "" }),
         flops: batch as f64 * flops(&graph).0,

@@ -3,11 +3,41 @@
 use crate::kernels::ShapeError;
 use thiserror::Error;
 
-/// Why a network cannot be planned or filled.
+/// Why a network cannot be planned, filled or run.
 #[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
 pub enum Error {
+    /// The values are not whole images.
+    #[error(
+        "{found} values were given, but the network takes images of {expected} values each, at least one"
+    )]
+    Images {
+        /// How many values there are.
+        found: usize,
+        /// Values of an image.
+        expected: usize,
+    },
+    /// The gradient of the outputs has another size than they.
+    #[error("the gradient has {found} values, but the last forward pass gave {expected} outputs")]
+    Gradient {
+        /// How many values there are.
+        found: usize,
+        /// Outputs of the last pass.
+        expected: usize,
+    },
+    /// A network for inference was to train, or one for training to be observed.
+    #[error(
+        "the network was not planned for this pass; training, inference and observation are chosen when it is built"
+    )]
+    WrongPurpose,
+    /// A backward pass without a forward pass.
+    #[error("a backward pass needs a forward pass of at most one batch before it")]
+    NoForwardPass,
+    /// Weights that are not this network's.
+    #[error(transparent)]
+    Tensors(#[from] collegial_tensors::Error),
     /// No images.
-    #[error("a batch of 0 images was asked for, at least 1 is needed")]
+    #[error("a batch of 0 images was requested, at least 1 is needed")]
     EmptyBatch,
     /// A batch norm would have to take the variance of one number.
     #[error(
@@ -38,7 +68,7 @@ pub enum Error {
     /// A tensor that is not there.
     #[error("the network has no tensor {name:?}; its first is {first:?}")]
     UnknownTensor {
-        /// What was asked for.
+        /// The name.
         name: String,
         /// One that exists.
         first: String,
@@ -50,7 +80,7 @@ pub enum Error {
         name: String,
         /// Its length.
         expected: usize,
-        /// The length that came.
+        /// The length of what was given.
         given: usize,
     },
 }

@@ -2,11 +2,11 @@
 
 use crate::Error;
 use crate::network::Network;
-use crate::passes::merge::EPSILON;
+use crate::passes::fused::EPSILON;
 use collegial_arch::Op;
 
-/// Copies parameters and statistics; where `to` has no norm of a name, that norm is folded:
-/// `scale (w x - mean) / deviation + shift = (scale / deviation) w x + (shift - scale mean / deviation)`.
+/// Copies parameters and statistics; where `to` has no norm of a name, that norm is folded: `scale
+/// (w x - mean) / deviation + shift = (scale / deviation) w x + (shift - scale mean / deviation)`.
 pub(crate) fn copy(from: &Network, to: &mut Network) -> Result<(), Error> {
     for parameter in from.parameters() {
         let values = &from.values()[parameter.range.clone()];

@@ -1,7 +1,7 @@
 //! Losses: the mean over the batch, with their gradients.
 
-/// Softmax cross-entropy, averaged over the batch: `-ln softmax(logits)[label]`. Writes its gradient and returns its
-/// value.
+/// Softmax cross-entropy, averaged over the batch: `-ln softmax(logits)[label]`. Writes its
+/// gradient and returns its value.
 ///
 /// # Panics
 ///

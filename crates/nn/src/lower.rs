@@ -1,14 +1,16 @@
 //! From a graph to a program: layouts are settled and element-wise layers fused.
 //!
-//! A norm, a bias or a sum is not computed where it stands in the graph but kept open, as a sum of at most two affine terms,
-//! until something needs its value; a ReLU that follows closes it as one [`Step::Merge`].
+//! A norm, a bias or a sum is not computed where it stands in the graph but kept open, as a sum of
+//! at most two affine terms, until something needs its value; a ReLU that follows closes it as one
+//! [`Step::Fused`].
 
 use crate::Error;
-use crate::kernels::{Conv, ConvShape};
-use crate::network::Purpose;
-use crate::parameters::{Fans, Parametrisation, Role, Table};
+use crate::builder::Settings;
+use crate::kernels::{Conv, ConvShape, Isa};
+use crate::options::{NormPolicy, Parametrisation, Purpose};
+use crate::parameters::{Fans, Role, Table};
 use crate::passes::Dims;
-use crate::passes::merge::Affine;
+use crate::passes::fused::Affine;
 use crate::passes::pool::MaxPool;
 use crate::program::{Kind, Linear, Norm, Place, Program, Step, Term, Value, ValueId};
 use collegial_arch::{Activation, Graph, Node, NodeId, Op, Shape};
@@ -27,6 +29,23 @@ pub(crate) struct Options {
     pub batch: usize,
     pub parametrisation: Parametrisation,
     pub purpose: Purpose,
+    norms: NormPolicy,
+    isa: Isa,
+    /// Whether norms will take statistics of such a batch.
+    statistics: bool,
+}
+
+impl Options {
+    pub(crate) fn new(settings: Settings, batch: usize, training: bool) -> Self {
+        Self {
+            batch,
+            parametrisation: settings.parametrisation,
+            purpose: settings.purpose,
+            norms: settings.norms,
+            isa: if settings.portable { Isa::Portable } else { Isa::detect() },
+            statistics: training && settings.norms == NormPolicy::Batch,
+        }
+    }
 }
 
 /// Lowers a graph.
@@ -181,17 +200,23 @@ impl Lowering<'_> {
         kind: Kind,
         (from, to): (ValueId, ValueId),
     ) -> Result<Built, Error> {
-        let conv = Conv::new(shape).map_err(|reason| Error::Layer { name: node.name.clone(), reason })?;
+        let conv = Conv::with_isa(shape, self.options.isa)
+            .map_err(|reason| Error::Layer { name: node.name.clone(), reason })?;
         // Nodes are built in order: this one is next.
         let Some(fans) = Fans::of(self.graph, self.built.len()) else {
             return Err(malformed(node, "it has no weights".into()));
         };
         let weight = self.parameters.add(format!("{}.weight", node.name), weights, Role::Weight(fans));
         let factor = fans.factor(self.options.parametrisation) as f32;
-        self.push(Step::Linear(Box::new(Linear { from, to, conv, weight, factor, kind, bias: None })))
+        let index = self.steps.iter().filter(|step| matches!(step, Step::Linear(_))).count();
+        let linear = Linear { index, from, to, conv, weight, factor, kind, bias: None };
+        self.push(Step::Linear(Box::new(linear)))
     }
 
     fn batch_norm(&mut self, node: &Node) -> Result<Built, Error> {
+        if self.options.norms == NormPolicy::None {
+            return Ok(self.identity(node.inputs[0]));
+        }
         let from = self.ready(node.inputs[0]);
         let channels = node.shape.channels;
         if self.options.purpose == Purpose::FoldedInference
@@ -203,7 +228,7 @@ impl Lowering<'_> {
             return Ok(Built::Open(vec![Term { from, affine: Affine::Bias(bias) }]));
         }
         let Value { dims, .. } = self.values[from];
-        if self.options.purpose == Purpose::Training && dims.images * dims.pixels == 1 {
+        if self.options.statistics && dims.images * dims.pixels == 1 {
             return Err(Error::OneValuePerChannel { name: node.name.clone(), batch: self.options.batch });
         }
         let scale = self.parameters.add(format!("{}.weight", node.name), vec![channels], Role::Scale);
@@ -220,15 +245,11 @@ impl Lowering<'_> {
     fn activation(&mut self, node: &Node, activation: Activation) -> Result<Built, Error> {
         let input = node.inputs[0];
         match activation {
-            Activation::None => {
-                // Whoever reads the identity reads its operand.
-                self.readers[input] = self.readers[input] - 1 + self.readers[self.built.len()];
-                Ok(self.built[input].clone())
-            }
+            Activation::None => Ok(self.identity(input)),
             Activation::Relu => {
                 let terms = self.open(input);
                 let to = self.like(terms[0].from);
-                self.push(Step::Merge { terms, relu: true, to, place: Place::Own })
+                self.push(Step::Fused { terms, relu: true, to, place: Place::Own })
             }
             Activation::Erf | Activation::Tanh | Activation::Gelu => {
                 let from = self.ready(input);
@@ -236,6 +257,12 @@ impl Lowering<'_> {
                 self.push(Step::Activation { activation, from, to })
             }
         }
+    }
+
+    /// Whoever reads this node reads its operand.
+    fn identity(&mut self, operand: NodeId) -> Built {
+        self.readers[operand] = self.readers[operand] - 1 + self.readers[self.built.len()];
+        self.built[operand].clone()
     }
 
     fn add(&mut self, node: &Node) -> Result<Built, Error> {
@@ -283,7 +310,7 @@ impl Lowering<'_> {
 
     fn close(&mut self, terms: Vec<Term>, relu: bool) -> ValueId {
         let to = self.like(terms[0].from);
-        self.steps.push(Step::Merge { terms, relu, to, place: Place::Own });
+        self.steps.push(Step::Fused { terms, relu, to, place: Place::Own });
         to
     }
 
@@ -344,19 +371,19 @@ impl Lowering<'_> {
 }
 
 impl Program {
-    /// Lets merges overwrite an operand that nobody else reads, now or in the backward pass.
+    /// Lets fused steps overwrite an operand that nobody else reads, now or in the backward pass.
     fn overwrite(&mut self, purpose: Purpose) {
         let mut readers = vec![0; self.values.len()];
         let mut kept = vec![false; self.values.len()];
         for step in &self.steps {
             step.inputs().for_each(|value| readers[value] += 1);
-            if purpose == Purpose::Training {
+            if purpose.goes_back() {
                 step.kept().for_each(|value| kept[value] = true);
             }
         }
         let free = |value: ValueId| readers[value] == 1 && !kept[value] && value != self.input;
         for step in &mut self.steps {
-            let Step::Merge { terms, place, .. } = step else { continue };
+            let Step::Fused { terms, place, .. } = step else { continue };
             if let Some(index) = terms.iter().position(|term| free(term.from)) {
                 terms.swap(0, index);
                 *place = Place::First;

@@ -1,12 +1,12 @@
-//! Arrays that start at a cache line and lie on large pages, and asking for lines early.
+//! Arrays that start at a cache line and lie on large pages, and prefetching.
 
 use std::ops::{Deref, DerefMut};
 
 /// Floats of a cache line.
 const LINE: usize = 16;
 
-/// An array of floats. The allocator starts large arrays in the middle of a cache line, where every second vector would
-/// straddle two lines.
+/// An array of floats. The allocator starts large arrays in the middle of a cache line, where every
+/// second vector would straddle two lines.
 #[derive(Default)]
 pub(crate) struct Array {
     memory: Vec<f32>,
@@ -15,8 +15,9 @@ pub(crate) struct Array {
 }
 
 impl Array {
-    /// Large arrays ask for large pages where the system lets one ask (Linux): a step walks through hundreds of megabytes
-    /// with strides of a page and more, and looking up small pages costs a few per cent of its time.
+    /// Large arrays are advised to lie on large pages where the system takes such advice (Linux): a
+    /// step walks through hundreds of megabytes with strides of a page and more, and looking up
+    /// small pages costs a few per cent of its time.
     pub(crate) fn zeros(len: usize) -> Self {
         let memory = vec![0.0; if len == 0 { 0 } else { len + LINE }];
         advise(&memory);
@@ -40,7 +41,7 @@ impl DerefMut for Array {
     }
 }
 
-/// Asks for a slice that is about to be read.
+/// Prefetches a slice that is about to be read.
 pub(crate) fn prefetch(x: &[f32]) {
     #[cfg(target_arch = "x86_64")]
     for line in x.chunks(LINE) {
@@ -61,7 +62,8 @@ fn advise(array: &[f32]) {
     let start = (array.as_ptr() as usize).next_multiple_of(PAGE);
     let end = (array.as_ptr() as usize + size_of_val(array)) / PAGE * PAGE;
     if end.saturating_sub(start) >= LARGE {
-        // SAFETY: whole pages inside an array that is ours; the advice changes no contents, and failure has no effect.
+        // SAFETY: whole pages inside an array that is ours; the advice changes no contents, and
+        // failure has no effect.
         unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
     }
 }

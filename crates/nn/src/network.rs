@@ -1,132 +1,123 @@
 //! A network that computes.
 
 use crate::Error;
+use crate::builder::{NetworkBuilder, Settings};
 use crate::fold;
 use crate::lower::{Options, lower};
-use crate::parameters::{Parameter, Parametrisation};
+use crate::observed::{Layer, Observed, Observer};
+use crate::options::{Mode, NormPolicy, Parametrisation, Purpose};
+use crate::parameters::Parameter;
 use crate::profile::Profile;
 use crate::program::Program;
 use crate::schedule::Schedule;
 use crate::state::State;
 use crate::workers::in_pool;
 use collegial_arch::Graph;
+use collegial_tensors::{Tensor, TensorTable};
 
-/// Where norms take their statistics from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// From the batch, whose share enters the running statistics.
-    Train,
-    /// From the running statistics, which stay.
-    Evaluate,
-}
+/// Images that are evaluated at a time unless the builder says otherwise.
+const EVALUATED: usize = 64;
 
-/// What memory and checks are planned for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
-    Training,
-    Inference,
-    /// Norms behind a layer with weights become its bias.
-    FoldedInference,
-}
-
-/// A network with its parameters, gradients and all memory of a step, planned once for a batch size.
+/// A network with its parameters, gradients and all memory of a step.
 ///
-/// A batch is `[batch][channels][height][width]`; smaller ones are padded by the caller (evaluation treats every image
-/// alone). A step allocates nothing, runs on rayon's current pool, and gives the same bits for any number of threads. Plan
-/// inside the pool that will run it: scratch is reserved for its threads.
+/// Images are `[image][channels][height][width]`, any number of them. A step of the planned batch
+/// allocates nothing, runs on rayon's current pool, and gives the same bits for any number of
+/// threads. Plan inside the pool that will run it: scratch is reserved for its threads.
 ///
 /// ```
 /// use collegial_nn::{Mode, Network, cross_entropy};
 /// let spec: collegial_arch::Spec = "fc3-4x8".parse()?;
-/// let mut network = Network::new(&spec.graph()?, 2)?;
-/// network.initialise(7);
-/// let logits = network.forward(&[0.5; 2 * 784], Mode::Train);
+/// let mut network = Network::builder(&spec.graph()?).seed(7).build()?;
+/// let logits = network.forward(&[0.5; 2 * 784], Mode::Train)?;
 /// let mut gradient = vec![0.0; logits.len()];
 /// let loss = cross_entropy(logits, &[3, 1], &mut gradient);
-/// network.backward(&gradient);
+/// network.backward(&gradient)?;
 /// assert!(loss > 0.0 && network.gradient("fc1.weight")?.iter().any(|g| *g != 0.0));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Network {
     graph: Graph,
+    settings: Settings,
+    /// Images that the program is planned for.
     batch: usize,
-    parametrisation: Parametrisation,
-    purpose: Purpose,
     program: Program,
     schedule: Schedule,
     state: State,
-    /// How the last forward pass was run; `None` before the first.
-    mode: Option<Mode>,
+    /// The last forward pass; `None` before the first, and where a backward pass cannot follow it.
+    last: Option<Last>,
+    /// The outputs of an evaluation in several pieces.
+    pieces: Vec<f32>,
+}
+
+/// A forward pass that has been run.
+#[derive(Clone, Copy)]
+struct Last {
+    mode: Mode,
+    images: usize,
 }
 
 impl Network {
-    /// Plans a network for training, in the standard parametrisation. Weights are zero and norms the identity until
-    /// [`initialise`](Self::initialise) or [`set`](Self::set).
-    ///
-    /// # Errors
-    ///
-    /// If the batch is empty, a norm would see one value per channel, or a layer is beyond the kernels' limits.
-    pub fn new(graph: &Graph, batch: usize) -> Result<Self, Error> {
-        Self::with_parametrisation(graph, batch, Parametrisation::Standard)
+    /// Starts planning a network.
+    pub fn builder(graph: &Graph) -> NetworkBuilder<'_> {
+        NetworkBuilder::new(graph)
     }
 
-    /// Plans a network for training.
+    /// A copy of this network that only infers: activations share memory, and there are no
+    /// gradients.
     ///
     /// # Errors
     ///
-    /// As [`new`](Self::new).
-    pub fn with_parametrisation(
-        graph: &Graph,
-        batch: usize,
-        parametrisation: Parametrisation,
-    ) -> Result<Self, Error> {
-        Self::plan(graph, batch, parametrisation, Purpose::Training)
+    /// If the batch is empty.
+    pub fn inference(&self, batch: usize) -> Result<Self, Error> {
+        self.copy(batch, Purpose::Inference)
     }
 
-    /// A copy of this network that only infers, for batches of another size: activations share memory, and there are no
-    /// gradients. Folded, every norm behind a convolution or dense layer disappears into its weights and a bias named
-    /// `<layer>.bias`.
+    /// As [`inference`](Self::inference), and every norm behind a convolution or a dense layer
+    /// disappears into its weights and a bias named `<layer>.bias`.
     ///
     /// # Errors
     ///
-    /// As [`new`](Self::new).
-    pub fn inference(&self, batch: usize, folded: bool) -> Result<Self, Error> {
-        let purpose = if folded { Purpose::FoldedInference } else { Purpose::Inference };
-        let mut copy = Self::plan(&self.graph, batch, self.parametrisation, purpose)?;
+    /// If the batch is empty.
+    pub fn folded_inference(&self, batch: usize) -> Result<Self, Error> {
+        self.copy(batch, Purpose::FoldedInference)
+    }
+
+    fn copy(&self, batch: usize, purpose: Purpose) -> Result<Self, Error> {
+        let settings = Settings { batch: Some(batch), purpose, ..self.settings };
+        let mut copy = Self::plan(&self.graph, settings)?;
         fold::copy(self, &mut copy)?;
         Ok(copy)
     }
 
-    fn plan(
-        graph: &Graph,
-        batch: usize,
-        parametrisation: Parametrisation,
-        purpose: Purpose,
-    ) -> Result<Self, Error> {
-        let program = lower(graph, Options { batch, parametrisation, purpose })?;
-        let schedule = Schedule::new(&program, purpose);
-        let ntk = parametrisation == Parametrisation::Ntk;
-        let state = State::new(&program, &schedule, ntk, purpose == Purpose::Training);
-        Ok(Self {
-            graph: graph.clone(),
-            batch,
-            parametrisation,
-            purpose,
-            program,
-            schedule,
-            state,
-            mode: None,
-        })
+    pub(crate) fn plan(graph: &Graph, settings: Settings) -> Result<Self, Error> {
+        // Until a pass says how many images it has, one is enough to know the parameters.
+        let batch = settings.batch.unwrap_or(1);
+        let training = settings.batch.is_some() && settings.purpose == Purpose::Training;
+        let program = lower(graph, Options::new(settings, batch, training))?;
+        let schedule = Schedule::new(&program, settings.purpose);
+        let state = State::new(&program, &schedule, settings);
+        let graph = graph.clone();
+        Ok(Self { graph, settings, batch, program, schedule, state, last: None, pieces: vec![] })
     }
 
-    /// Images of a batch.
+    /// Plans for another number of images; parameters and statistics stay.
+    fn replan(&mut self, batch: usize, mode: Mode) -> Result<(), Error> {
+        let program = lower(&self.graph, Options::new(self.settings, batch, mode == Mode::Train))?;
+        let schedule = Schedule::new(&program, self.settings.purpose);
+        let mut state = State::new(&program, &schedule, self.settings);
+        state.take_over(&mut self.state);
+        (self.batch, self.program, self.schedule, self.state) = (batch, program, schedule, state);
+        Ok(())
+    }
+
+    /// Images that are computed at a time.
     pub fn batch(&self) -> usize {
         self.batch
     }
 
     /// How its weights are scaled.
     pub fn parametrisation(&self) -> Parametrisation {
-        self.parametrisation
+        self.settings.parametrisation
     }
 
     /// The graph it was planned from.
@@ -141,52 +132,154 @@ impl Network {
             + self.state.gradients.len())
     }
 
-    /// Draws the parameters and resets the running statistics: Kaiming-normal (convolutions N(0, 2 / fan-out) as
-    /// torchvision, dense layers N(0, gain / fan-in) with gain 2 before a ReLU and 1 otherwise), or N(0, 1) in the NTK
-    /// parametrisation; norms as the identity, biases 0.
-    pub fn initialise(&mut self, seed: u64) {
-        self.state.initialise(&self.program.parameters, self.parametrisation, seed);
+    /// Weights 0, norms the identity, biases 0.
+    pub(crate) fn reset(&mut self) {
+        self.initialise(0);
+        for parameter in &self.program.parameters.entries {
+            if parameter.is_weight() {
+                self.state.parameters[parameter.range.clone()].fill(0.0);
+            }
+        }
     }
 
-    /// Computes the outputs, `[batch][classes]`.
+    /// Draws the parameters and resets the running statistics: Kaiming-normal (convolutions N(0, 2
+    /// / fan-out) as torchvision, dense layers N(0, gain / fan-in) with gain 2 before a ReLU and 1
+    /// otherwise), or N(0, 1) in the NTK parametrisation; norms as the identity, biases 0.
+    pub fn initialise(&mut self, seed: u64) {
+        self.state.initialise(&self.program.parameters, self.settings.parametrisation, seed);
+    }
+
+    /// Computes the outputs, `[image][channels][pixels]`.
     ///
-    /// # Panics
+    /// In [`Mode::Evaluate`] every image is treated alone: images are computed a batch at a time,
+    /// the last batch filled up. In [`Mode::Train`] all images are one batch, for which the network
+    /// is planned anew where it has another size than the last one.
     ///
-    /// If the input has not the planned size, or [`Mode::Train`] is asked of a network for inference.
-    pub fn forward(&mut self, input: &[f32], mode: Mode) -> &[f32] {
+    /// # Errors
+    ///
+    /// If the values do not make up whole images, there are none, or a network for inference is to
+    /// train.
+    pub fn forward(&mut self, images: &[f32], mode: Mode) -> Result<&[f32], Error> {
+        let count = self.count(images)?;
+        self.last = None;
+        if mode == Mode::Train && !self.settings.purpose.goes_back() {
+            return Err(Error::WrongPurpose);
+        }
+        let mode = if self.settings.norms == NormPolicy::Batch { mode } else { Mode::Evaluate };
+        let batch = match mode {
+            Mode::Train => count,
+            Mode::Evaluate if self.settings.purpose == Purpose::Observation => count,
+            Mode::Evaluate => self.settings.batch.unwrap_or(count.min(EVALUATED)),
+        };
+        if batch != self.batch {
+            self.replan(batch, mode)?;
+        }
+        if count <= batch {
+            self.run(images, mode);
+            self.last = Some(Last { mode, images: count });
+            return Ok(&self.outputs_of_batch()[..count * self.output_len()]);
+        }
+        let mut pieces = std::mem::take(&mut self.pieces);
+        pieces.clear();
+        for piece in images.chunks(batch * self.input_len()) {
+            self.run(piece, mode);
+            let len = piece.len() / self.input_len() * self.output_len();
+            pieces.extend_from_slice(&self.outputs_of_batch()[..len]);
+        }
+        self.pieces = pieces;
+        Ok(&self.pieces)
+    }
+
+    /// Runs the program on at most a batch of images; what is missing is zero.
+    fn run(&mut self, images: &[f32], mode: Mode) {
         let Self { program, schedule, state, .. } = self;
-        assert!(mode == Mode::Evaluate || self.purpose == Purpose::Training, "this network only infers");
-        let expected = program.values[program.input].dims.len();
-        assert_eq!(input.len(), expected, "the input has not the size of the planned batch");
-        self.mode = Some(mode);
-        state.write(schedule, schedule.values[program.input], input);
+        state.write(schedule, schedule.values[program.input], images);
         in_pool(|| {
             state.scale_weights(&program.steps);
             program.steps.iter().for_each(|step| state.forward(program, schedule, step, mode));
         });
-        state.read(schedule, schedule.values[program.output])
     }
 
-    /// The outputs of the last forward pass.
-    pub fn outputs(&self) -> &[f32] {
+    /// How many images there are.
+    fn count(&self, images: &[f32]) -> Result<usize, Error> {
+        let expected = self.input_len();
+        if images.is_empty() || !images.len().is_multiple_of(expected) {
+            return Err(Error::Images { found: images.len(), expected });
+        }
+        Ok(images.len() / expected)
+    }
+
+    /// Values of an image.
+    fn input_len(&self) -> usize {
+        self.program.values[self.program.input].dims.len() / self.batch
+    }
+
+    /// Outputs of an image.
+    fn output_len(&self) -> usize {
+        self.program.values[self.program.output].dims.len() / self.batch
+    }
+
+    fn outputs_of_batch(&self) -> &[f32] {
         self.state.read(&self.schedule, self.schedule.values[self.program.output])
     }
 
-    /// Computes the gradients of all parameters from that of the outputs. After [`Mode::Evaluate`], the norms are
-    /// treated as the fixed affine maps they were.
+    /// Computes the gradients of all parameters from that of the outputs. Where norms used running
+    /// statistics, they are the fixed affine maps they were.
     ///
-    /// # Panics
+    /// # Errors
     ///
-    /// If there was no forward pass since the last backward pass, the network only infers, or the gradient has not the
-    /// outputs' size.
-    pub fn backward(&mut self, gradient: &[f32]) {
+    /// If the network does not train, there was no forward pass of one batch since the last
+    /// backward pass, or the gradient has not the outputs' size.
+    pub fn backward(&mut self, gradient: &[f32]) -> Result<(), Error> {
+        if self.settings.purpose != Purpose::Training {
+            return Err(Error::WrongPurpose);
+        }
+        let last = self.last.take().ok_or(Error::NoForwardPass)?;
+        self.run_back(gradient, last, None)
+    }
+
+    /// Runs a backward pass that shows every layer's inputs and cotangents instead of computing
+    /// weight gradients, last layer first. It can be repeated with other gradients of the outputs.
+    ///
+    /// # Errors
+    ///
+    /// As [`backward`](Self::backward); the network must be one for
+    /// [observation](NetworkBuilder::observation).
+    pub fn observe(
+        &mut self,
+        gradient: &[f32],
+        observer: &mut (dyn FnMut(Observed<'_>) + Send),
+    ) -> Result<(), Error> {
+        if self.settings.purpose != Purpose::Observation {
+            return Err(Error::WrongPurpose);
+        }
+        let last = self.last.ok_or(Error::NoForwardPass)?;
+        self.run_back(gradient, last, Some(observer))
+    }
+
+    fn run_back(
+        &mut self,
+        gradient: &[f32],
+        Last { mode, images }: Last,
+        mut observer: Option<Observer<'_>>,
+    ) -> Result<(), Error> {
+        let expected = images * self.output_len();
+        if gradient.len() != expected {
+            return Err(Error::Gradient { found: gradient.len(), expected });
+        }
         let Self { program, schedule, state, .. } = self;
-        assert!(self.purpose == Purpose::Training, "this network only infers");
-        let Some(mode) = self.mode.take() else { panic!("a backward pass needs a forward pass before it") };
-        let expected = program.values[program.output].dims.len();
-        assert_eq!(gradient.len(), expected, "the gradient has not the size of the outputs");
         state.write(schedule, schedule.seed, gradient);
-        in_pool(|| schedule.backward.iter().for_each(|back| state.backward(program, schedule, back, mode)));
+        in_pool(|| {
+            for back in &schedule.backward {
+                state.backward(program, schedule, back, mode, &mut observer);
+            }
+        });
+        Ok(())
+    }
+
+    /// Its layers with weights, in the order of computation.
+    pub fn layers(&self) -> impl Iterator<Item = Layer<'_>> {
+        self.program.layers()
     }
 
     /// The table of parameters: names, shapes, and where they lie in [`values`](Self::values).
@@ -259,6 +352,40 @@ impl Network {
         }
         let range = self.program.parameters.find(name)?.range.clone();
         self.state.parameters[range].copy_from_slice(values);
+        Ok(())
+    }
+
+    /// All parameters and running statistics by torchvision's names.
+    pub fn tensors(&self) -> TensorTable {
+        let parameters = self.parameters().iter().map(|parameter| {
+            let values = self.values()[parameter.range.clone()].to_vec();
+            (parameter.name.clone(), parameter.shape.clone(), values)
+        });
+        let statistics = self.statistics().map(|(name, values)| (name, vec![values.len()], values.to_vec()));
+        let mut table = TensorTable::new();
+        for (name, shape, values) in parameters.chain(statistics) {
+            let added = Tensor::new(shape, values).and_then(|tensor| table.insert(name, tensor));
+            debug_assert!(added.is_ok(), "names of a graph are unique, and shapes are those of the values");
+        }
+        table
+    }
+
+    /// Sets all parameters and running statistics; what the network does not have is left alone.
+    ///
+    /// # Errors
+    ///
+    /// If a tensor is missing, has another shape, or contains NaN or an infinity.
+    pub fn set_tensors(&mut self, table: &TensorTable) -> Result<(), Error> {
+        let statistics = self.statistics().map(|(name, values)| (name, vec![values.len()]));
+        let parameters = self.parameters().iter().map(|entry| (entry.name.clone(), entry.shape.clone()));
+        let expected: Vec<(String, Vec<usize>)> = parameters.chain(statistics).collect();
+        for (name, shape) in expected {
+            let values = table.shaped(&name, &shape)?.values();
+            if let Some(&value) = values.iter().find(|value| !value.is_finite()) {
+                return Err(collegial_tensors::Error::NotFinite { name, value }.into());
+            }
+            self.set(&name, values)?;
+        }
         Ok(())
     }
 

@@ -1,14 +1,17 @@
 //! SGD and Adam, as PyTorch computes them, in one pass over the parameters.
 
 use crate::memory::Array;
-use crate::passes::for_each_piece;
-use crate::workers::Shared;
+use crate::passes::TASK_FLOATS;
 use collegial_stats::multiversion;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 /// How a parameter p with gradient g is updated.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Rule {
-    /// `g += decay p; v = momentum v + g; p -= rate v`, or with Nesterov's `p -= rate (g + momentum v)`.
+    /// `g += decay p; v = momentum v + g; p -= rate v`, or with Nesterov's `p -= rate (g + momentum
+    /// v)`.
     Sgd {
         /// The factor of the velocity v.
         momentum: f32,
@@ -17,8 +20,8 @@ pub enum Rule {
         /// Whether the step looks ahead.
         nesterov: bool,
     },
-    /// `m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; p -= rate mhat / (sqrt(vhat) + epsilon)` with
-    /// `mhat = m / (1 - b1^t)`, `vhat = v / (1 - b2^t)`.
+    /// `m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; p -= rate mhat / (sqrt(vhat) + epsilon)`
+    /// with `mhat = m / (1 - b1^t)`, `vhat = v / (1 - b2^t)`.
     Adam {
         /// b1 and b2.
         betas: (f32, f32),
@@ -73,7 +76,8 @@ impl Optimiser {
         self.steps
     }
 
-    /// The state by PyTorch's names (`momentum_buffer`; `exp_avg`, `exp_avg_sq`), each laid out as the parameters.
+    /// The state by PyTorch's names (`momentum_buffer`; `exp_avg`, `exp_avg_sq`), each laid out as
+    /// the parameters.
     pub fn state(&self) -> impl Iterator<Item = (&'static str, &[f32])> {
         let (first, second) = self.names();
         [(first, &*self.first), (second, &*self.second)].into_iter().filter(|(_, values)| !values.is_empty())
@@ -109,36 +113,22 @@ impl Optimiser {
         let planned = self.first.is_empty() || self.first.len() == parameters.len();
         assert!(planned, "{} parameters, {} were planned", parameters.len(), self.first.len());
         self.steps += 1;
-        let parameters = Shared::new(parameters);
-        let (first, second) = (Shared::new(&mut self.first), Shared::new(&mut self.second));
-        // SAFETY (both arms): pieces are disjoint.
+        let gradients = gradients.par_chunks(TASK_FLOATS);
+        let parameters = parameters.par_chunks_mut(TASK_FLOATS).zip(gradients);
+        let first = self.first.par_chunks_mut(TASK_FLOATS);
         match self.rule {
+            Rule::Sgd { momentum: 0.0, weight_decay, .. } => {
+                parameters.for_each(|(p, g)| descend(p, g, rate, weight_decay));
+            }
             Rule::Sgd { momentum, weight_decay, nesterov } => {
-                for_each_piece(gradients.len(), |range| {
-                    // SAFETY: pieces are disjoint.
-                    let p = unsafe { parameters.piece(range.clone()) };
-                    if momentum == 0.0 {
-                        descend(p, &gradients[range], rate, weight_decay);
-                        return;
-                    }
-                    // SAFETY: as above.
-                    let v = unsafe { first.piece(range.clone()) };
-                    sgd(p, v, &gradients[range], Sgd { rate, momentum, weight_decay, nesterov });
-                });
+                let by = Sgd { rate, momentum, weight_decay, nesterov };
+                parameters.zip(first).for_each(|((p, g), v)| sgd(p, v, g, by));
             }
             Rule::Adam { betas, epsilon, weight_decay, decoupled } => {
                 let by = Adam::new(self.steps, rate, betas, epsilon, weight_decay, decoupled);
-                for_each_piece(gradients.len(), |range| {
-                    // SAFETY: pieces are disjoint.
-                    let (p, m, v) = unsafe {
-                        (
-                            parameters.piece(range.clone()),
-                            first.piece(range.clone()),
-                            second.piece(range.clone()),
-                        )
-                    };
-                    adam(p, m, v, &gradients[range], by);
-                });
+                let second = self.second.par_chunks_mut(TASK_FLOATS);
+                let all = parameters.zip(first).zip(second);
+                all.for_each(|(((p, g), m), v)| adam(p, m, v, g, by));
             }
         }
     }

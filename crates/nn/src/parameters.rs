@@ -1,20 +1,9 @@
 //! Parameters by torchvision's names, in one flat array, and their initial values.
 
-use crate::Error;
+use crate::{Error, Parametrisation};
 use collegial_arch::{Graph, NodeId, Op};
 use collegial_stats::Rng;
 use std::ops::Range;
-
-/// How weights are scaled (Eq. 1 of the paper).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Parametrisation {
-    /// Weights are used as they are, and drawn small: what is trained in practice.
-    #[default]
-    Standard,
-    /// The tangent kernel's: weights are N(0, 1), and the layer multiplies by sqrt(gain / fan-in) on the way, with a gain
-    /// of 2 before a ReLU and 1 otherwise.
-    Ntk,
-}
 
 /// What decides the scale of a layer's weights.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,7 +18,8 @@ pub struct Fans {
 }
 
 impl Fans {
-    /// Of a convolution or a dense layer of a graph, whose groups divide its channels; `None` for other nodes.
+    /// Of a convolution or a dense layer of a graph, whose groups divide its channels; `None` for
+    /// other nodes.
     pub fn of(graph: &Graph, layer: NodeId) -> Option<Self> {
         let node = &graph.nodes[layer];
         let (area, groups, convolution) = match node.op {
@@ -50,9 +40,10 @@ impl Fans {
         }
     }
 
-    /// Draws a layer's initial weights. Standard: convolutions N(0, 2 / fan-out), as torchvision initialises ResNets; dense
-    /// layers N(0, gain / fan-in). NTK: N(0, 1). `index` is the layer's place among the parameters: every tensor has a trial
-    /// of its own, so that its numbers do not depend on the others.
+    /// Draws a layer's initial weights. Standard: convolutions N(0, 2 / fan-out), as torchvision
+    /// initialises ResNets; dense layers N(0, gain / fan-in). NTK: N(0, 1). `index` is the layer's
+    /// place among the parameters: every tensor has a trial of its own, so that its numbers do not
+    /// depend on the others.
     pub fn draw(&self, parametrisation: Parametrisation, seed: u64, index: usize, values: &mut [f32]) {
         Rng::new(seed, INITIAL_WEIGHTS, index as u64).fill_normal(values);
         let deviation = match (parametrisation, self.convolution) {
@@ -80,15 +71,23 @@ pub(crate) enum Role {
 pub struct Parameter {
     /// torchvision's name: `layer1.0.conv2.weight`.
     pub name: String,
-    /// As PyTorch has it: `[out, in of a group, k, k]` for convolutions, `[out, in of a group]` for dense layers.
+    /// As PyTorch has it: `[out, in of a group, k, k]` for convolutions, `[out, in of a group]` for
+    /// dense layers.
     ///
-    /// A block-diagonal dense layer of g groups keeps its blocks below each other, `[g * out, in]` row by row: row
-    /// `o` of group `j` is row `j * out + o`, and its columns are the inputs of group `j` only. The zeros off the diagonal
-    /// are not stored.
+    /// A block-diagonal dense layer of g groups keeps its blocks below each other, `[g * out, in]`
+    /// row by row: row `o` of group `j` is row `j * out + o`, and its columns are the inputs of
+    /// group `j` only. The zeros off the diagonal are not stored.
     pub shape: Vec<usize>,
     /// Where it lies in the flat arrays of values and gradients.
     pub range: Range<usize>,
     pub(crate) role: Role,
+}
+
+impl Parameter {
+    /// Whether it belongs to a convolution or a dense layer and is not its bias.
+    pub fn is_weight(&self) -> bool {
+        matches!(self.role, Role::Weight(_))
+    }
 }
 
 /// The table of a network's parameters.
@@ -129,5 +128,6 @@ impl Table {
     }
 }
 
-/// The stream of random numbers of initial weights: a kernel of seed s is that of the network trained from seed s.
+/// The stream of random numbers of initial weights: a kernel of seed s is that of the network
+/// trained from seed s.
 const INITIAL_WEIGHTS: u32 = 0x696e_6974;

@@ -15,10 +15,11 @@ pub enum Pass {
 }
 
 const KINDS: [Kind; 6] =
-    [Kind::Pointwise, Kind::Grouped, Kind::Convolution, Kind::Dense, Kind::Merge, Kind::Other];
+    [Kind::Pointwise, Kind::Grouped, Kind::Convolution, Kind::Dense, Kind::Fused, Kind::Other];
 const PASSES: [Pass; 3] = [Pass::Forward, Pass::DataGradient, Pass::WeightGradient];
 
-/// Time spent so far, by kind of step and pass. Always on: the clock is read a few times per layer, not per element.
+/// Time spent so far, by kind of step and pass. Always on: the clock is read a few times per layer,
+/// not per element.
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
     spent: [[Duration; 3]; 6],

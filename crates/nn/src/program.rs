@@ -1,9 +1,10 @@
 //! The lowered form of a graph: steps over values, element-wise layers fused.
 
-use crate::kernels::Conv;
+use crate::kernels::{Conv, ConvShape};
+use crate::observed::{Extent, Layer, Layout};
 use crate::parameters::Table;
 use crate::passes::Dims;
-use crate::passes::merge::Affine;
+use crate::passes::fused::Affine;
 use crate::passes::pool::MaxPool;
 use collegial_arch::Activation;
 use std::ops::Range;
@@ -19,7 +20,19 @@ pub(crate) struct Value {
     pub flat: bool,
 }
 
-/// An operand of a [`Step::Merge`].
+impl Value {
+    /// Its sizes as an observer sees them.
+    pub(crate) fn extent(&self) -> Extent {
+        let Dims { images, channels, pixels } = self.dims;
+        if self.flat {
+            Extent { images: pixels, channels, pixels: 1, layout: Layout::Channels }
+        } else {
+            Extent { images, channels, pixels, layout: Layout::Images }
+        }
+    }
+}
+
+/// An operand of a [`Step::Fused`].
 #[derive(Clone, Debug)]
 pub(crate) struct Term {
     pub from: ValueId,
@@ -28,6 +41,8 @@ pub(crate) struct Term {
 
 /// What multiplies weights with activations.
 pub(crate) struct Linear {
+    /// Which of the layers with weights.
+    pub index: usize,
     pub from: ValueId,
     pub to: ValueId,
     pub conv: Conv,
@@ -39,7 +54,7 @@ pub(crate) struct Linear {
     pub bias: Option<(Range<usize>, bool)>,
 }
 
-/// Where a merge's result comes to lie.
+/// Where a fused step's result comes to lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// In memory of its own.
@@ -54,7 +69,7 @@ pub(crate) enum Place {
 pub(crate) enum Step {
     Linear(Box<Linear>),
     /// `relu(sum of terms)`; one or two terms.
-    Merge {
+    Fused {
         terms: Vec<Term>,
         relu: bool,
         to: ValueId,
@@ -97,7 +112,7 @@ pub enum Kind {
     /// Dense layers, block-diagonal or not.
     Dense,
     /// Norms, biases, residual sums and ReLU.
-    Merge,
+    Fused,
     /// Pools, smooth activations, transpositions, member sums.
     Other,
 }
@@ -106,7 +121,7 @@ impl Step {
     pub(crate) fn to(&self) -> ValueId {
         match self {
             Self::Linear(linear) => linear.to,
-            Self::Merge { to, .. }
+            Self::Fused { to, .. }
             | Self::Activation { to, .. }
             | Self::MaxPool { to, .. }
             | Self::MeanPool { to, .. }
@@ -119,7 +134,7 @@ impl Step {
     pub(crate) fn inputs(&self) -> impl Iterator<Item = ValueId> + '_ {
         let (single, terms): (Option<ValueId>, &[Term]) = match self {
             Self::Linear(linear) => (Some(linear.from), &[]),
-            Self::Merge { terms, .. } => (None, terms),
+            Self::Fused { terms, .. } => (None, terms),
             Self::Activation { from, .. }
             | Self::MaxPool { from, .. }
             | Self::MeanPool { from, .. }
@@ -133,7 +148,7 @@ impl Step {
     pub(crate) fn kept(&self) -> impl Iterator<Item = ValueId> + '_ {
         let (single, terms): (Option<ValueId>, &[Term]) = match self {
             Self::Linear(linear) => (Some(linear.from), &[]),
-            Self::Merge { terms, to, .. } => (self.masks_by_output().then_some(*to), terms),
+            Self::Fused { terms, to, .. } => (self.masks_by_output().then_some(*to), terms),
             Self::Activation { from, .. } | Self::MaxPool { from, .. } => (Some(*from), &[]),
             Self::MeanPool { .. } | Self::MemberSum { .. } | Self::Transpose { .. } => (None, &[]),
         };
@@ -144,7 +159,7 @@ impl Step {
     /// Whether a ReLU's mask is read off its output; a lone norm finds it again from its operand.
     pub(crate) fn masks_by_output(&self) -> bool {
         match self {
-            Self::Merge { terms, relu, .. } => {
+            Self::Fused { terms, relu, .. } => {
                 *relu && !matches!(terms.as_slice(), [Term { affine: Affine::Norm { .. }, .. }])
             }
             _ => false,
@@ -155,7 +170,7 @@ impl Step {
     pub(crate) fn has_parameters(&self) -> bool {
         match self {
             Self::Linear(_) => true,
-            Self::Merge { terms, .. } => terms.iter().any(|term| term.affine != Affine::Plain),
+            Self::Fused { terms, .. } => terms.iter().any(|term| term.affine != Affine::Plain),
             _ => false,
         }
     }
@@ -163,7 +178,7 @@ impl Step {
     pub(crate) fn kind(&self) -> Kind {
         match self {
             Self::Linear(linear) => linear.kind,
-            Self::Merge { .. } => Kind::Merge,
+            Self::Fused { .. } => Kind::Fused,
             _ => Kind::Other,
         }
     }
@@ -187,11 +202,38 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Lets layers add the bias that follows them, where a merge does nothing else.
+    /// Its layers with weights.
+    pub(crate) fn layers(&self) -> impl Iterator<Item = Layer<'_>> {
+        let weights = self.parameters.entries.iter().filter(|parameter| parameter.is_weight());
+        let linear = self.steps.iter().filter_map(|step| match step {
+            Step::Linear(linear) => Some(linear),
+            _ => None,
+        });
+        linear.zip(weights).map(|(linear, parameter)| {
+            let shape = *linear.conv.shape();
+            let flat = self.values[linear.from].flat;
+            Layer {
+                index: linear.index,
+                weight: &parameter.name,
+                shape: if flat { ConvShape { batch: shape.width, width: 1, ..shape } } else { shape },
+                layout: self.values[linear.from].extent().layout,
+                at_input: self.is_input(linear.from),
+            }
+        })
+    }
+
+    /// Whether a value is the input, in either layout.
+    fn is_input(&self, value: ValueId) -> bool {
+        let turned =
+            |step: &Step| matches!(step, Step::Transpose { from, to } if (*from, *to) == (self.input, value));
+        value == self.input || self.steps.iter().any(turned)
+    }
+
+    /// Lets layers add the bias that follows them, where a fused step does nothing else.
     pub(crate) fn join_biases(&mut self) {
         for index in 1..self.steps.len() {
             let (before, after) = self.steps.split_at_mut(index);
-            if let (Some(Step::Linear(linear)), Some(Step::Merge { terms, relu, place, .. })) =
+            if let (Some(Step::Linear(linear)), Some(Step::Fused { terms, relu, place, .. })) =
                 (before.last_mut(), after.first_mut())
                 && let ([Term { from, affine: Affine::Bias(bias) }], Place::First) =
                     (terms.as_slice(), *place)

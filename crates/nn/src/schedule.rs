@@ -1,11 +1,12 @@
 //! When every tensor lives, which memory it has, and in what order gradients flow.
 //!
-//! Time is counted in steps, forward and then backward. A tensor takes memory from the step that writes it to the last one
-//! that reads it; tensors that never live at the same time share a slot. Gradients pass through residual sums without
-//! being copied: a buffer may be the gradient of several values, and is overwritten only when it is the last one's.
+//! Time is counted in steps, forward and then backward. A tensor takes memory from the step that
+//! writes it to the last one that reads it; tensors that never live at the same time share a slot.
+//! Gradients pass through residual sums without being copied: a buffer may be the gradient of
+//! several values, and is overwritten only when it is the last one's.
 
-use crate::network::Purpose;
-use crate::passes::merge::Affine;
+use crate::options::Purpose;
+use crate::passes::fused::Affine;
 use crate::program::{Place, Program, Step, Term, ValueId};
 
 /// Index of a buffer; those of the values come first, the gradients' follow.
@@ -27,12 +28,12 @@ pub(crate) enum Backward {
     Sum { into: BufferId, from: BufferId, other: BufferId },
     Step {
         step: usize,
-        /// The gradient of the step's result, and a second one to be added (merges only).
+        /// The gradient of the step's result, and a second one to be added (fused steps only).
         incoming: (BufferId, Option<BufferId>),
-        /// Where a merge keeps the gradient of its sum; for others where the gradient of the operand goes. May be
-        /// `incoming` itself. `None` if no parameter lies below.
+        /// Where a fused step keeps the gradient of its sum; for others where the gradient of the
+        /// operand goes. May be `incoming` itself. `None` if no parameter lies below.
         result: Option<BufferId>,
-        /// Where the gradients of a merge's norms go; `None`: over `result`.
+        /// Where the gradients of a fused step's norms go; `None`: over `result`.
         norms: [Option<BufferId>; 2],
     },
 }
@@ -51,8 +52,8 @@ pub(crate) struct Schedule {
 
 impl Schedule {
     pub(crate) fn new(program: &Program, purpose: Purpose) -> Self {
-        let mut planner = Planner::new(program);
-        if purpose == Purpose::Training {
+        let mut planner = Planner::new(program, purpose == Purpose::Observation);
+        if purpose.goes_back() {
             planner.plan_backward(program);
         }
         planner.finish()
@@ -70,11 +71,13 @@ struct Planner {
     backward: Vec<Backward>,
     seed: BufferId,
     forward_steps: usize,
+    /// Whether backward passes can be repeated, and show the gradient of every sum.
+    observed: bool,
 }
 
 impl Planner {
     /// Plans the forward pass.
-    fn new(program: &Program) -> Self {
+    fn new(program: &Program, observed: bool) -> Self {
         let forward_steps = program.steps.len();
         let mut planner = Self {
             buffers: Vec::new(),
@@ -85,6 +88,7 @@ impl Planner {
             backward: Vec::new(),
             seed: 0,
             forward_steps,
+            observed,
         };
         planner.values[program.input] = planner.buffer(program.values[program.input].dims.len(), 0);
         for (time, step) in program.steps.iter().enumerate() {
@@ -92,7 +96,7 @@ impl Planner {
             let time = time + 1;
             step.inputs().for_each(|input| planner.read(planner.values[input], time));
             planner.values[step.to()] = match step {
-                Step::Merge { terms, place: Place::First | Place::Done, .. } => planner.values[terms[0].from],
+                Step::Fused { terms, place: Place::First | Place::Done, .. } => planner.values[terms[0].from],
                 _ => planner.buffer(program.values[step.to()].dims.len(), time),
             };
         }
@@ -131,12 +135,12 @@ impl Planner {
                 continue;
             }
             let len = program.values[step.to()].dims.len();
-            let most = if matches!(step, Step::Merge { .. }) { 2 } else { 1 };
+            let most = if matches!(step, Step::Fused { .. }) { 2 } else { 1 };
             while self.gradients[step.to()].len() > most {
                 self.sum_two(step.to(), len);
             }
             match step {
-                Step::Merge { terms, .. } => self.merge(index, step, terms, len),
+                Step::Fused { terms, .. } => self.fused(index, step, terms, len),
                 _ => self.single(program, index, step, len),
             }
         }
@@ -170,12 +174,13 @@ impl Planner {
     }
 
     fn keep(&mut self, step: &Step) {
+        let until = if self.observed { usize::MAX } else { self.now() };
         for value in step.kept() {
-            self.read(self.values[value], self.now());
+            self.read(self.values[value], until);
         }
     }
 
-    fn merge(&mut self, index: usize, step: &Step, terms: &[Term], len: usize) {
+    fn fused(&mut self, index: usize, step: &Step, terms: &[Term], len: usize) {
         let incoming = match *std::mem::take(&mut self.gradients[step.to()]) {
             [first, second] => {
                 let [first, second] = self.used([first, second]);
@@ -189,8 +194,10 @@ impl Planner {
         let twice = incoming.1 == Some(incoming.0);
         let result = if twice { self.buffer(len, self.now()) } else { self.overwritable(incoming.0, len) };
         self.read(result, self.now());
-        // The last norm may overwrite the gradient of the sum, unless a plain operand receives that.
-        let shared = terms.iter().any(|term| !is_norm(term) && self.needs_gradient[term.from]);
+        // The last norm may overwrite the gradient of the sum, unless a plain operand receives or
+        // somebody sees it.
+        let shared =
+            self.observed || terms.iter().any(|term| !is_norm(term) && self.needs_gradient[term.from]);
         let mut norms = [None; 2];
         for (place, term) in terms.iter().enumerate() {
             let target = if !is_norm(term) || (!shared && !terms[place + 1..].iter().any(is_norm)) {
@@ -226,7 +233,8 @@ impl Planner {
         });
     }
 
-    /// Gives every buffer a slot: the smallest free one that is large enough, else the largest, which grows.
+    /// Gives every buffer a slot: the smallest free one that is large enough, else the largest,
+    /// which grows.
     fn finish(mut self) -> Schedule {
         let mut slots: Vec<usize> = Vec::new();
         let mut free_from: Vec<usize> = Vec::new();

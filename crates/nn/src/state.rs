@@ -1,9 +1,11 @@
 //! The arrays of a network, and how each step works on them.
 
+use crate::builder::Settings;
 use crate::memory::Array;
-use crate::network::Mode;
+use crate::observed::{Observed, Observer};
+use crate::options::{Mode, Parametrisation};
 use crate::parameters::Table;
-use crate::passes::merge::{self, Affine, BackwardOperand, Mask, NormState, Operand};
+use crate::passes::fused::{self, Affine, BackwardOperand, Mask, NormState, Operand};
 use crate::passes::{activation, pool, rearrange, vector};
 use crate::profile::{Pass, Profile};
 use crate::program::{Linear, Place, Program, Step, Term, ValueId};
@@ -23,7 +25,9 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(program: &Program, schedule: &Schedule, ntk: bool, training: bool) -> Self {
+    pub(crate) fn new(program: &Program, schedule: &Schedule, settings: Settings) -> Self {
+        let ntk = settings.parametrisation == Parametrisation::Ntk;
+        let training = settings.purpose.goes_back();
         let threads = rayon::current_num_threads();
         let scratch = program.steps.iter().filter_map(|step| match step {
             Step::Linear(linear) => Some(linear.conv.scratch_len(threads)),
@@ -41,16 +45,26 @@ impl State {
         }
     }
 
+    /// Takes what outlives a plan from another state of the same network.
+    pub(crate) fn take_over(&mut self, other: &mut Self) {
+        std::mem::swap(&mut self.parameters, &mut other.parameters);
+        std::mem::swap(&mut self.gradients, &mut other.gradients);
+        std::mem::swap(&mut self.norms, &mut other.norms);
+        std::mem::swap(&mut self.profile, &mut other.profile);
+    }
+
     /// What a buffer holds.
     pub(crate) fn read(&self, schedule: &Schedule, buffer: BufferId) -> &[f32] {
         let buffer = &schedule.buffers[buffer];
         &self.slots[buffer.slot][..buffer.len]
     }
 
-    /// Overwrites a buffer.
+    /// Overwrites a buffer; what is missing is zero.
     pub(crate) fn write(&mut self, schedule: &Schedule, buffer: BufferId, values: &[f32]) {
         let buffer = &schedule.buffers[buffer];
-        self.slots[buffer.slot][..buffer.len].copy_from_slice(values);
+        let (given, missing) = self.slots[buffer.slot][..buffer.len].split_at_mut(values.len());
+        given.copy_from_slice(values);
+        missing.fill(0.0);
     }
 
     /// Takes a buffer's memory out of the table, so that it can be written while others are read.
@@ -99,9 +113,9 @@ impl State {
                     }
                 }
             }
-            Step::Merge { place: Place::Done, .. } => {}
-            Step::Merge { terms, relu, place, .. } => {
-                self.merge_forward(schedule, dims, (terms, *relu, *place), mode, to);
+            Step::Fused { place: Place::Done, .. } => {}
+            Step::Fused { terms, relu, place, .. } => {
+                self.fused_forward(schedule, dims, (terms, *relu, *place), mode, to);
             }
             Step::Activation { activation, from, .. } => {
                 activation::forward(*activation, self.read(schedule, schedule.values[*from]), to);
@@ -129,7 +143,7 @@ impl State {
         self.profile.stop(started, step.kind(), Pass::Forward);
     }
 
-    fn merge_forward(
+    fn fused_forward(
         &mut self,
         schedule: &Schedule,
         dims: crate::passes::Dims,
@@ -146,13 +160,20 @@ impl State {
                 Operand { x, affine: &term.affine, state }
             })
         });
-        merge::forward(dims, operands, relu, mode, &self.parameters, to);
+        fused::forward(dims, operands, relu, mode, &self.parameters, to);
         for (term, norm) in terms.iter().zip(norms) {
             put_norm(&mut self.norms, term, norm);
         }
     }
 
-    pub(crate) fn backward(&mut self, program: &Program, schedule: &Schedule, back: &Backward, mode: Mode) {
+    pub(crate) fn backward(
+        &mut self,
+        program: &Program,
+        schedule: &Schedule,
+        back: &Backward,
+        mode: Mode,
+        observer: &mut Option<Observer<'_>>,
+    ) {
         match *back {
             Backward::Sum { into, from, other } => {
                 let started = self.profile.start();
@@ -163,14 +184,17 @@ impl State {
                 }
                 rearrange::add(to, self.read(schedule, other));
                 self.put(schedule, into, memory);
-                self.profile.stop(started, crate::Kind::Merge, Pass::DataGradient);
+                self.profile.stop(started, crate::Kind::Fused, Pass::DataGradient);
             }
             Backward::Step { step, incoming, result, norms } => match (&program.steps[step], result) {
-                (Step::Linear(linear), _) => self.linear_backward(schedule, linear, incoming.0, result),
-                (merge @ Step::Merge { .. }, Some(result)) => {
+                (Step::Linear(linear), _) => {
+                    self.linear_backward(schedule, linear, incoming.0, result, observer);
+                }
+                (fused @ Step::Fused { .. }, Some(result)) => {
                     let started = self.profile.start();
-                    self.merge_backward(program, schedule, merge, (incoming, result, norms), mode);
-                    self.profile.stop(started, crate::Kind::Merge, Pass::DataGradient);
+                    let passes = (incoming, result, norms);
+                    self.fused_backward(program, schedule, fused, passes, mode, observer);
+                    self.profile.stop(started, crate::Kind::Fused, Pass::DataGradient);
                 }
                 (step, Some(result)) => {
                     let started = self.profile.start();
@@ -188,14 +212,20 @@ impl State {
         linear: &Linear,
         incoming: BufferId,
         result: Option<BufferId>,
+        observer: &mut Option<Observer<'_>>,
     ) {
         let started = self.profile.start();
         let (mut scratch, mut gradients) = (take(&mut self.scratch), take(&mut self.gradients));
         let weight_gradient = &mut gradients[linear.weight.clone()];
-        let x = self.read(schedule, schedule.values[linear.from]);
-        linear.conv.weight_gradient(x, self.read(schedule, incoming), weight_gradient, &mut scratch);
-        if !self.scaled.is_empty() {
-            vector::scale_in_place(weight_gradient, linear.factor);
+        let inputs = self.read(schedule, schedule.values[linear.from]);
+        let cotangents = self.read(schedule, incoming);
+        if let Some(observer) = observer {
+            observer(Observed::Linear { index: linear.index, inputs, cotangents });
+        } else {
+            linear.conv.weight_gradient(inputs, cotangents, weight_gradient, &mut scratch);
+            if !self.scaled.is_empty() {
+                vector::scale_in_place(weight_gradient, linear.factor);
+            }
         }
         self.gradients = gradients;
         let started = self.profile.stop(started, linear.kind, Pass::WeightGradient);
@@ -210,15 +240,16 @@ impl State {
         self.scratch = scratch;
     }
 
-    fn merge_backward(
+    fn fused_backward(
         &mut self,
         program: &Program,
         schedule: &Schedule,
         step: &Step,
         (incoming, result, targets): ((BufferId, Option<BufferId>), BufferId, [Option<BufferId>; 2]),
         mode: Mode,
+        observer: &mut Option<Observer<'_>>,
     ) {
-        let Step::Merge { terms, relu, to, .. } = step else { return };
+        let Step::Fused { terms, relu, to, .. } = step else { return };
         let len = schedule.buffers[result].len;
         let mut memory = self.take(schedule, result);
         let mut norm_memory = targets.map(|target| target.map(|target| self.take(schedule, target)));
@@ -241,7 +272,7 @@ impl State {
             (true, true) => Mask::Output(self.read(schedule, schedule.values[*to])),
             (true, false) => Mask::Norm,
         };
-        let pass = merge::Backward {
+        let pass = fused::Backward {
             dims: program.values[*to].dims,
             mode,
             mask,
@@ -252,6 +283,22 @@ impl State {
         };
         pass.run(&self.parameters, &mut gradients);
         self.gradients = gradients;
+        if let Some(observer) = observer {
+            let extent = program.values[*to].extent();
+            let cotangents = &memory[..len];
+            for term in terms {
+                match term.affine {
+                    Affine::Plain => {}
+                    Affine::Bias(_) => observer(Observed::Bias { extent, cotangents }),
+                    Affine::Norm { state, .. } => {
+                        let inputs = self.read(schedule, schedule.values[term.from]);
+                        let (mean, inverse_deviation) =
+                            (&self.norms[state].mean[..], &self.norms[state].inverse_deviation[..]);
+                        observer(Observed::Norm { extent, inputs, cotangents, mean, inverse_deviation });
+                    }
+                }
+            }
+        }
         self.put(schedule, result, memory);
         for (target, memory) in targets.into_iter().zip(norm_memory) {
             if let (Some(target), Some(memory)) = (target, memory) {
@@ -293,13 +340,13 @@ impl State {
                 let (rows, columns) = rows_and_columns(program, *of);
                 rearrange::transpose(rows, columns, self.read(schedule, incoming), to);
             }
-            Step::Linear(_) | Step::Merge { .. } => {}
+            Step::Linear(_) | Step::Fused { .. } => {}
         }
         self.put(schedule, result, memory);
     }
 
     /// Sets the initial parameters.
-    pub(crate) fn initialise(&mut self, table: &Table, parametrisation: crate::Parametrisation, seed: u64) {
+    pub(crate) fn initialise(&mut self, table: &Table, parametrisation: Parametrisation, seed: u64) {
         table.initialise(parametrisation, seed, &mut self.parameters);
         for norm in &mut self.norms {
             norm.running_mean.fill(0.0);

@@ -18,8 +18,9 @@ impl ScratchLen {
     }
 }
 
-/// Runs a whole step on a thread of the pool, so that its many short passes start from there. A pass that a thread outside
-/// starts has to wake the pool, and the pool that thread again, which takes as long as a layer of an ensemble.
+/// Runs a whole step on a thread of the pool, so that its many short passes start from there. A
+/// pass that a thread outside starts has to wake the pool, and the pool that thread again, which
+/// takes as long as a layer of an ensemble.
 pub(crate) fn in_pool<R: Send>(run: impl FnOnce() -> R + Send) -> R {
     rayon::scope(|_| run())
 }
@@ -43,10 +44,11 @@ impl Next {
     }
 }
 
-/// Calls `run(task, scratch)` for every task, each worker with its own part of `scratch` (as many workers as parts fit).
+/// Calls `run(task, scratch)` for every task, each worker with its own part of `scratch` (as many
+/// workers as parts fit).
 ///
-/// Which worker takes which task is left to chance, so a task's result must not depend on it: tasks write to disjoint
-/// places, and never read what their scratch held before.
+/// Which worker takes which task is left to chance, so a task's result must not depend on it: tasks
+/// write to disjoint places, and never read what their scratch held before.
 pub(crate) fn for_each_task(
     tasks: usize,
     per_worker: usize,
@@ -117,7 +119,8 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// Cuts `0..count` into the fewest blocks of at most `most`, as even as possible; returns (start, length) of each.
+/// Cuts `0..count` into the fewest blocks of at most `most`, as even as possible; returns (start,
+/// length) of each.
 pub(crate) fn even_blocks(
     count: usize,
     most: usize,

@@ -14,7 +14,8 @@ fn values(len: usize, seed: u64) -> Vec<f32> {
     (0..len).map(draw).collect()
 }
 
-/// Calls `visit(input index, weight index, output index)` for every multiplication of the convolution.
+/// Calls `visit(input index, weight index, output index)` for every multiplication of the
+/// convolution.
 fn definition(s: &ConvShape, mut visit: impl FnMut(usize, usize, usize)) {
     let (out_height, out_width) = (s.out_height(), s.out_width());
     for n in 0..s.batch {
@@ -57,8 +58,9 @@ impl Sum {
         self.terms += 1.0;
     }
 
-    /// Rounding errors of n terms behave like a random walk: with unit u = 2^-24 the sum is off by less than
-    /// 4 sqrt(n + 1) u times the absolute sum, but for a probability of exp(-8) if the walk were at its bound all along.
+    /// Rounding errors of n terms behave like a random walk: with unit u = 2^-24 the sum is off by
+    /// less than 4 sqrt(n + 1) u times the absolute sum, but for a probability of exp(-8) if the
+    /// walk were at its bound all along.
     fn tolerance(&self) -> f64 {
         4.0 * (self.terms + 1.0).sqrt() * f64::from(f32::EPSILON) / 2.0 * self.absolute
     }
@@ -184,6 +186,27 @@ proptest! {
 }
 
 #[test]
+fn dense_layers_of_ensembles() {
+    // A 1x1 convolution of one image whose pixels are the samples; the first is the paper's.
+    for (groups, inputs, outputs, samples) in
+        [(30, 48, 48, 128), (1, 784, 130, 128), (4, 7, 1, 1), (3, 1, 50, 69)]
+    {
+        let (kernel, stride, padding) = (1, 1, 0);
+        check_all(ConvShape {
+            batch: 1,
+            groups,
+            inputs,
+            outputs,
+            height: 1,
+            width: samples,
+            kernel,
+            stride,
+            padding,
+        });
+    }
+}
+
+#[test]
 fn the_networks_own_shapes_agree_with_the_definition() {
     for (groups, width, size, stride) in [
         (2, 10, 32, 1),
@@ -204,7 +227,8 @@ fn the_networks_own_shapes_agree_with_the_definition() {
     check_all(ConvShape::pointwise(2, 40, 270, 32, 1));
     check_all(ConvShape::pointwise(9, 130, 70, 8, 1));
     check_all(ConvShape::pointwise(2, 64, 70, 57, 2));
-    // Products of several blocks in every direction, over images that no panel divides, and a batch that is cut in shares.
+    // Products of several blocks in every direction, over images that no panel divides, and a batch
+    // that is cut in shares.
     check_all(ConvShape::pointwise(6, 300, 401, 7, 1));
     check_all(ConvShape::pointwise(17, 40, 33, 9, 1));
 }

@@ -1,4 +1,5 @@
-//! Outputs, running statistics and gradients of whole networks against the definition in f64 and its finite differences.
+//! Outputs, running statistics and gradients of whole networks against the definition in f64 and
+//! its finite differences.
 
 mod reference;
 
@@ -8,12 +9,13 @@ use collegial_stats::Rng;
 use proptest::prelude::*;
 use reference::{Loss, forward, normals, randomise, tensors};
 
-/// f32 carries 24 bits; the networks here are up to 30 layers deep, each of which may lose a bit or two of the largest
-/// value of its output.
+/// f32 carries 24 bits; the networks here are up to 30 layers deep, each of which may lose a bit or
+/// two of the largest value of its output.
 const OUTPUT_TOLERANCE: f64 = 2e-4;
 
-/// The error of a directional derivative, relative to the length of the gradient: the forward error, amplified by the
-/// backward pass, plus that of the finite difference (h^2 and rounding: below 1e-6).
+/// The error of a directional derivative, relative to the length of the gradient: the forward
+/// error, amplified by the backward pass, plus that of the finite difference (h^2 and rounding:
+/// below 1e-6).
 const GRADIENT_TOLERANCE: f64 = 2e-3;
 
 /// Step of the finite differences: small, so that few ReLUs change sides within it.
@@ -40,8 +42,8 @@ fn assert_close(what: &str, got: &[f32], expected: &[f64]) {
     }
 }
 
-/// Checks a network in one mode: outputs, statistics, loss, and the gradient of every parameter along two directions, one
-/// random and one along its largest entry.
+/// Checks a network in one mode: outputs, statistics, loss, and the gradient of every parameter
+/// along two directions, one random and one along its largest entry.
 fn check(
     graph: &Graph,
     batch: usize,
@@ -50,14 +52,17 @@ fn check(
     loss: &Loss,
     factor: &dyn Fn(&str) -> f64,
 ) {
-    let mut network =
-        Network::with_parametrisation(graph, batch, parametrisation).expect("the graph is valid");
+    let mut network = Network::builder(graph)
+        .batch(batch)
+        .parametrisation(parametrisation)
+        .build()
+        .expect("the graph is valid");
     randomise(&mut network, 5);
     let input = input_for(graph, batch);
     let before = tensors(&network);
     let mut after = before.clone();
     let expected = forward(graph, &mut after, factor, &wide(&input), batch, mode);
-    let outputs = network.forward(&input, mode).to_vec();
+    let outputs = network.forward(&input, mode).expect("whole images").to_vec();
     assert_close("outputs", &outputs, &expected);
     for (name, values) in network.statistics() {
         assert_close(&name, values, &after[&name]);
@@ -65,7 +70,7 @@ fn check(
     let (value, gradient) = loss.engine(&outputs, batch);
     let exact = loss.value(&expected, batch);
     assert!((value - exact).abs() <= 1e-3 * exact.abs().max(1e-2), "the loss is {value}, expected {exact}");
-    network.backward(&gradient);
+    network.backward(&gradient).expect("a forward pass came before");
 
     let at = |name: &str, direction: &[f64], step: f64| {
         let mut moved = before.clone();
@@ -84,8 +89,8 @@ fn check(
         let mut single = vec![0.0; gradient.len()];
         let peak = gradient.iter().position(|g| g.abs() == largest(&gradient)).unwrap_or(0);
         single[peak] = 1.0;
-        // A tensor whose gradient vanishes (weights before a norm of one value's worth of freedom) is measured against the
-        // network's whole gradient.
+        // A tensor whose gradient vanishes (weights before a norm of one value's worth of freedom)
+        // is measured against the network's whole gradient.
         let scale = length.max(1e-2 * norm_of_all);
         for direction in [random, single] {
             let size = direction.iter().map(|d| d * d).sum::<f64>().sqrt();
@@ -178,7 +183,8 @@ fn ensembles_of_dense_layers() {
 
 #[test]
 fn the_ntk_parametrisation() {
-    // Eq. 1: sqrt(2 / n) before a ReLU, sqrt(1 / n) for the last layer and before other activations.
+    // Eq. 1: sqrt(2 / n) before a ReLU, sqrt(1 / n) for the last layer and before other
+    // activations.
     for (activation, gain) in [("relu", 2.0), ("tanh", 1.0)] {
         let graph = ensemble(3, "[6, 5]", activation);
         let factor = |name: &str| match name {
@@ -193,7 +199,8 @@ fn the_ntk_parametrisation() {
 
 #[test]
 fn chains_of_every_kind() {
-    // A projection around a strided chain without norms; dense layers after a pool; conv after dense on one pixel.
+    // A projection around a strided chain without norms; dense layers after a pool; conv after
+    // dense on one pixel.
     let block = "kind = \"sequence\"\ninput = { channels = 3, height = 5, width = 4 }\nmembers = 2\nshortcut = \"projection\"\n\
         layers = [{ type = \"conv\", width = 4, kernel = 3, activation = \"gelu\" }, \
                   { type = \"conv\", width = 5, kernel = 3, stride = 2, norm = \"batch\", activation = \"tanh\" }, \
@@ -259,8 +266,8 @@ proptest! {
     }
 }
 
-/// A graph that no spec describes: every choice adds the layer it stands for to the last node, if it fits there. Sums
-/// reach back to any earlier node of equal shape.
+/// A graph that no spec describes: every choice adds the layer it stands for to the last node, if
+/// it fits there. Sums reach back to any earlier node of equal shape.
 fn improvised(side: usize, choices: &[(u8, u8)]) -> Graph {
     let mut graph = Graph::new(Shape::image(4, side)).expect("a small image");
     for (index, &(layer, place)) in choices.iter().enumerate() {

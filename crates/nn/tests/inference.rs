@@ -7,8 +7,10 @@ use collegial_nn::{Error, Mode, Network};
 use reference::{normals, randomise};
 
 fn network(spec: &Spec, batch: usize) -> Network {
-    let mut network =
-        Network::new(&spec.graph().expect("the spec is valid"), batch).expect("the graph is valid");
+    let mut network = Network::builder(&spec.graph().expect("the spec is valid"))
+        .batch(batch)
+        .build()
+        .expect("the graph is valid");
     randomise(&mut network, 11);
     network
 }
@@ -28,11 +30,14 @@ fn folded_and_unfolded_logits_agree() {
     for spec in specs() {
         let mut trained = network(&spec, 4);
         let input = normals(4 * trained.graph().input_shape().elements() as usize, 6);
-        let expected = trained.forward(&input, Mode::Evaluate).to_vec();
+        let expected = trained.forward(&input, Mode::Evaluate).expect("whole images").to_vec();
         let largest = expected.iter().fold(0.0_f32, |largest, x| x.abs().max(largest));
         for folded in [false, true] {
-            let mut copy = trained.inference(4, folded).expect("the network is valid");
-            for (got, expected) in copy.forward(&input, Mode::Evaluate).iter().zip(&expected) {
+            let copy = if folded { trained.folded_inference(4) } else { trained.inference(4) };
+            let mut copy = copy.expect("the network is valid");
+            for (got, expected) in
+                copy.forward(&input, Mode::Evaluate).expect("whole images").iter().zip(&expected)
+            {
                 assert!(
                     (got - expected).abs() <= TOLERANCE * largest,
                     "{spec}, folded {folded}: {got}, {expected}"
@@ -46,7 +51,7 @@ fn folded_and_unfolded_logits_agree() {
 #[test]
 fn a_folded_network_has_biases_for_norms() {
     let spec = &specs()[0];
-    let folded = network(spec, 2).inference(1, true).expect("the network is valid");
+    let folded = network(spec, 2).folded_inference(1).expect("the network is valid");
     assert_eq!(folded.statistics().count(), 0);
     assert!(folded.get("layer1.0.conv2.bias").is_ok());
     assert!(matches!(folded.get("layer1.0.bn2.weight"), Err(Error::UnknownTensor { .. })));
@@ -56,10 +61,11 @@ fn a_folded_network_has_biases_for_norms() {
 fn images_of_a_batch_do_not_see_each_other() {
     let mut trained = network(&specs()[0], 3);
     let input = normals(3 * trained.graph().input_shape().elements() as usize, 8);
-    let all = trained.forward(&input, Mode::Evaluate).to_vec();
-    let mut one = trained.inference(1, false).expect("the network is valid");
+    let all = trained.forward(&input, Mode::Evaluate).expect("whole images").to_vec();
+    let mut one = trained.inference(1).expect("the network is valid");
     for (image, expected) in input.chunks(input.len() / 3).zip(all.chunks(all.len() / 3)) {
-        for (got, expected) in one.forward(image, Mode::Evaluate).iter().zip(expected) {
+        for (got, expected) in one.forward(image, Mode::Evaluate).expect("whole images").iter().zip(expected)
+        {
             assert!((got - expected).abs() <= 1e-5 * (1.0 + expected.abs()), "{got}, {expected}");
         }
     }

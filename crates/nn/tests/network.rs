@@ -5,7 +5,10 @@ use collegial_nn::{Error, Mode, Network, Parametrisation, cross_entropy, half_sq
 
 fn network(name: &str, batch: usize) -> Network {
     let spec: Spec = name.parse().expect("the name is known");
-    Network::new(&spec.graph().expect("the spec is valid"), batch).expect("the graph is valid")
+    Network::builder(&spec.graph().expect("the spec is valid"))
+        .batch(batch)
+        .build()
+        .expect("the graph is valid")
 }
 
 #[test]
@@ -31,7 +34,8 @@ fn initial_weights_have_the_variance_of_their_rule() {
     let deviation = |values: &[f32]| {
         (values.iter().map(|&x| f64::from(x) * f64::from(x)).sum::<f64>() / values.len() as f64).sqrt()
     };
-    // The deviation of a sample of k normals is off by 1 / sqrt(2 k) relative; four of those are accepted.
+    // The deviation of a sample of k normals is off by 1 / sqrt(2 k) relative; four of those are
+    // accepted.
     let check = |values: &[f32], expected: f64| {
         let tolerance = 4.0 * expected / (2.0 * values.len() as f64).sqrt();
         assert!((deviation(values) - expected).abs() < tolerance, "{} against {expected}", deviation(values));
@@ -46,10 +50,14 @@ fn initial_weights_have_the_variance_of_their_rule() {
 
     let spec: Spec = "fc3-5x40".parse().expect("the name is known");
     let graph = spec.graph().expect("the spec is valid");
-    let mut ntk = Network::with_parametrisation(&graph, 2, Parametrisation::Ntk).expect("the graph is valid");
+    let mut ntk = Network::builder(&graph)
+        .batch(2)
+        .parametrisation(Parametrisation::Ntk)
+        .build()
+        .expect("the graph is valid");
     ntk.initialise(5);
     check(ntk.get("fc2.weight").expect("a parameter"), 1.0);
-    let mut standard = Network::new(&graph, 2).expect("the graph is valid");
+    let mut standard = Network::builder(&graph).batch(2).build().expect("the graph is valid");
     standard.initialise(5);
     check(standard.get("fc2.weight").expect("a parameter"), (2.0 / 40.0_f64).sqrt());
     check(standard.get("fc3.weight").expect("a parameter"), (1.0 / 40.0_f64).sqrt());
@@ -62,10 +70,13 @@ fn both_parametrisations_are_the_same_function() {
     let graph = spec.graph().expect("the spec is valid");
     let input: Vec<f32> = (0..3 * 784).map(|i| (i as f32 * 0.37).sin()).collect();
     let outputs = [Parametrisation::Standard, Parametrisation::Ntk].map(|parametrisation| {
-        let mut network =
-            Network::with_parametrisation(&graph, 3, parametrisation).expect("the graph is valid");
+        let mut network = Network::builder(&graph)
+            .batch(3)
+            .parametrisation(parametrisation)
+            .build()
+            .expect("the graph is valid");
         network.initialise(8);
-        network.forward(&input, Mode::Evaluate).to_vec()
+        network.forward(&input, Mode::Evaluate).expect("whole images").to_vec()
     });
     for (a, b) in outputs[0].iter().zip(&outputs[1]) {
         assert!((a - b).abs() < 1e-4 * (1.0 + a.abs()), "{a}, {b}");
@@ -76,18 +87,18 @@ fn both_parametrisations_are_the_same_function() {
 fn impossible_requests_are_refused_with_a_sentence() {
     let spec: Spec = "resnext29-2x3d".parse().expect("the name is known");
     let graph = spec.graph().expect("the spec is valid");
-    assert_eq!(Network::new(&graph, 0).err(), Some(Error::EmptyBatch));
+    assert_eq!(Network::builder(&graph).batch(0).build().err(), Some(Error::EmptyBatch));
     let one_pixel = "kind = \"sequence\"\ninput = { channels = 3 }\nlayers = [{ type = \"conv\", width = 2, kernel = 1, norm = \"batch\" }]\n";
     let graph = Spec::from_toml(one_pixel).and_then(|spec| spec.graph()).expect("the spec is valid");
-    let error = Network::new(&graph, 1).err().map(|error| error.to_string());
+    let error = Network::builder(&graph).batch(1).build().err().map(|error| error.to_string());
     assert_eq!(
         error.as_deref(),
         Some(
             "bn1 cannot be trained on a batch of 1: a norm needs at least two values per channel, and there is one"
         )
     );
-    let mut network = Network::new(&graph, 2).expect("two values are enough");
-    assert!(network.inference(1, false).is_ok(), "inference needs no statistics of the batch");
+    let mut network = Network::builder(&graph).batch(2).build().expect("two values are enough");
+    assert!(network.inference(1).is_ok(), "inference needs no statistics of the batch");
     assert!(matches!(
         network.set("conv1.weight", &[0.0]),
         Err(Error::WrongLength { expected: 6, given: 1, .. })
@@ -101,7 +112,7 @@ fn divergence_shows() {
     let mut network = network("resnext29-1x2d", 2);
     network.initialise(1);
     let input = vec![f32::NAN; 2 * 3 * 32 * 32];
-    assert!(network.forward(&input, Mode::Train).iter().all(|x| x.is_nan()));
+    assert!(network.forward(&input, Mode::Train).expect("whole images").iter().all(|x| x.is_nan()));
 }
 
 #[test]

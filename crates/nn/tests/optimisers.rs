@@ -101,18 +101,25 @@ fn restored_state_continues_exactly() {
 #[test]
 fn a_small_ensemble_learns_its_batch() {
     let spec: Spec = "fc3-4x16".parse().expect("the name is known");
-    let mut network =
-        Network::new(&spec.graph().expect("the spec is valid"), 16).expect("the graph is valid");
+    let mut network = Network::builder(&spec.graph().expect("the spec is valid"))
+        .batch(16)
+        .build()
+        .expect("the graph is valid");
     network.initialise(2);
     let mut optimiser = Optimiser::new(Rule::ADAM, network.values().len());
     let (input, labels) = (normals(16 * 784, 3), (0..16).map(|n| n % 10).collect::<Vec<_>>());
     let mut gradient = vec![0.0; 160];
     let mut losses = Vec::new();
     for _ in 0..30 {
-        losses.push(cross_entropy(network.forward(&input, Mode::Train), &labels, &mut gradient));
-        network.backward(&gradient);
+        losses.push(cross_entropy(
+            network.forward(&input, Mode::Train).expect("whole images"),
+            &labels,
+            &mut gradient,
+        ));
+        network.backward(&gradient).expect("a forward pass came before");
         optimiser.step(1e-3, network.values_and_gradients());
     }
-    // Random labels on 16 random inputs: an over-parametrised network fits them; chance would be ln 10 = 2.3.
+    // Random labels on 16 random inputs: an over-parametrised network fits them; chance would be ln
+    // 10 = 2.3.
     assert!(losses[29] < 0.1, "{losses:?}");
 }

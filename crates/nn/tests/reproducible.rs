@@ -11,15 +11,19 @@ fn bits(spec: &Spec, batch: usize, rule: Rule, threads: usize) -> Vec<u32> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool starts");
     pool.install(|| {
         let graph = spec.graph().expect("the spec is valid");
-        let mut network = Network::new(&graph, batch).expect("the graph is valid");
+        let mut network = Network::builder(&graph).batch(batch).build().expect("the graph is valid");
         network.initialise(3);
         let mut optimiser = Optimiser::new(rule, network.values().len());
         let input = normals(batch * graph.input_shape().elements() as usize, 4);
         let labels: Vec<usize> = (0..batch).map(|n| n % graph.output_shape().channels).collect();
         let mut gradient = vec![0.0; batch * graph.output_shape().channels];
         for _ in 0..3 {
-            cross_entropy(network.forward(&input, Mode::Train), &labels, &mut gradient);
-            network.backward(&gradient);
+            cross_entropy(
+                network.forward(&input, Mode::Train).expect("whole images"),
+                &labels,
+                &mut gradient,
+            );
+            network.backward(&gradient).expect("a forward pass came before");
             optimiser.step(0.05, network.values_and_gradients());
         }
         let statistics = network.statistics().flat_map(|(_, values)| values.to_vec());

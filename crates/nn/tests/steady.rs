@@ -35,19 +35,24 @@ fn allocations_of_steps(spec: &Spec, batch: usize, rule: Rule, threads: usize) -
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool starts");
     pool.install(|| {
         let graph = spec.graph().expect("the spec is valid");
-        let mut network = Network::new(&graph, batch).expect("the graph is valid");
+        let mut network = Network::builder(&graph).batch(batch).build().expect("the graph is valid");
         network.initialise(1);
         let mut optimiser = Optimiser::new(rule, network.values().len());
         let input = normals(batch * graph.input_shape().elements() as usize, 1);
         let labels: Vec<usize> = (0..batch).map(|n| n % graph.output_shape().channels).collect();
         let mut gradient = vec![0.0; batch * graph.output_shape().channels];
         let mut step = || {
-            cross_entropy(network.forward(&input, Mode::Train), &labels, &mut gradient);
-            network.backward(&gradient);
+            cross_entropy(
+                network.forward(&input, Mode::Train).expect("whole images"),
+                &labels,
+                &mut gradient,
+            );
+            network.backward(&gradient).expect("a forward pass came before");
             optimiser.step(0.01, network.values_and_gradients());
         };
-        // A thread of the pool sets up its queues when it first finds work, which on a busy machine can be late: the
-        // least of several rounds counts. What a step allocates by itself, it allocates in every round.
+        // A thread of the pool sets up its queues when it first finds work, which on a busy machine
+        // can be late: the least of several rounds counts. What a step allocates by itself, it
+        // allocates in every round.
         let round = |_| {
             let before = ALLOCATIONS.load(Ordering::Relaxed);
             (0..4).for_each(|_| step());
@@ -63,7 +68,8 @@ fn a_steady_step_does_not_allocate() {
     let resnext = "kind = \"resnext\"\nstem = \"imagenet\"\nblocks = [2, 2]\nclasses = 7\nimage = 33\nstem_channels = 8\n\
                    outputs = 12\ndesign = \"3x5d\"\n";
     let wide = "kind = \"wide-resnet\"\ndepth = 8\nfactor = 1\nstages = 2\nclasses = 5\nimage = 8\n";
-    // 1x1 convolutions of several blocks in every direction, and dense layers wide enough to be matrix products.
+    // 1x1 convolutions of several blocks in every direction, and dense layers wide enough to be
+    // matrix products.
     let wide_products = "kind = \"resnext\"\nstem = \"small\"\nblocks = [1, 1]\nclasses = 40\nimage = 8\nstem_channels = 64\n\
                          outputs = 150\ndesign = \"3x60d\"\n";
     let wide_ensemble =

@@ -102,16 +102,16 @@ impl Time {
 
 fn step_nanoseconds(spec: &Spec) -> Result<u64, Error> {
     let graph = spec.graph()?;
-    let mut network = Network::new(&graph, BATCH).map_err(|error| Error::Timing(error.to_string()))?;
-    network.initialise(0);
+    let refuse = |error: collegial_nn::Error| Error::Timing(error.to_string());
+    let mut network = Network::builder(&graph).batch(BATCH).seed(0).build().map_err(refuse)?;
     let elements = |shape: collegial_arch::Shape| BATCH * shape.channels * shape.pixels();
     let input = vec![0.5; elements(graph.input_shape())];
     let gradient = vec![1e-3; elements(graph.output_shape())];
     let (start, mut best) = (Instant::now(), f64::INFINITY);
     for repetition in 1..=*REPETITIONS.end() {
         let step = Instant::now();
-        network.forward(&input, Mode::Train);
-        network.backward(&gradient);
+        network.forward(&input, Mode::Train).map_err(refuse)?;
+        network.backward(&gradient).map_err(refuse)?;
         best = best.min(step.elapsed().as_secs_f64());
         if repetition >= *REPETITIONS.start() && start.elapsed().as_secs_f64() > SECONDS {
             break;

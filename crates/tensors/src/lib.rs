@@ -1,9 +1,9 @@
 //! Named arrays of numbers, and the two file formats that carry them.
 //!
-//! The main type is [`TensorTable`]: names in a fixed order, each with a [`Tensor`] (a shape and as many
-//! values). Parameters of the engine, checkpoints, ONNX initialisers and kernels are all handed on in this
-//! form, so that shapes and names are checked in one place. [`safetensors::Archive`] is a table with the
-//! metadata of its file; [`npy`] holds single arrays.
+//! The main type is [`TensorTable`]: names in a fixed order, each with a [`Tensor`] (a shape and as
+//! many values). Parameters of the engine, checkpoints, ONNX initialisers and kernels are all
+//! handed on in this form, so that shapes and names are checked in one place.
+//! [`safetensors::Archive`] is a table with the metadata of its file; [`npy`] holds single arrays.
 //!
 //! ```
 //! use collegial_tensors::{Tensor, TensorTable, safetensors::Archive};

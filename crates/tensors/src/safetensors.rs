@@ -10,9 +10,10 @@ use crate::{Error, Tensor, TensorTable};
 
 /// The content of a safetensors file.
 ///
-/// Floating-point tensors of 16, 32 and 64 bits are read as f32 (and written as F32), integers and booleans
-/// as i64 (and written as I64: PyTorch's norms count their batches so). Reading keeps the order of the file;
-/// a written file is in the order of the format, by name, whatever that of the tables.
+/// Floating-point tensors of 16, 32 and 64 bits are read as f32 (and written as F32), integers and
+/// booleans as i64 (and written as I64: PyTorch's norms count their batches so). Reading keeps the
+/// order of the file; a written file is in the order of the format, by name, whatever that of the
+/// tables.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Archive {
     /// Floating-point tensors.
@@ -41,8 +42,8 @@ impl Archive {
     ///
     /// # Errors
     ///
-    /// If it is not a whole safetensors file, or a tensor is neither floating-point of at least 16 bits nor
-    /// integer.
+    /// If it is not a whole safetensors file, or a tensor is neither floating-point of at least 16
+    /// bits nor integer.
     pub fn from_bytes(file: &[u8]) -> Result<Self, Error> {
         let refuse =
             |error: safetensors::SafeTensorError| Error::NotSafetensors { reason: error.to_string() };

@@ -12,7 +12,8 @@ pub struct Tensor<T = f32> {
 }
 
 impl<T> Tensor<T> {
-    /// Checks that there are as many values as the shape says. An empty shape is that of a single number.
+    /// Checks that there are as many values as the shape says. An empty shape is that of a single
+    /// number.
     ///
     /// # Errors
     ///

@@ -78,18 +78,18 @@ fn consume(data: &Dataset) -> Result<(&'static str, f64), Box<dyn Error>> {
         _ => ("resnext29-10x10d", 64),
     };
     let spec = spec_for(&model.parse()?, &Overrides::default(), data)?;
-    let mut network = Network::new(&spec.graph()?, batch)?;
+    let mut network = Network::builder(&spec.graph()?).batch(batch).build()?;
     network.initialise(1);
     let mut optimiser = Optimiser::new(Rule::SGD, network.values().len());
     let mut images = vec![0.0; batch * data.shape().len()];
     Rng::new(3, 0, 0).fill_normal(&mut images);
-    let mut gradient = vec![0.0; network.outputs().len()];
+    let mut gradient = vec![0.0; batch * data.classes()];
     let labels: Vec<usize> = (0..batch).map(|image| image % data.classes()).collect();
     let mut best = f64::INFINITY;
     for _ in 0..PASSES {
         let start = Instant::now();
-        cross_entropy(network.forward(&images, Mode::Train), &labels, &mut gradient);
-        network.backward(&gradient);
+        cross_entropy(network.forward(&images, Mode::Train)?, &labels, &mut gradient);
+        network.backward(&gradient)?;
         optimiser.step(1e-3, network.values_and_gradients());
         best = best.min(start.elapsed().as_secs_f64());
     }

@@ -66,26 +66,28 @@ fn main() -> Result<(), Box<dyn Error>> {
     let recipe = Recipe::build(&std::fs::read_to_string(recipe)?, &[])?;
     let batches = read_batches(batches.as_ref())?;
     let graph = header.spec.graph()?;
-    let parametrisation = recipe.parametrisation.into();
-    let mut network = Network::with_parametrisation(&graph, batches[0].1.len(), parametrisation)?;
+    let parametrisation = recipe.parametrisation;
+    let mut network =
+        Network::builder(&graph).batch(batches[0].1.len()).parametrisation(parametrisation).build()?;
     file.fill_network(&mut network, &header.spec.name())?;
     let mut optimiser = Optimiser::new(recipe.optimiser.rule(), network.values().len());
     let mut results = Results::default();
     let pass = |network: &mut Network, (images, labels): &Batch, mode| {
         // The backward pass may take the memory of the outputs.
-        let logits = network.forward(images, mode).to_vec();
+        let logits = network.forward(images, mode)?.to_vec();
         let mut gradient = vec![0.0; logits.len()];
         let loss = recipe.loss.compute(&logits, labels, &mut gradient);
-        network.backward(&gradient);
-        (logits, loss)
+        network.backward(&gradient)?;
+        Ok::<_, collegial_nn::Error>((logits, loss))
     };
-    let (logits, loss) = pass(&mut network, &batches[0], Mode::Evaluate);
+    let (logits, loss) = pass(&mut network, &batches[0], Mode::Evaluate)?;
     results.add_pass("evaluate", &network, (&logits, loss));
-    let folded = network.inference(network.batch(), true)?.forward(&batches[0].0, Mode::Evaluate).to_vec();
+    let mut folded = network.folded_inference(network.batch())?;
+    let folded = folded.forward(&batches[0].0, Mode::Evaluate)?.to_vec();
     results.add("folded.logits".into(), vec![folded.len()], &folded);
     let mut losses = vec![];
     for (step, batch) in batches.iter().enumerate() {
-        let (logits, loss) = pass(&mut network, batch, Mode::Train);
+        let (logits, loss) = pass(&mut network, batch, Mode::Train)?;
         losses.push(loss as f32);
         if step == 0 {
             results.add_pass("train", &network, (&logits, loss));

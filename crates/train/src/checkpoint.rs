@@ -210,7 +210,7 @@ impl CheckpointFile {
     /// Sets every parameter and running statistic of a network; all of them must be here, finite, and nothing else.
     pub fn fill_network(&self, network: &mut Network, model: &str) -> Result<(), Error> {
         if let Ok(Some(ModelHeader { parametrisation, .. })) = self.header()
-            && network.parametrisation() != parametrisation.into()
+            && network.parametrisation() != parametrisation
         {
             let reason = format!("its weights are those of the {parametrisation} parametrisation");
             return Err(self.other(model, reason));

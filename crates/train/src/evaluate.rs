@@ -62,23 +62,18 @@ pub fn evaluate_with(
     stopped: &dyn Fn() -> bool,
     each: &mut dyn FnMut(&[f32]),
 ) -> Result<Option<Evaluation>, Error> {
-    let (batch_size, image) = (network.batch(), loader.shape().len());
-    let classes = network.outputs().len() / batch_size;
+    let classes = network.graph().output_shape().elements() as usize;
     let mut evaluation = Evaluation::new(classes);
-    // The network wants whole batches; each image is treated alone, so what fills them up changes nothing.
-    let (mut padded, mut labels, mut unused) = (vec![], vec![], vec![]);
+    let (mut labels, mut unused) = (vec![], vec![]);
     let mut total = 0.0;
     while let Some(batch) = loader.next()? {
         if stopped() {
             return Ok(None);
         }
         let count = batch.labels().len();
-        padded.clear();
-        padded.extend_from_slice(batch.images());
-        padded.resize(batch_size * image, 0.0);
         labels.clear();
         labels.extend(batch.labels().iter().map(|&label| label as usize));
-        let logits = &network.forward(&padded, Mode::Evaluate)[..count * classes];
+        let logits = network.forward(batch.images(), Mode::Evaluate)?;
         each(logits);
         unused.resize(logits.len(), 0.0);
         total += loss.compute(logits, &labels, &mut unused) * count as f64;

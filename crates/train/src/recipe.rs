@@ -3,6 +3,7 @@
 //! The paper's are in `recipes/` of the source tree and part of the program; [`Recipe::for_dataset`] finds the one of a
 //! data set, [`Recipe::build`] applies `key=value` changes.
 
+pub use collegial_nn::Parametrisation;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
@@ -52,35 +53,6 @@ pub struct Recipe {
     pub schedule: Schedule,
     /// What is done to training images.
     pub augment: Augment,
-}
-
-/// How weights are scaled (Eq. 1 of the paper).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Parametrisation {
-    /// Weights are used as they are, and drawn small: what is trained in practice.
-    #[default]
-    Standard,
-    /// The tangent kernel's: weights are drawn from N(0, 1), and layers multiply by sqrt(gain / fan-in).
-    Ntk,
-}
-
-impl std::fmt::Display for Parametrisation {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Standard => "standard",
-            Self::Ntk => "NTK",
-        })
-    }
-}
-
-impl From<Parametrisation> for collegial_nn::Parametrisation {
-    fn from(parametrisation: Parametrisation) -> Self {
-        match parametrisation {
-            Parametrisation::Standard => Self::Standard,
-            Parametrisation::Ntk => Self::Ntk,
-        }
-    }
 }
 
 /// The rule of a step, as PyTorch defines it.

@@ -103,11 +103,12 @@ impl Trainer {
 
     fn plan(job: Job, run: RunDirectory) -> Result<Self, Error> {
         let micro = job.recipe.micro_batch();
-        let parametrisation = job.recipe.parametrisation.into();
-        let network = Network::with_parametrisation(&job.spec.graph()?, micro, parametrisation)?;
+        let parametrisation = job.recipe.parametrisation;
+        let network =
+            Network::builder(&job.spec.graph()?).batch(micro).parametrisation(parametrisation).build()?;
         let optimiser = Optimiser::new(job.recipe.optimiser.rule(), network.values().len());
         let sum = if micro < job.recipe.batch { vec![0.0; network.values().len()] } else { vec![] };
-        let output_gradient = vec![0.0; network.outputs().len()];
+        let output_gradient = vec![0.0; micro * job.spec.graph()?.output_shape().elements() as usize];
         let (progress, saved) = (Progress::default(), Instant::now());
         let (labels, resumed_unchecked) = (vec![], false);
         Ok(Self {
@@ -194,7 +195,7 @@ impl Trainer {
         for (images, labels) in batch.images().chunks(micro * size).zip(batch.labels().chunks(micro)) {
             self.labels.clear();
             self.labels.extend(labels.iter().map(|&label| label as usize));
-            let logits = self.network.forward(images, Mode::Train);
+            let logits = self.network.forward(images, Mode::Train)?;
             let loss = self.job.recipe.loss.compute(logits, &self.labels, &mut self.output_gradient);
             if !loss.is_finite() {
                 return Err(self.diverged(loss, rate));
@@ -202,10 +203,10 @@ impl Trainer {
             total += loss * labels.len() as f64;
             errors += count_errors(logits, &self.labels);
             if self.sum.is_empty() {
-                self.network.backward(&self.output_gradient);
+                self.network.backward(&self.output_gradient)?;
             } else {
                 self.output_gradient.iter_mut().for_each(|value| *value *= share);
-                self.network.backward(&self.output_gradient);
+                self.network.backward(&self.output_gradient)?;
                 self.sum.iter_mut().zip(self.network.gradients()).for_each(|(sum, value)| *sum += value);
             }
         }

@@ -282,7 +282,7 @@ fn weights_of_another_network() {
         ),
     ] {
         let graph = Spec::from_toml(&spec).unwrap().graph().unwrap();
-        let mut network = collegial_nn::Network::new(&graph, 4).unwrap();
+        let mut network = collegial_nn::Network::builder(&graph).batch(4).build().unwrap();
         let said = file.fill_network(&mut network, "it").unwrap_err().to_string();
         assert!(said.contains("does not fit it") && said.contains(sentence), "{said}");
     }
@@ -308,7 +308,7 @@ proptest! {
         std::fs::write(&path, damaged).unwrap();
         if let Ok(file) = CheckpointFile::read(&path) {
             let graph = Spec::from_toml(NETWORK).unwrap().graph().unwrap();
-            let mut network = collegial_nn::Network::new(&graph, 4).unwrap();
+            let mut network = collegial_nn::Network::builder(&graph).batch(4).build().unwrap();
             let _ = file.own_header::<ModelHeader>();
             let _ = file.fill_network(&mut network, "small");
         }

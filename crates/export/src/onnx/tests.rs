@@ -13,7 +13,7 @@ use collegial_train::protobuf::{Fields, Value};
 
 fn network(name: &str) -> (Network, ModelHeader) {
     let spec: Spec = name.parse().unwrap();
-    let mut network = Network::new(&spec.graph().unwrap(), 2).unwrap();
+    let mut network = Network::builder(&spec.graph().unwrap()).batch(2).build().unwrap();
     network.initialise(1);
     (network, ModelHeader::untrained(spec))
 }

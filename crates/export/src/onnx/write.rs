@@ -48,7 +48,7 @@ pub(crate) fn write_within(
     options: &Options,
     limit: usize,
 ) -> Result<Files, Error> {
-    let folded = if options.fold { Some(network.inference(1, true)?) } else { None };
+    let folded = if options.fold { Some(network.folded_inference(1)?) } else { None };
     let network = folded.as_ref().unwrap_or(network);
     let tensors = network_tensors(network)?;
     let size: usize = tensors.iter().map(|(_, tensor)| size_of_val(tensor.values())).sum();

@@ -16,7 +16,8 @@ pub fn noise(len: usize) -> Vec<f32> {
     (0..len).map(|_| next()).collect()
 }
 
-/// A product of two 1024 x 1024 matrices by the `gemm` crate, on rayon's threads; it is as fast as PyTorch's.
+/// A product of two 1024 x 1024 matrices by the `gemm` crate, on rayon's threads; it is as fast as
+/// PyTorch's.
 pub struct Sgemm {
     a: Vec<f32>,
     b: Vec<f32>,
@@ -47,8 +48,9 @@ impl Sgemm {
     }
 }
 
-/// What is measured: time that passes, or with `--cpu` that of the processor. The latter means something with one thread
-/// only (RAYON_NUM_THREADS=1), since waiting threads spin; then it hardly depends on other load. Linux only.
+/// What is measured: time that passes, or with `--cpu` that of the processor. The latter means
+/// something with one thread only (RAYON_NUM_THREADS=1), since waiting threads spin; then it hardly
+/// depends on other load. Linux only.
 #[derive(Clone, Copy)]
 pub struct Clock {
     pub cpu: bool,

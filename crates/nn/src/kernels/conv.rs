@@ -2,12 +2,13 @@
 //!
 //! The rules, measured on AVX2 with two threads (shares of the sgemm rate, `benches/kernels.rs`):
 //!
-//! - 1x1 without padding, groups of 32 channels or more: matrix products (`pointwise`), 90 to 110 % in all three passes. The
-//!   direct kernels gain by reading an input once for many kernel positions; with one position they reach 44 to 88 %. At
-//!   10 channels (batch 128) there is too little to multiply for what is packed, and direct is better.
-//! - Everything else: direct. Dense 3x3 layers of 128 to 512 channels run at 99 to 106 % forward and for the data gradient
-//!   and at 88 to 97 % for the weight gradient, so im2col and a product, which reaches at best 100 % less the copying, has
-//!   no shape left to win.
+//! - 1x1 without padding, groups of 32 channels or more: matrix products (`pointwise`), 90 to 110 %
+//!   in all three passes. The direct kernels gain by reading an input once for many kernel
+//!   positions; with one position they reach 44 to 88 %. At 10 channels (batch 128) there is too
+//!   little to multiply for what is packed, and direct is better.
+//! - Everything else: direct. Dense 3x3 layers of 128 to 512 channels run at 99 to 106 % forward
+//!   and for the data gradient and at 88 to 97 % for the weight gradient, so im2col and a product,
+//!   which reaches at best 100 % less the copying, has no shape left to win.
 
 use super::direct::Pass;
 use super::direct_weights::WeightGradient;
@@ -21,9 +22,10 @@ const WIDE: usize = 32;
 
 /// A convolution of one shape, ready to run its three passes.
 ///
-/// Making one allocates small tables; the passes allocate nothing, run on rayon's current pool, and give the same bits for any number of threads. Arrays are NCHW; weights are
-/// `[out channels][in channels of the group][kernel][kernel]`. Results are overwritten, never added to. Slices of other
-/// lengths than the shape's, or less scratch than [`Conv::scratch_len`] says, panic.
+/// Making one allocates small tables; the passes allocate nothing, run on rayon's current pool, and
+/// give the same bits for any number of threads. Arrays are NCHW; weights are `[out channels][in
+/// channels of the group][kernel][kernel]`. Results are overwritten, never added to. Slices of
+/// other lengths than the shape's, or less scratch than [`Conv::scratch_len`] says, panic.
 pub struct Conv {
     shape: ConvShape,
     algorithm: Algorithm,
@@ -96,8 +98,8 @@ impl Conv {
         self.run_forward(input, weights, None, output, scratch);
     }
 
-    /// `output = max(input * weights + bias, floor)`, a bias per channel, while the output is in cache. A floor of 0 is a ReLU,
-    /// one of minus infinity none.
+    /// `output = max(input * weights + bias, floor)`, a bias per channel, while the output is in
+    /// cache. A floor of 0 is a ReLU, one of minus infinity none.
     pub fn forward_with_bias(
         &self,
         input: &[f32],
@@ -135,7 +137,8 @@ impl Conv {
         }
     }
 
-    /// The gradient of the weights from the input and the gradient of the output, summed over the batch.
+    /// The gradient of the weights from the input and the gradient of the output, summed over the
+    /// batch.
     pub fn weight_gradient(
         &self,
         input: &[f32],

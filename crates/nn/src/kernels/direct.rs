@@ -1,22 +1,25 @@
-//! Direct convolution: forward pass and data gradient, for any group width, kernel, stride and image size.
+//! Direct convolution: forward pass and data gradient, for any group width, kernel, stride and
+//! image size.
 //!
-//! Both passes are one loop, [`Pass`]: the forward pass reads s x s planes of a padded image and writes one; the data
-//! gradient reads one padded plane and writes s x s, each with its own subset of the kernel, so that no multiplication
-//! by an inserted zero is ever done. A task is one image and group (or a part of the group's output channels); it pads its
-//! input into scratch that stays in cache, then multiplies tile by tile.
+//! Both passes are one loop, [`Pass`]: the forward pass reads s x s planes of a padded image and
+//! writes one; the data gradient reads one padded plane and writes s x s, each with its own subset
+//! of the kernel, so that no multiplication by an inserted zero is ever done. A task is one image
+//! and group (or a part of the group's output channels); it pads its input into scratch that stays
+//! in cache, then multiplies tile by tile.
 
+use super::padded::{Padded, Pixels, kernel_taps, padded_input, zip_rows};
 use super::panels::Finish;
-use super::planes::{Pixels, Planes, input_planes, kernel_taps, zip_rows};
 use super::shape::ConvShape;
 use super::simd::{Isa, LANES};
 use super::tile::{MAX_ROWS, Multiply, multiply};
 use crate::workers::{ScratchLen, Shared, even_blocks, for_each_task};
 
-/// Taps multiplied before the next tile: a panel of 6 x 384 weights is 9 KB, and stays in the first-level cache while
-/// the pixels of an image go by.
+/// Taps multiplied before the next tile: a panel of 6 x 384 weights is 9 KB, and stays in the
+/// first-level cache while the pixels of an image go by.
 const TAPS_PER_BLOCK: usize = 384;
 
-/// Fewer tasks than this are split over output channels, so that a small batch still fills a few cores.
+/// Fewer tasks than this are split over output channels, so that a small batch still fills a few
+/// cores.
 const ENOUGH_TASKS: usize = 16;
 
 /// The part of the kernel that contributes to one output plane.
@@ -45,7 +48,8 @@ impl Stencil {
     }
 }
 
-/// Where output plane (r, c) of the data gradient, or the forward pass, finds weight (output, input) of a group.
+/// Where output plane (r, c) of the data gradient, or the forward pass, finds weight (output,
+/// input) of a group.
 #[derive(Clone, Copy)]
 struct WeightStrides {
     output: usize,
@@ -59,7 +63,7 @@ pub(crate) struct Pass {
     groups: usize,
     inputs: usize,
     outputs: usize,
-    planes: Planes,
+    planes: Padded,
     stencils: Vec<Stencil>,
     weight_strides: WeightStrides,
     group_weights: usize,
@@ -74,7 +78,7 @@ pub(crate) struct Pass {
 impl Pass {
     pub(crate) fn forward(shape: &ConvShape, isa: Isa) -> Self {
         let positions = shape.kernel * shape.kernel;
-        let planes = input_planes(shape);
+        let planes = padded_input(shape);
         let pixels = Pixels::new(shape.out_height(), shape.out_width(), planes.row_stride);
         let stencil = Stencil::new(&kernel_taps(shape, &planes), shape.inputs, planes.len(), pixels);
         let strides = WeightStrides { output: shape.fan_in(), input: positions };
@@ -82,8 +86,8 @@ impl Pass {
         Self::new(shape, isa, (shape.inputs, shape.outputs), planes, vec![stencil], strides, (1, out))
     }
 
-    /// Row y of the gradient, y = s i + r, collects kernel rows `kh` with `kh = r + padding` modulo s, from output row
-    /// `i + (r + padding) / s - kh / s`; the same for columns.
+    /// Row y of the gradient, y = s i + r, collects kernel rows `kh` with `kh = r + padding` modulo
+    /// s, from output row `i + (r + padding) / s - kh / s`; the same for columns.
     pub(crate) fn data_gradient(shape: &ConvShape, isa: Isa) -> Self {
         let (s, k, padding) = (shape.stride, shape.kernel, shape.padding);
         let kernel_rows = |r: usize| (0..k).filter(move |kh| kh % s == (r + padding) % s);
@@ -101,7 +105,7 @@ impl Pass {
         };
         let (height, width) = (shape.out_height(), shape.out_width());
         let read = (extent(shape.height, height), extent(shape.width, width));
-        let planes = Planes::new((height, width), 1, before, read);
+        let planes = Padded::new((height, width), 1, before, read);
         let stencil = |r: usize, c: usize| {
             let at = |shift: isize| before.saturating_add_signed(shift);
             let taps: Vec<_> = kernel_rows(r)
@@ -121,7 +125,7 @@ impl Pass {
         shape: &ConvShape,
         isa: Isa,
         (inputs, outputs): (usize, usize),
-        planes: Planes,
+        planes: Padded,
         stencils: Vec<Stencil>,
         weight_strides: WeightStrides,
         (out_stride, (out_height, out_width)): (usize, (usize, usize)),
@@ -129,7 +133,7 @@ impl Pass {
         assert!(isa.is_available(), "this CPU cannot run {isa:?}");
         let tiles = even_blocks(outputs, MAX_ROWS).len();
         let parts = ENOUGH_TASKS.div_ceil(shape.batch * shape.groups).min(tiles.div_ceil(2));
-        Self {
+        let pass = Self {
             isa,
             batch: shape.batch,
             groups: shape.groups,
@@ -143,6 +147,28 @@ impl Pass {
             out_height,
             out_width,
             parts,
+        };
+        pass.check_offsets();
+        pass
+    }
+
+    /// Asserts that no table leads beyond the channels of a group.
+    ///
+    /// The innermost loop reads eight floats at `start * plane + tap + vector` without a check,
+    /// where `start` is the first channel of a block of channels, and the taps of a block's c-th
+    /// channel are those of its first plus `c * plane` ([`Stencil::new`]). Blocks end at the last
+    /// channel at most, so the farthest read is that of the last channel's largest tap at the
+    /// largest vector. What may be read are the channels themselves; a copy with padding has room
+    /// for one more vector, since the last vector of a plane may reach beyond it.
+    fn check_offsets(&self) {
+        let plane = self.planes.len();
+        let readable = self.inputs * plane + if self.reads_in_place() { 0 } else { LANES };
+        for stencil in &self.stencils {
+            let tap = stencil.taps.iter().take(stencil.positions.len()).max();
+            let Some((&tap, &vector)) = tap.zip(stencil.pixels.vectors.iter().max()) else { continue };
+            let end = (self.inputs - 1) * plane + tap as usize + vector as usize + LANES;
+            assert!(end <= readable, "a tile reads up to {end} of {readable} floats");
+            assert!(u32::try_from(stencil.channels * plane).is_ok(), "offsets of {plane} floats fit 32 bits");
         }
     }
 
@@ -159,7 +185,8 @@ impl Pass {
         if self.reads_in_place() { 0 } else { self.inputs * self.planes.len() + LANES }
     }
 
-    /// The image needs no copy where nothing is padded, split or misaligned (dense layers as 1x1 convolutions).
+    /// The image needs no copy where nothing is padded, split or misaligned (dense layers as 1x1
+    /// convolutions).
     fn reads_in_place(&self) -> bool {
         let planes = &self.planes;
         planes.stride == 1
@@ -226,7 +253,8 @@ impl Pass {
             let input = &input[image_group * input_len..][..input_len];
             let plane = self.out_height * self.out_width;
             let at = |channel| (image_group * self.outputs + channel) * plane;
-            // SAFETY: a task has its own image, group and channels, hence its own piece of the output.
+            // SAFETY: a task has its own image, group and channels, hence its own piece of the
+            // output.
             let output = unsafe { output.piece(at(channels.start)..at(channels.end)) };
             let at = group * self.group_weights;
             // SAFETY: packed before, and only read from here on.
@@ -307,9 +335,8 @@ impl Pass {
                     channel_stride,
                     accumulate: start > 0,
                 };
-                // SAFETY: the target's size was just checked. The tables stay inside the planes of `channels` channels by
-                // construction (`Planes`, `Pixels`), but for the last vector, which reads up to seven floats beyond; a
-                // padded buffer has room for them, and an input read in place has none to read.
+                // SAFETY: the target's size was just checked; `check_offsets` has found that no
+                // table leads beyond the planes, whose size `run` and `convolve` have cut.
                 unsafe { multiply(self.isa, rows, &call) };
             }
         }
@@ -365,7 +392,8 @@ impl Pass {
                 let positions = stencil.positions.len();
                 for (start, channels) in even_blocks(self.inputs, stencil.channels) {
                     let at = stencil_at + start * positions * self.outputs + row * channels * positions;
-                    // SAFETY: every (group, tile, stencil, block) has its own place in the packed weights.
+                    // SAFETY: every (group, tile, stencil, block) has its own place in the packed
+                    // weights.
                     let to = unsafe { packed.piece(at..at + rows * channels * positions) };
                     self.pack_tile(stencil, &weights[start * self.weight_strides.input..], (row, rows), to);
                 }

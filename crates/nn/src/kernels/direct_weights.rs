@@ -1,11 +1,12 @@
 //! Direct convolution: weight gradient.
 //!
-//! `dw[o][c, tap] = sum over images and pixels of gradient[o][p] * input[c][p + tap]`. Vectors run over pixels, so that no
-//! group width wastes lanes, and the lanes are summed once per chunk of about a thousand pixels: a chunk is several
-//! small images or a piece of a large one. A task owns a block of output and input channels of a group and takes the
-//! chunks in order, so the sum depends neither on the number of threads nor on the size of the blocks.
+//! `dw[o][c, tap] = sum over images and pixels of gradient[o][p] * input[c][p + tap]`. Vectors run
+//! over pixels, so that no group width wastes lanes, and the lanes are summed once per chunk of
+//! about a thousand pixels: a chunk is several small images or a piece of a large one. A task owns
+//! a block of output and input channels of a group and takes the chunks in order, so the sum
+//! depends neither on the number of threads nor on the size of the blocks.
 
-use super::planes::{Pixels, Planes, input_planes, kernel_taps};
+use super::padded::{Padded, Pixels, kernel_taps, padded_input};
 use super::shape::ConvShape;
 use super::simd::{Isa, LANES};
 use super::tile::{Correlate, MAX_GRADIENT_ROWS, correlate};
@@ -18,8 +19,8 @@ const VECTORS_PER_CHUNK: usize = 128;
 /// Floats of padded input at once, a fraction of the second-level cache.
 const INPUT_BLOCK: usize = 1 << 15;
 
-/// Output and input channels of a task at most. Every task pads its inputs and packs its gradients again, which costs a
-/// fraction of a cycle a value: little beside 64 x 9 multiplications.
+/// Output and input channels of a task at most. Every task pads its inputs and packs its gradients
+/// again, which costs a fraction of a cycle a value: little beside 64 x 9 multiplications.
 const CHANNELS_PER_TASK: usize = 64;
 
 /// Tasks per thread that even out their load.
@@ -29,7 +30,7 @@ const TASKS_PER_THREAD: usize = 3;
 pub(crate) struct WeightGradient {
     isa: Isa,
     shape: ConvShape,
-    planes: Planes,
+    planes: Padded,
     pixels: Pixels,
     /// Images per chunk.
     images: usize,
@@ -41,7 +42,8 @@ pub(crate) struct WeightGradient {
     vectors: Vec<u32>,
 }
 
-/// What a task computes: output channels `row..row + rows` x input channels `column..column + columns` of a group.
+/// What a task computes: output channels `row..row + rows` x input channels `column..column +
+/// columns` of a group.
 #[derive(Clone, Copy)]
 struct Block {
     group: usize,
@@ -54,7 +56,7 @@ struct Block {
 impl WeightGradient {
     pub(crate) fn new(shape: &ConvShape, isa: Isa) -> Self {
         assert!(isa.is_available(), "this CPU cannot run {isa:?}");
-        let planes = input_planes(shape);
+        let planes = padded_input(shape);
         let pixels = Pixels::new(shape.out_height(), shape.out_width(), planes.row_stride);
         let images = (VECTORS_PER_CHUNK / pixels.vectors.len()).clamp(1, shape.batch);
         let images = shape.batch.div_ceil(shape.batch.div_ceil(images));
@@ -150,9 +152,9 @@ impl WeightGradient {
                         channel_stride: fan_in,
                         accumulate: images.start > 0 || first > 0,
                     };
-                    // SAFETY: a task has its own rows and columns of the weights, whose address was just checked; the
-                    // tables stay inside the padded inputs, but for up to seven floats after the last vector, which
-                    // `pad_inputs` leaves room for.
+                    // SAFETY: a task has its own rows and columns of the weights, whose address was
+                    // just checked; the tables stay inside the padded inputs, but for up to seven
+                    // floats after the last vector, which `pad_inputs` leaves room for.
                     unsafe { correlate(self.isa, rows, &call) };
                 }
             }
@@ -177,8 +179,8 @@ impl WeightGradient {
 
     /// Pads the inputs of a chunk as `[channel][image][planes]`.
     ///
-    /// The last vector of the last image reads up to seven floats more. Their gradient is zero, but zero times whatever the
-    /// scratch held need not be: they are cleared.
+    /// The last vector of the last image reads up to seven floats more. Their gradient is zero, but
+    /// zero times whatever the scratch held need not be: they are cleared.
     fn pad_inputs(
         &self,
         input: &[f32],

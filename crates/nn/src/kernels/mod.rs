@@ -1,23 +1,27 @@
 //! The multiplications of a training step, f32, on slices.
 //!
-//! [`Conv`] plans and runs convolutions; [`EnsembleDense`] the block-diagonal dense layers of an MLP ensemble. A plan says how
-//! much scratch it needs, the caller passes it, and no pass allocates. From the outside in:
+//! [`Conv`] plans and runs convolutions, the block-diagonal dense layers of an MLP ensemble among
+//! them; a plan says how much scratch it needs, the caller passes it, and no pass allocates.
+//! [`multiply`] is a single product. From the outside in:
 //!
-//! - `conv` picks the algorithm: `pointwise` (1x1, matrix products) or `direct` and `direct_weights`;
-//! - `product` and `pointwise_weights` cut matrix products into blocks, `pack` and `panels` are what a block is made of: an
-//!   sgemm of our own, since one that is called per image (the `gemm` crate, which `ntk` uses for its large products and the
-//!   benchmarks as a yardstick) packs the weights again each time, and allocates to do so;
-//! - `planes` lays out zero-padded images, `tile` holds the two register-blocked inner loops, `simd` their vectors.
+//! - `conv` picks the algorithm: `pointwise` (1x1, matrix products) or `direct` and
+//!   `direct_weights`;
+//! - `product` and `pointwise_weights` cut matrix products into blocks, `pack` and `panels` are
+//!   what a block is made of: an sgemm of our own, since one that is called per image (the `gemm`
+//!   crate, the benchmarks' yardstick) packs the weights again each time, and allocates to do so;
+//! - `padded` lays out zero-padded images, `tile` holds the two register-blocked inner loops,
+//!   `simd` their vectors.
 //!
-//! How work is cut into tasks depends on the shape alone, so results do not depend on the number of threads.
+//! How work is cut into tasks depends on the shape alone, so results do not depend on the number of
+//! threads.
 
 mod conv;
 mod direct;
 mod direct_weights;
-mod ensemble;
+mod matrix;
 mod pack;
+mod padded;
 mod panels;
-mod planes;
 mod pointwise;
 mod pointwise_weights;
 mod product;
@@ -26,6 +30,6 @@ mod simd;
 mod tile;
 
 pub use conv::Conv;
-pub use ensemble::{EnsembleDense, EnsembleShape};
+pub use matrix::{Matrix, multiply};
 pub use shape::{ConvShape, ShapeError};
 pub use simd::Isa;

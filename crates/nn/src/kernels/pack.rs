@@ -1,7 +1,7 @@
 //! Packing matrices into the panels that `panels` multiplies.
 //!
-//! A panel of W rows or columns holds `[depth][W]`. What lies beyond the matrix in the last panel is left as it was: it only
-//! meets sums that nobody stores.
+//! A panel of W rows or columns holds `[depth][W]`. What lies beyond the matrix in the last panel
+//! is left as it was: it only meets sums that nobody stores.
 
 use super::simd::{Isa, LANES, Vector};
 
@@ -35,8 +35,8 @@ pub(crate) fn pack_across<const W: usize>(
     }
 }
 
-/// Packs rows that run along the depth into one panel of `W`: element k of row i, at `from[i * row_stride + k]`, is entry
-/// `depth_at + k` of place i.
+/// Packs rows that run along the depth into one panel of `W`: element k of row i, at `from[i *
+/// row_stride + k]`, is entry `depth_at + k` of place i.
 pub(crate) fn pack_along<const W: usize>(
     isa: Isa,
     from: &[f32],
@@ -69,8 +69,8 @@ unsafe fn along_avx2<const W: usize>(
     unsafe { along::<std::arch::x86_64::__m256, W>(from, row_stride, rows, len, panel) }
 }
 
-/// Blocks of 8 x 8 are transposed in registers. A panel of 6 takes the first six rows of eight (the last are repeated), and
-/// each store of eight floats is overlapped by the next.
+/// Blocks of 8 x 8 are transposed in registers. A panel of 6 takes the first six rows of eight (the
+/// last are repeated), and each store of eight floats is overlapped by the next.
 #[inline(always)]
 unsafe fn along<V: Vector, const W: usize>(
     from: &[f32],
@@ -84,8 +84,9 @@ unsafe fn along<V: Vector, const W: usize>(
         while done + LANES <= len {
             let last = done + LANES == len;
             for half in (0..W).step_by(LANES) {
-                // SAFETY: row i of W has `len` floats by the assertion of `pack_along`. A store of eight floats ends inside
-                // the panel: at entry k + 1 if W spills over, and what follows the last entry is not ours.
+                // SAFETY: row i of W has `len` floats by the assertion of `pack_along`. A store of
+                // eight floats ends inside the panel: at entry k + 1 if W spills over, and what
+                // follows the last entry is not ours.
                 unsafe {
                     let mut block = [V::splat(0.0); LANES];
                     for (i, vector) in block.iter_mut().enumerate() {

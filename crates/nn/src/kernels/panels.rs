@@ -1,8 +1,9 @@
 //! Matrix products of packed operands: the innermost blocks of our sgemm.
 //!
-//! The right matrix is packed in panels of 16 columns, `[panel][depth][16]`, so that the inner loop reads it from one address to
-//! the next. The left one comes in panels of 6 rows, packed as `[panel][depth][6]` or, where few columns would not pay for
-//! that, as it is. A tile of 6 x 16 sums fills 12 of 16 AVX registers. `pack` writes panels, `product` and `pointwise_weights`
+//! The right matrix is packed in panels of 16 columns, `[panel][depth][16]`, so that the inner loop
+//! reads it from one address to the next. The left one comes in panels of 6 rows, packed as
+//! `[panel][depth][6]` or, where few columns would not pay for that, as it is. A tile of 6 x 16
+//! sums fills 12 of 16 AVX registers. `pack` writes panels, `product` and `pointwise_weights`
 //! choose blocks that stay in the caches.
 
 use super::simd::{Isa, LANES, Vector};
@@ -18,10 +19,12 @@ const HALF: usize = ROWS / 2;
 const VECTORS: usize = 2;
 pub(crate) const COLUMNS: usize = VECTORS * LANES;
 
-/// The most depth of a block: a right panel (16 KB) stays in the first-level cache while left panels go by.
+/// The most depth of a block: a right panel (16 KB) stays in the first-level cache while left
+/// panels go by.
 pub(crate) const DEPTH: usize = 256;
 
-/// Rows of a left matrix and where they lie: entry k of row i of panel p is at `p * panel + i * row + k * depth`.
+/// Rows of a left matrix and where they lie: entry k of row i of panel p is at `p * panel + i * row
+/// + k * depth`.
 #[derive(Clone, Copy)]
 pub(crate) struct Left<'a> {
     entries: &'a [f32],
@@ -65,8 +68,8 @@ impl<'a> Left<'a> {
 
 /// `target (+)= left * right`.
 ///
-/// Columns of the target lie in planes (the pixels of an image): column j is `first_column + j` of all, and column c of all
-/// lies at `c / plane * plane_stride + c % plane`.
+/// Columns of the target lie in planes (the pixels of an image): column j is `first_column + j` of
+/// all, and column c of all lies at `c / plane * plane_stride + c % plane`.
 pub(crate) struct Block<'a> {
     pub left: Left<'a>,
     pub right: &'a [f32],
@@ -81,7 +84,8 @@ pub(crate) struct Block<'a> {
     pub target: *mut f32,
     /// Add to the target instead of overwriting it (later blocks of the depth).
     pub accumulate: bool,
-    /// What happens to the sums then (the last block of the depth); its biases are those of the block's rows.
+    /// What happens to the sums then (the last block of the depth); its biases are those of the
+    /// block's rows.
     pub finish: Option<Finish<'a>>,
 }
 
@@ -118,7 +122,8 @@ pub(crate) fn packed_len(count: usize, width: usize, depth: usize) -> usize {
 ///
 /// # Safety
 ///
-/// The CPU has `isa`; every element of the target is writable, and nobody else touches it meanwhile.
+/// The CPU has `isa`; every element of the target is writable, and nobody else touches it
+/// meanwhile.
 pub(crate) unsafe fn multiply_block(isa: Isa, block: &Block) {
     assert!(block.left.holds(block.rows, block.depth));
     assert!(block.right.len() >= packed_len(block.columns, COLUMNS, block.depth));
@@ -160,7 +165,8 @@ unsafe fn tiles<V: Vector, const PACKED: bool>(block: &Block) {
         for row in (0..block.rows).step_by(ROWS) {
             let rows = (block.rows - row).min(ROWS);
             let left = (block.left.panel(row, rows), block.left.depth);
-            // SAFETY: a tile that is stored in place lies inside the block and one plane; the rest is the caller's.
+            // SAFETY: a tile that is stored in place lies inside the block and one plane; the rest
+            // is the caller's.
             unsafe {
                 if whole && rows == ROWS {
                     let place = plane * block.plane_stride + row * block.row_stride + pixel;

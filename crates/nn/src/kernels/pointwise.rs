@@ -1,11 +1,12 @@
-//! 1x1 convolutions without padding: matrix products, `output (out x pixels) = weights (out x in) * input (in x pixels)`,
-//! the pixels being those of all images.
+//! 1x1 convolutions without padding: matrix products, `output (out x pixels) = weights (out x in) *
+//! input (in x pixels)`, the pixels being those of all images.
 //!
-//! The forward pass and the data gradient are a `product` each, the weight gradient is in `pointwise_weights`. With a stride,
-//! the pixels that it keeps are copied first, or spread last; only a few shortcuts have one.
+//! The forward pass and the data gradient are a `product` each, the weight gradient is in
+//! `pointwise_weights`. With a stride, the pixels that it keeps are copied first, or spread last;
+//! only a few shortcuts have one.
 
+use super::padded::copy_every;
 use super::panels::Finish;
-use super::planes::copy_every;
 use super::pointwise_weights::WeightGradient;
 use super::product::Product;
 use super::shape::ConvShape;
@@ -46,7 +47,8 @@ impl Pointwise {
         }
     }
 
-    /// Floats of scratch of the three passes: what the products need, and the pixels that a stride keeps.
+    /// Floats of scratch of the three passes: what the products need, and the pixels that a stride
+    /// keeps.
     pub(crate) fn scratch_lens(&self) -> [ScratchLen; 3] {
         [self.forward.scratch_len(), self.data_gradient.scratch_len(), self.weight_gradient.scratch_len()]
             .map(|len| ScratchLen { shared: len.shared + self.kept_len(), ..len })

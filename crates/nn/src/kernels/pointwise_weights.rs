@@ -1,8 +1,9 @@
-//! The weight gradient of 1x1 convolutions: `weight_grad (out x in) = out_grad (out x pixels) * transposed input`, summed over
-//! the pixels of all images.
+//! The weight gradient of 1x1 convolutions: `weight_grad (out x in) = out_grad (out x pixels) *
+//! transposed input`, summed over the pixels of all images.
 //!
-//! A task owns a block of the result and a share of the pixels; the shares, if there are several, are added up in the end. How
-//! many there are depends on the shape alone, so sums are the same for any number of threads.
+//! A task owns a block of the result and a share of the pixels; the shares, if there are several,
+//! are added up in the end. How many there are depends on the shape alone, so sums are the same for
+//! any number of threads.
 
 use super::pack::pack_along;
 use super::panels::{Block, COLUMNS, DEPTH, Left, ROWS, multiply_block, packed_len};

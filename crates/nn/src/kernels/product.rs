@@ -1,8 +1,9 @@
 //! The product of weights with the pixels of all images, in blocks that stay in the caches.
 //!
-//! Weights are packed once, by all threads; where all pixels are one block, as behind dense layers, they are read as they are. A
-//! task owns a block of pixels, which it packs and multiplies with all weights; if there are few blocks, the pixels are packed
-//! once too, and tasks share out the rows. Every sum is taken in an order that the shape alone decides.
+//! Weights are packed once, by all threads; where all pixels are one block, as behind dense layers,
+//! they are read as they are. A task owns a block of pixels, which it packs and multiplies with all
+//! weights; if there are few blocks, the pixels are packed once too, and tasks share out the rows.
+//! Every sum is taken in an order that the shape alone decides.
 
 use super::pack::{pack_across, pack_along};
 use super::panels::{Block, COLUMNS, DEPTH, Finish, Left, ROWS, multiply_block, packed_len};
@@ -13,20 +14,22 @@ use crate::workers::{ScratchLen, Shared, even_blocks, for_each, for_each_task, p
 /// Pixels of a task: packed, 256 KB of the second-level cache.
 const PIXELS: usize = 256;
 
-/// Rows that are multiplied before the next panel of pixels: 120 KB packed, and as much of the result.
+/// Rows that are multiplied before the next panel of pixels: 120 KB packed, and as much of the
+/// result.
 const ROW_BLOCK: usize = 20 * ROWS;
 
 /// Tasks that keep a few cores busy evenly.
 const ENOUGH_TASKS: usize = 16;
 
-/// Channels between the one that is packed and the one that is asked for: a block's lines lie in pieces of a plane each, too
-/// short for the processor to guess the next.
+/// Channels between the one that is packed and the one that is prefetched: a block's lines lie in
+/// pieces of a plane each, too short for the processor to guess the next.
 const AHEAD: usize = 8;
 
 /// Rows of weights that a task packs.
 const PACKED_ROWS: usize = 8 * ROWS;
 
-/// `result (rows x pixels) = weights (rows x depth) * right (depth x pixels)` for every image and group.
+/// `result (rows x pixels) = weights (rows x depth) * right (depth x pixels)` for every image and
+/// group.
 pub(crate) struct Product {
     pub isa: Isa,
     pub batch: usize,
@@ -72,7 +75,8 @@ impl Product {
         packed_len(PIXELS.min(self.columns()), COLUMNS, depth)
     }
 
-    /// Whether weights are packed. A single block of pixels meets each weight a few times only, which would not pay for it.
+    /// Whether weights are packed. A single block of pixels meets each weight a few times only,
+    /// which would not pay for it.
     fn packs_weights(&self) -> bool {
         self.blocks().len() > 1
     }
@@ -184,7 +188,8 @@ impl Product {
                 accumulate: start > 0,
                 finish: finish.map(|finish| finish.from(row)),
             };
-            // SAFETY: the address checks the last row of the last image; a task has its own group, rows and pixels.
+            // SAFETY: the address checks the last row of the last image; a task has its own group,
+            // rows and pixels.
             unsafe { multiply_block(self.isa, &block) };
         }
     }
@@ -234,7 +239,8 @@ impl Product {
                     pack_along::<ROWS>(self.isa, from, self.depth, (count, depth), 0, to);
                 }
             } else {
-                // A few rows at a time, so that the lines they share with the next panel are still in cache.
+                // A few rows at a time, so that the lines they share with the next panel are still
+                // in cache.
                 for first in (0..depth).step_by(COLUMNS) {
                     for (panel, to) in (row..row + rows).step_by(ROWS).zip(to.chunks_exact_mut(ROWS * depth))
                     {

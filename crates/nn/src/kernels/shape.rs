@@ -5,7 +5,8 @@ use thiserror::Error;
 
 /// A two-dimensional convolution over a batch of images in NCHW, with square kernels.
 ///
-/// Channels are given per group, so that every value describes a convolution whose groups are whole.
+/// Channels are given per group, so that every value describes a convolution whose groups are
+/// whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ConvShape {
     /// Images.
@@ -46,7 +47,8 @@ pub enum ShapeError {
         /// Zeros on each side.
         padding: usize,
     },
-    /// An array would have more than 2^31 elements, which the kernels' tables of offsets do not address.
+    /// An array would have more than 2^31 elements, which the kernels' tables of offsets do not
+    /// address.
     #[error("an image of {0} values is too large, at most 2147483647 are accepted")]
     TooLarge(u128),
 }
@@ -91,7 +93,8 @@ impl ConvShape {
     ///
     /// # Errors
     ///
-    /// If a count is zero, the kernel does not fit the padded image, or an image is beyond 2^31 values.
+    /// If a count is zero, the kernel does not fit the padded image, or an image is beyond 2^31
+    /// values.
     pub fn validate(&self) -> Result<(), ShapeError> {
         let counts = [
             (self.batch, "the batch"),
@@ -166,8 +169,8 @@ impl ConvShape {
         self.groups * self.outputs * self.fan_in()
     }
 
-    /// Floating-point operations of one pass, multiplications and additions, padding counted as work (each of the three
-    /// passes has as many).
+    /// Floating-point operations of one pass, multiplications and additions, padding counted as
+    /// work (each of the three passes has as many).
     #[must_use]
     pub fn flops(&self) -> f64 {
         2.0 * self.output_len() as f64 * self.fan_in() as f64

@@ -1,7 +1,10 @@
 //! Vectors of eight floats, and which instructions they compile to.
 //!
-//! Kernels are generic over [`Vector`]; an entry point per instruction set inlines them. All instruction sets share
-//! eight lanes, so that tables of offsets, packed weights and scratch are the same for each.
+//! Kernels are generic over [`Vector`]; an entry point per instruction set inlines them. All
+//! instruction sets share eight lanes, so that tables of offsets, packed weights and scratch are
+//! the same for each.
+
+use std::sync::OnceLock;
 
 /// Floats per vector, on every instruction set.
 pub(crate) const LANES: usize = 8;
@@ -16,9 +19,16 @@ pub enum Isa {
 }
 
 impl Isa {
-    /// The best instruction set of the CPU that runs this.
+    /// The best instruction set of the CPU that runs this, unless the environment has
+    /// `COLLEGIAL_PORTABLE=1`.
     #[must_use]
     pub fn detect() -> Self {
+        static DETECTED: OnceLock<Isa> = OnceLock::new();
+        let forced = || std::env::var_os("COLLEGIAL_PORTABLE").is_some_and(|value| value == "1");
+        *DETECTED.get_or_init(|| if forced() { Self::Portable } else { Self::of_cpu() })
+    }
+
+    fn of_cpu() -> Self {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
             return Self::Avx2;
@@ -29,7 +39,7 @@ impl Isa {
     /// Whether this CPU can run it.
     #[must_use]
     pub fn is_available(self) -> bool {
-        self == Self::Portable || self == Self::detect()
+        self == Self::Portable || self == Self::of_cpu()
     }
 }
 
@@ -37,8 +47,8 @@ impl Isa {
 ///
 /// # Safety
 ///
-/// Every method requires that the CPU has the instruction set of the implementation; `load` and `store` also require
-/// eight readable or writable floats at the pointer, with any alignment.
+/// Every method requires that the CPU has the instruction set of the implementation; `load` and
+/// `store` also require eight readable or writable floats at the pointer, with any alignment.
 pub(crate) trait Vector: Copy {
     unsafe fn splat(x: f32) -> Self;
     unsafe fn load(from: *const f32) -> Self;
@@ -49,7 +59,7 @@ pub(crate) trait Vector: Copy {
     unsafe fn max(self, other: Self) -> Self;
     /// Row i of the result holds lane i of every vector.
     unsafe fn transpose(rows: [Self; LANES]) -> [Self; LANES];
-    /// Asks for a line of memory that will be written; any address will do.
+    /// Prefetches a line of memory that will be written; any address will do.
     unsafe fn prefetch(at: *const f32);
     /// The sum of the lanes of each vector.
     unsafe fn sums<const N: usize>(vectors: [Self; N]) -> [f32; N];

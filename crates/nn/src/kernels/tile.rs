@@ -1,21 +1,24 @@
 //! The two innermost loops, register blocked, for every instruction set.
 //!
-//! Both read an "indirect" matrix: element (k, p) of the unrolled input is `input[taps[k] + vectors[p] ..]`, eight
-//! pixels at a time, so no im2col buffer is ever written. `taps` runs over channels and kernel positions, `vectors`
-//! over the output pixels. A table instead of nested loops costs one integer load per ten or twelve multiplications and
-//! makes any kernel size, stride and image shape the same code.
+//! Both read an "indirect" matrix: element (k, p) of the unrolled input is `input[taps[k] +
+//! vectors[p] ..]`, eight pixels at a time, so no im2col buffer is ever written. `taps` runs over
+//! channels and kernel positions, `vectors` over the output pixels. A table instead of nested loops
+//! costs one integer load per ten or twelve multiplications and makes any kernel size, stride and
+//! image shape the same code.
 
 use super::simd::{Isa, LANES, Vector};
 use std::array::from_fn;
 
-/// The most output channels a register tile of [`multiply`] holds: 6 x 2 accumulators, 2 inputs and a weight are 15 of 16
-/// AVX registers.
+/// The most output channels a register tile of [`multiply`] holds: 6 x 2 accumulators, 2 inputs and
+/// a weight are 15 of 16 AVX registers.
 pub(crate) const MAX_ROWS: usize = 6;
 
-/// The most output channels a register tile of [`correlate`] holds: 4 x 3 accumulators, 3 inputs and a gradient.
+/// The most output channels a register tile of [`correlate`] holds: 4 x 3 accumulators, 3 inputs
+/// and a gradient.
 pub(crate) const MAX_GRADIENT_ROWS: usize = 4;
 
-/// `output[o][p] (+)= sum over k of weights[k][o] * input[taps[k] + vectors[p]]`, p in eights of pixels.
+/// `output[o][p] (+)= sum over k of weights[k][o] * input[taps[k] + vectors[p]]`, p in eights of
+/// pixels.
 #[derive(Clone, Copy)]
 pub(crate) struct Multiply<'a> {
     pub input: *const f32,
@@ -30,7 +33,8 @@ pub(crate) struct Multiply<'a> {
     pub accumulate: bool,
 }
 
-/// `output[o][k] (+)= sum over p of gradient[p][o] . input[taps[k] + vectors[p]]`, dot products of eight pixels.
+/// `output[o][k] (+)= sum over p of gradient[p][o] . input[taps[k] + vectors[p]]`, dot products of
+/// eight pixels.
 #[derive(Clone, Copy)]
 pub(crate) struct Correlate<'a> {
     pub input: *const f32,
@@ -49,8 +53,9 @@ pub(crate) struct Correlate<'a> {
 ///
 /// # Safety
 ///
-/// The CPU has `isa`. For every tap and vector, eight floats are readable at `input + tap + vector`; rows x vectors x 8
-/// floats are writable at `output`, and nobody else touches them meanwhile.
+/// The CPU has `isa`. For every tap and vector, eight floats are readable at `input + tap +
+/// vector`; rows x vectors x 8 floats are writable at `output`, and nobody else touches them
+/// meanwhile.
 pub(crate) unsafe fn multiply(isa: Isa, rows: usize, call: &Multiply) {
     debug_assert!(rows <= MAX_ROWS && call.weights.len() >= rows * call.taps.len());
     // SAFETY: handed on to the caller.
@@ -98,7 +103,8 @@ unsafe fn correlate_avx2(rows: usize, call: &Correlate) {
     unsafe { correlate_rows::<std::arch::x86_64::__m256>(rows, call) }
 }
 
-/// Two FMAs of latency four per cycle want eight accumulators or more; narrow tiles take more vectors to get there.
+/// Two FMAs of latency four per cycle want eight accumulators or more; narrow tiles take more
+/// vectors to get there.
 #[inline(always)]
 unsafe fn multiply_rows<V: Vector>(rows: usize, call: &Multiply) {
     // SAFETY: handed on to the caller.
@@ -119,7 +125,8 @@ unsafe fn multiply_rows<V: Vector>(rows: usize, call: &Multiply) {
 unsafe fn multiply_tiles<V: Vector, const ROWS: usize, const WIDTH: usize>(call: &Multiply) {
     let mut at = 0;
     let left = |at: usize| call.vectors.len() - at;
-    // SAFETY: `at` plus the tile's width never passes the number of vectors; the rest is the caller's.
+    // SAFETY: `at` plus the tile's width never passes the number of vectors; the rest is the
+    // caller's.
     unsafe {
         while left(at) >= WIDTH {
             multiply_tile::<V, ROWS, WIDTH>(call, at);
@@ -168,7 +175,8 @@ unsafe fn multiply_tile<V: Vector, const ROWS: usize, const WIDTH: usize>(call: 
     }
 }
 
-/// Three columns are one row of a 3x3 kernel; a lone channel (depthwise) takes the whole kernel at once.
+/// Three columns are one row of a 3x3 kernel; a lone channel (depthwise) takes the whole kernel at
+/// once.
 #[inline(always)]
 unsafe fn correlate_rows<V: Vector>(rows: usize, call: &Correlate) {
     // SAFETY: handed on to the caller.
@@ -186,7 +194,8 @@ unsafe fn correlate_rows<V: Vector>(rows: usize, call: &Correlate) {
 #[inline(always)]
 unsafe fn correlate_tiles<V: Vector, const ROWS: usize, const COLUMNS: usize>(call: &Correlate) {
     let mut at = 0;
-    // SAFETY: `at` plus the tile's columns never passes the number of taps; the rest is the caller's.
+    // SAFETY: `at` plus the tile's columns never passes the number of taps; the rest is the
+    // caller's.
     unsafe {
         while call.taps.len() - at >= COLUMNS {
             correlate_tile::<V, ROWS, COLUMNS>(call, at);

@@ -24,8 +24,8 @@ const SERIES: [f64; TERMS] = {
     series
 };
 
-/// The error function to within 1e-9: its Taylor series in f64, which has no branches and so runs in vector registers.
-/// Cancellation costs seven digits at |x| = 4, of sixteen.
+/// The error function to within 1e-9: its Taylor series in f64, which has no branches and so runs
+/// in vector registers. Cancellation costs seven digits at |x| = 4, of sixteen.
 #[inline(always)]
 fn erf(x: f64) -> f64 {
     // A NaN passes the clamp.
@@ -67,7 +67,7 @@ fn normal_cdf(x: f64) -> f64 {
     0.5 + 0.5 * erf(x * FRAC_1_SQRT_2)
 }
 
-/// `to = φ(x)`; the ReLU lives in [`merge`](super::merge).
+/// `to = φ(x)`; the ReLU lives in [`fused`](super::fused).
 pub(crate) fn forward(activation: Activation, x: &[f32], to: &mut [f32]) {
     let to = Shared::new(to);
     for_each_piece(x.len(), |range| {

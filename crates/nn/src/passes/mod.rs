@@ -1,22 +1,24 @@
 //! Everything of a step that is not a multiplication of matrices: passes over memory.
 //!
-//! A network of narrow groups spends a good part of its time here, so what belongs together is done in one visit: a
-//! task takes a few channels of all images, small enough for the second-level cache, and does all it has to do with
-//! them (statistics of a norm, then the norm, the sum with the shortcut and the ReLU). Nothing is reduced across
-//! tasks, therefore results do not depend on the number of threads.
+//! A network of narrow groups spends a good part of its time here, so what belongs together is done
+//! in one visit: a task takes a few channels of all images, small enough for the second-level
+//! cache, and does all it has to do with them (statistics of a norm, then the norm, the sum with
+//! the shortcut and the ReLU). Nothing is reduced across tasks, therefore results do not depend on
+//! the number of threads.
 
 pub(crate) mod activation;
-pub(crate) mod merge;
+pub(crate) mod fused;
+pub(crate) mod nontemporal;
 pub(crate) mod pool;
 pub(crate) mod rearrange;
-pub(crate) mod stream;
 pub(crate) mod vector;
 
 use crate::workers::for_each;
 use std::ops::Range;
 
-/// Floats of one tensor that a task visits: a quarter of a second-level cache holds four such tensors.
-const TASK_FLOATS: usize = 1 << 14;
+/// Floats of one tensor that a task visits: a quarter of a second-level cache holds four such
+/// tensors.
+pub(crate) const TASK_FLOATS: usize = 1 << 14;
 
 /// Channels of a task at most.
 pub(crate) const BLOCK: usize = 64;
@@ -26,8 +28,8 @@ const CHUNK: usize = 1 << 11;
 
 /// A tensor as planes of equal size, `[images][channels][pixels]`.
 ///
-/// Behind dense layers a batch is *one* image whose pixels are the samples, `[1][units][batch]`: that is how the
-/// kernels want dense layers, and everything below serves both.
+/// Behind dense layers a batch is *one* image whose pixels are the samples, `[1][units][batch]`:
+/// that is how the kernels want dense layers, and everything below serves both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dims {
     pub images: usize,

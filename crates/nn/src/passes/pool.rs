@@ -24,7 +24,8 @@ impl MaxPool {
         self.output.0 * self.output.1
     }
 
-    /// The place of the winner of a window: the first of the largest; a NaN wins, so that divergence shows.
+    /// The place of the winner of a window: the first of the largest; a NaN wins, so that
+    /// divergence shows.
     fn winner(&self, plane: &[f32], row: usize, column: usize) -> usize {
         let span = |at: usize, side: usize| {
             let start = at * self.stride;
@@ -56,7 +57,8 @@ impl MaxPool {
         });
     }
 
-    /// Sends each gradient to its window's winner, which is looked for again: cheaper than keeping its place.
+    /// Sends each gradient to its window's winner, which is looked for again: cheaper than keeping
+    /// its place.
     pub(crate) fn backward(&self, planes: usize, x: &[f32], gradient: &[f32], to: &mut [f32]) {
         let to = Shared::new(to);
         for_each(planes, |plane| {

@@ -1,10 +1,12 @@
-//! Transposition between `[batch][units]` and `[units][batch]`, and the sum over members (Eq. 2 of the paper).
+//! Transposition between `[batch][units]` and `[units][batch]`, and the sum over members (Eq. 2 of
+//! the paper).
 
 use super::{Dims, vector};
 use crate::workers::{Shared, for_each};
 use collegial_stats::multiversion;
 
-/// Side of the squares in which a matrix is transposed: 16 rows of 16 floats are 16 whole cache lines on both sides.
+/// Side of the squares in which a matrix is transposed: 16 rows of 16 floats are 16 whole cache
+/// lines on both sides.
 const TILE: usize = 16;
 
 multiversion! {

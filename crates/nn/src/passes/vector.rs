@@ -1,14 +1,16 @@
-//! The inner loops: plain Rust over slices, compiled for several instruction sets and chosen at run time.
+//! The inner loops: plain Rust over slices, compiled for several instruction sets and chosen at run
+//! time.
 //!
-//! Sums run over 32 lanes in f32 within a chunk of at most 2048 floats and are then folded in f64, in an order that
-//! the source fixes: the bits are the same on every CPU.
+//! Sums run over 32 lanes in f32 within a chunk of at most 2048 floats and are then folded in f64,
+//! in an order that the source fixes: the bits are the same on every CPU.
 
 use collegial_stats::multiversion;
 
 /// Partial sums side by side: four vectors of eight, which hides the latency of an addition.
 const LANES: usize = 32;
 
-/// In eights and then pairs: one after the other, 32 additions would take longer than a small plane of pixels.
+/// In eights and then pairs: one after the other, 32 additions would take longer than a small plane
+/// of pixels.
 #[inline(always)]
 fn fold(lanes: &[f32; LANES]) -> f64 {
     let mut sums = [0.0_f64; 8];
@@ -110,8 +112,8 @@ multiversion! {
 }
 
 multiversion! {
-    /// The gradient below a ReLU of a x + b, its sum, and the sum of its product with x - mean. Computes a x + b with the bits
-    /// of the forward pass, hence has the mask of its ReLU.
+    /// The gradient below a ReLU of a x + b, its sum, and the sum of its product with x - mean.
+    /// Computes a x + b with the bits of the forward pass, hence has the mask of its ReLU.
     pub(crate) fn mask_by_affine(gradient: &mut [f32], x: &[f32], by: (f32, f32), mean: f32) -> (f64, f64) {
         let (mut sums, mut products) = ([0.0_f32; LANES], [0.0_f32; LANES]);
         let (blocks, rest) = gradient.as_chunks_mut::<LANES>();

@@ -1,4 +1,5 @@
-//! A network by definition: every operation as plain loops in f64, `[batch][channels][height][width]` throughout.
+//! A network by definition: every operation as plain loops in f64,
+//! `[batch][channels][height][width]` throughout.
 
 #![allow(dead_code)] // Every test file uses its own part.
 
@@ -18,8 +19,8 @@ pub fn tensors(network: &Network) -> Tensors {
     parameters.chain(network.statistics().map(|(name, values)| (name, wide(values)))).collect()
 }
 
-/// Computes the outputs. `factor(name)` multiplies the weights of a layer. In training mode the running statistics
-/// among the tensors are updated.
+/// Computes the outputs. `factor(name)` multiplies the weights of a layer. In training mode the
+/// running statistics among the tensors are updated.
 pub fn forward(
     graph: &Graph,
     tensors: &mut Tensors,

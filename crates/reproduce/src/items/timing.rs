@@ -57,8 +57,7 @@ pub fn durations(
 /// The fastest of a few training steps on synthetic images.
 fn seconds_per_image(spec: &Spec, timing: &Timing) -> Result<f64, Error> {
     let graph = spec.graph()?;
-    let mut network = Network::new(&graph, timing.batch)?;
-    network.initialise(0);
+    let mut network = Network::builder(&graph).batch(timing.batch).seed(0).build()?;
     let Shape { channels, .. } = graph.input_shape();
     let elements = timing.batch * channels * graph.input_shape().pixels();
     let input: Vec<f32> = (0..elements).map(|index| (index % 255) as f32 / 127.0 - 1.0).collect();
@@ -67,10 +66,10 @@ fn seconds_per_image(spec: &Spec, timing: &Timing) -> Result<f64, Error> {
     let mut best = f64::INFINITY;
     for _ in 0..timing.steps.max(1) {
         let start = Instant::now();
-        let logits = network.forward(&input, Mode::Train);
+        let logits = network.forward(&input, Mode::Train)?;
         let mut gradient = vec![0.0; logits.len()];
         cross_entropy(logits, &labels, &mut gradient);
-        network.backward(&gradient);
+        network.backward(&gradient)?;
         best = best.min(start.elapsed().as_secs_f64());
     }
     Ok(best / timing.batch as f64)

@@ -31,7 +31,8 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Reads `{'descr': '|u1', 'fortran_order': False, 'shape': (100, 3072), }`, the keys in any order.
+    /// Reads `{'descr': '|u1', 'fortran_order': False, 'shape': (100, 3072), }`, the keys in any
+    /// order.
     pub(super) fn parse(text: &str) -> Result<Self, NpyError> {
         let bad = || {
             let start: String = text.trim_end().chars().take(80).collect();

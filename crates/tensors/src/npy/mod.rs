@@ -1,8 +1,10 @@
-//! NumPy's `.npy` format: a magic string, a Python dict literal that tells type and shape, the bytes.
+//! NumPy's `.npy` format: a magic string, a Python dict literal that tells type and shape, the
+//! bytes.
 //!
-//! Versions 1 to 3 are read, arrays in C order; version 1 with `<f4` or `<f8` is written. Written by hand
-//! because the reader has to borrow arrays from archives and pickles of hundreds of megabytes, to take nothing
-//! on trust, and to say in one sentence what it expected and what it found.
+//! Versions 1 to 3 are read, arrays in C order; version 1 with `<f4` or `<f8` is written. Written
+//! by hand because the reader has to borrow arrays from archives and pickles of hundreds of
+//! megabytes, to take nothing on trust, and to say in one sentence what it expected and what it
+//! found.
 
 mod array;
 mod header;

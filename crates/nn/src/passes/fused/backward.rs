@@ -2,7 +2,7 @@
 
 use super::{Affine, NormState, norm_coefficients};
 use crate::memory::prefetch;
-use crate::network::Mode;
+use crate::options::Mode;
 use crate::passes::vector::{self, NormGradient};
 use crate::passes::{BLOCK, Dims};
 use crate::workers::Shared;
@@ -135,13 +135,13 @@ impl Task<'_> {
         sums
     }
 
-    /// Asks for everything the next chunk reads, so that its streams load side by side.
+    /// Prefetches everything the next chunk reads, so that its arrays load side by side.
     fn prefetch(&self, range: &Range<usize>) {
         // SAFETY: a task owns its channels.
         prefetch(unsafe { self.gradient.piece(range.clone()) });
         let output = if let Mask::Output(output) = self.mask { Some(output) } else { None };
-        for stream in [self.first, self.second, output].into_iter().flatten() {
-            prefetch(&stream[range.clone()]);
+        for array in [self.first, self.second, output].into_iter().flatten() {
+            prefetch(&array[range.clone()]);
         }
         for (x, _) in self.operands.iter().flatten().filter_map(|operand| operand.norm) {
             prefetch(&x[range.clone()]);
@@ -199,8 +199,8 @@ impl Task<'_> {
         }
     }
 
-    /// The gradient of x from that of y = scale (x - mean) / deviation + shift. In training, mean and deviation depend on
-    /// x: slope (g - sum g / M - xhat sum (g xhat) / M).
+    /// The gradient of x from that of y = scale (x - mean) / deviation + shift. In training, mean
+    /// and deviation depend on x: slope (g - sum g / M - xhat sum (g xhat) / M).
     fn coefficients(
         &self,
         state: &NormState,

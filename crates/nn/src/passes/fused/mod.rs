@@ -1,9 +1,11 @@
 //! Norm, bias, residual sum and ReLU in one visit: `out = relu(f1(x1) + f2(x2))`.
 //!
-//! Each `f` is the identity, a bias, or a batch norm. This one form covers every element-wise layer of the paper's
-//! networks: norm, norm + ReLU, norm + sum + ReLU with an identity or a normed projection, bias, plain ReLU.
+//! Each `f` is the identity, a bias, or a batch norm. This one form covers every element-wise layer
+//! of the paper's networks: norm, norm + ReLU, norm + sum + ReLU with an identity or a normed
+//! projection, bias, plain ReLU.
 //!
-//! Traffic between memory and cache, with the tensors of a task in the second-level cache between sweeps:
+//! Traffic between memory and cache, with the tensors of a task in the second-level cache between
+//! sweeps:
 //!
 //! | pass | read | written |
 //! |---|---|---|
@@ -12,9 +14,9 @@
 //! | norm + shortcut + ReLU, forward | x, shortcut | out |
 //! | norm + shortcut + ReLU, backward | two gradients of out, out, x | one gradient each for x and the shortcut |
 //!
-//! The two gradients that meet at a block's output (from the next block's first convolution and from its shortcut) are
-//! added in the same visit. Layer by layer, as a tape does it, a norm + ReLU moves 5 tensors forward and 8 backward
-//! instead of 2 and 3.
+//! The two gradients that meet at a block's output (from the next block's first convolution and
+//! from its shortcut) are added in the same visit. Layer by layer, as a tape does it, a norm + ReLU
+//! moves 5 tensors forward and 8 backward instead of 2 and 3.
 
 mod backward;
 mod forward;

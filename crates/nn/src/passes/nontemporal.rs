@@ -2,17 +2,17 @@
 
 use super::vector::{affine, affine_two};
 
-/// How a pass writes its result: through the cache, or past it where the result is too large to stay there (which spares
-/// reading the lines that are to be overwritten).
+/// How a pass writes its result: through the cache, or past it where the result is too large to
+/// stay there (which spares reading the lines that are to be overwritten).
 #[derive(Clone, Copy)]
-pub(crate) struct Stream {
+pub(crate) struct Stores {
     past: bool,
 }
 
 /// Floats of a tensor that is too large to stay in cache: 8 MB.
 const TOO_LARGE: usize = 1 << 21;
 
-impl Stream {
+impl Stores {
     pub(crate) fn for_tensor(len: usize) -> Self {
         #[cfg(target_arch = "x86_64")]
         let able = is_x86_feature_detected!("avx2");
@@ -24,9 +24,9 @@ impl Stream {
     /// to = max(a x + b, floor)
     pub(crate) fn affine(self, to: &mut [f32], x: &[f32], by: (f32, f32), floor: f32) {
         #[cfg(target_arch = "x86_64")]
-        if self.past && streaming::fits(to) {
+        if self.past && avx2::fits(to) {
             // SAFETY: `for_tensor` has seen AVX2, `fits` that whole aligned vectors are written.
-            return unsafe { streaming::affine(to, x, by, floor) };
+            return unsafe { avx2::affine(to, x, by, floor) };
         }
         affine(to, x, by, floor);
     }
@@ -42,9 +42,9 @@ impl Stream {
         floor: f32,
     ) {
         #[cfg(target_arch = "x86_64")]
-        if self.past && streaming::fits(to) {
+        if self.past && avx2::fits(to) {
             // SAFETY: as above.
-            return unsafe { streaming::affine_two(to, x, by, y, and, floor) };
+            return unsafe { avx2::affine_two(to, x, by, y, and, floor) };
         }
         affine_two(to, x, by, y, and, floor);
     }
@@ -61,7 +61,7 @@ impl Stream {
 
 /// Stores past the cache; the arithmetic is that of the plain loops, bit for bit.
 #[cfg(target_arch = "x86_64")]
-mod streaming {
+mod avx2 {
     use std::arch::x86_64::{
         __m256, _mm256_add_ps, _mm256_loadu_ps, _mm256_max_ps, _mm256_mul_ps, _mm256_set1_ps,
         _mm256_stream_ps,
@@ -119,8 +119,8 @@ mod tests {
 
     #[test]
     fn streams_have_the_bits_of_plain_loops() {
-        let streamed = Stream::for_tensor(TOO_LARGE);
-        let plain = Stream::for_tensor(1);
+        let streamed = Stores::for_tensor(TOO_LARGE);
+        let plain = Stores::for_tensor(1);
         let (by, and) = ((1.3, -0.2), (-0.7, 0.1));
         for len in [0, 1, 7, 8, 64, 1000, 2048] {
             // One of every alignment.

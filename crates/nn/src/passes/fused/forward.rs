@@ -2,8 +2,8 @@
 
 use super::{Affine, EPSILON, MOMENTUM, NormState, norm_coefficients};
 use crate::memory::prefetch;
-use crate::network::Mode;
-use crate::passes::stream::Stream;
+use crate::options::Mode;
+use crate::passes::nontemporal::Stores;
 use crate::passes::{BLOCK, Dims, vector};
 use crate::workers::Shared;
 use std::ops::Range;
@@ -15,8 +15,8 @@ pub(crate) struct Operand<'a> {
     pub state: Option<&'a mut NormState>,
 }
 
-/// Computes the output; norms take their statistics from the batch or, in evaluation, from what they remember. Only the
-/// first operand can lie in the output.
+/// Computes the output; norms take their statistics from the batch or, in evaluation, from what
+/// they remember. Only the first operand can lie in the output.
 pub(crate) fn forward(
     dims: Dims,
     operands: [Option<Operand<'_>>; 2],
@@ -28,7 +28,7 @@ pub(crate) fn forward(
     let out = Shared::new(out);
     let operands = operands.map(|operand| operand.map(|o| (o.x, o.affine, o.state.map(SharedState::new))));
     let floor = if relu { 0.0 } else { f32::NEG_INFINITY };
-    let stream = Stream::for_tensor(dims.len());
+    let stores = Stores::for_tensor(dims.len());
     dims.for_each_block(|channels| {
         let coefficients = operands.each_ref().map(|operand| {
             let mut coefficients = [(1.0, 0.0); BLOCK];
@@ -59,18 +59,18 @@ pub(crate) fn forward(
             let out = unsafe { out.piece(range.clone()) };
             let [first, second] = coefficients.each_ref().map(|c| c[channel - channels.start]);
             match sources.map(|x| x.map(|x| &x[range.clone()])) {
-                [Some(x), None] => stream.affine(out, x, first, floor),
-                [Some(x), Some(y)] => stream.affine_two(out, x, first, y, second, floor),
+                [Some(x), None] => stores.affine(out, x, first, floor),
+                [Some(x), Some(y)] => stores.affine_two(out, x, first, y, second, floor),
                 [None, Some(y)] => vector::add_affine(out, first, y, second, floor),
                 [None, None] => vector::affine_in_place(out, first, floor),
             }
         }
-        stream.finish();
+        stores.finish();
     });
 }
 
-/// Mean and biased variance of some channels, in one sweep: the sums are taken of differences from each channel's first
-/// value, so that a large mean does not cancel the variance.
+/// Mean and biased variance of some channels, in one sweep: the sums are taken of differences from
+/// each channel's first value, so that a large mean does not cancel the variance.
 fn statistics(dims: Dims, x: &[f32], channels: Range<usize>) -> [(f64, f64); BLOCK] {
     let shift = |channel: usize| x[dims.plane(0, channel)];
     let mut sums = [(0.0, 0.0); BLOCK];
@@ -111,8 +111,8 @@ impl<'a> SharedState<'a> {
         }
     }
 
-    /// Sets and returns a channel's mean and inverse deviation: the batch's, where its mean and variance are given, else
-    /// the remembered ones.
+    /// Sets and returns a channel's mean and inverse deviation: the batch's, where its mean and
+    /// variance are given, else the remembered ones.
     ///
     /// # Safety
     ///

@@ -1,18 +1,19 @@
 //! Zero-padded images in scratch, and the vectors of eight pixels that the kernels take from them.
 //!
-//! A convolution of stride s reads each padded image as s x s planes, plane (a, b) holding rows a, a + s, ... and columns
-//! b, b + s, ...: every kernel position then reads neighbouring pixels of one plane, and loads stay contiguous.
+//! A convolution of stride s reads each padded image as s x s planes, plane (a, b) holding rows a,
+//! a + s, ... and columns b, b + s, ...: every kernel position then reads neighbouring pixels of
+//! one plane, and loads stay contiguous.
 
 use super::shape::ConvShape;
 use super::simd::LANES;
 
 /// The layout of one channel of one image.
 #[derive(Clone, Debug)]
-pub(crate) struct Planes {
+pub(crate) struct Padded {
     /// Size of the image without padding.
     pub height: usize,
     pub width: usize,
-    /// Planes per axis.
+    /// Padded per axis.
     pub stride: usize,
     /// Zeros above and left of the image, before splitting.
     pub padding: usize,
@@ -21,8 +22,9 @@ pub(crate) struct Planes {
     pub plane_len: usize,
 }
 
-impl Planes {
-    /// Planes of which rows x columns are read. With one plane, zeros at the end of a row double as those before the next.
+impl Padded {
+    /// Padded of which rows x columns are read. With one plane, zeros at the end of a row double as
+    /// those before the next.
     pub(crate) fn new(
         (height, width): (usize, usize),
         stride: usize,
@@ -42,7 +44,8 @@ impl Planes {
 
     /// Copies a channel into its planes, zeros included.
     ///
-    /// One fill of the whole and one copy per row: rows are short, and a call per piece of a row costs as much as a row.
+    /// One fill of the whole and one copy per row: rows are short, and a call per piece of a row
+    /// costs as much as a row.
     pub(crate) fn fill(&self, channel: &[f32], planes: &mut [f32]) {
         let planes = &mut planes[..self.len()];
         planes.fill(0.0);
@@ -95,7 +98,8 @@ fn unzip(row: &[f32], evens: &mut [f32], odds: &mut [f32]) {
     }
 }
 
-/// `to[j] = from[stride * j]`; the two common strides are written so that the compiler vectorises them.
+/// `to[j] = from[stride * j]`; the two common strides are written so that the compiler vectorises
+/// them.
 pub(crate) fn copy_every(stride: usize, from: &[f32], to: &mut [f32]) {
     match stride {
         1 => to.copy_from_slice(&from[..to.len()]),
@@ -117,14 +121,14 @@ pub(crate) fn copy_every(stride: usize, from: &[f32], to: &mut [f32]) {
 }
 
 /// The planes of the padded input, as the forward pass and the weight gradient read them.
-pub(crate) fn input_planes(shape: &ConvShape) -> Planes {
+pub(crate) fn padded_input(shape: &ConvShape) -> Padded {
     let beyond = (shape.kernel - 1) / shape.stride;
     let read = (shape.out_height() + beyond, shape.out_width() + beyond);
-    Planes::new((shape.height, shape.width), shape.stride, shape.padding, read)
+    Padded::new((shape.height, shape.width), shape.stride, shape.padding, read)
 }
 
-/// Kernel positions and their offsets in [`input_planes`].
-pub(crate) fn kernel_taps(shape: &ConvShape, planes: &Planes) -> Vec<(usize, usize)> {
+/// Kernel positions and their offsets in [`padded_input`].
+pub(crate) fn kernel_taps(shape: &ConvShape, planes: &Padded) -> Vec<(usize, usize)> {
     let (s, k) = (shape.stride, shape.kernel);
     let offset = |kh: usize, kw: usize| {
         ((kh % s) * s + kw % s) * planes.plane_len + (kh / s) * planes.row_stride + kw / s
@@ -134,8 +138,9 @@ pub(crate) fn kernel_taps(shape: &ConvShape, planes: &Planes) -> Vec<(usize, usi
 
 /// The output pixels of a plane as vectors.
 ///
-/// Where rows are whole vectors, vectors follow the rows, and the packed plane is the plane. Elsewhere vectors run on
-/// through the gaps between rows, which wastes fewer lanes than a part-filled vector per row.
+/// Where rows are whole vectors, vectors follow the rows, and the packed plane is the plane.
+/// Elsewhere vectors run on through the gaps between rows, which wastes fewer lanes than a
+/// part-filled vector per row.
 #[derive(Clone, Debug)]
 pub(crate) struct Pixels {
     pub rows: usize,

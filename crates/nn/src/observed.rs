@@ -1,0 +1,82 @@
+//! What a backward pass shows of the layers it comes by.
+
+use crate::kernels::ConvShape;
+
+/// How an array lies in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// `[image][channel][pixel]`.
+    Images,
+    /// `[channel][image]`, for one-pixel images: dense layers and what follows them.
+    Channels,
+}
+
+/// Sizes of an array of activations or cotangents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Images.
+    pub images: usize,
+    /// Channels of an image.
+    pub channels: usize,
+    /// Pixels of a channel; 1 in [`Layout::Channels`].
+    pub pixels: usize,
+    /// How they lie.
+    pub layout: Layout,
+}
+
+/// A layer with weights, as it is planned.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Layer<'a> {
+    /// Which of the network's layers with weights, in the order of computation.
+    pub index: usize,
+    /// The name of its weights: `layer1.0.conv2.weight`.
+    pub weight: &'a str,
+    /// Its sizes; the batch is the number of images, also of dense layers (1x1 convolutions of one
+    /// pixel).
+    pub shape: ConvShape,
+    /// How inputs and cotangents lie.
+    pub layout: Layout,
+    /// Whether it reads the network's input itself.
+    pub at_input: bool,
+}
+
+/// A layer with parameters during a backward pass: what its parameters' gradients are made of,
+/// image by image.
+#[derive(Clone, Copy, Debug)]
+pub enum Observed<'a> {
+    /// A convolution or a dense layer. The gradient of its weights at image n is the sum over
+    /// positions p of `cotangents(n, p) inputs(n, p)^T`, times the factor of the NTK
+    /// parametrisation where that is the network's.
+    Linear {
+        /// Which of [`Network::layers`](crate::Network::layers).
+        index: usize,
+        /// What it multiplied with its weights.
+        inputs: &'a [f32],
+        /// The gradient of its outputs.
+        cotangents: &'a [f32],
+    },
+    /// A bias: the gradient is the sum of the cotangents over pixels.
+    Bias {
+        /// Sizes of the cotangents.
+        extent: Extent,
+        /// The gradient of its sums.
+        cotangents: &'a [f32],
+    },
+    /// A batch norm: the gradient of its shifts is the sum of the cotangents over pixels, that of
+    /// its scales the sum of `cotangents (inputs - mean) inverse_deviation`.
+    Norm {
+        /// Sizes of inputs and cotangents.
+        extent: Extent,
+        /// What it normalised.
+        inputs: &'a [f32],
+        /// The gradient of its results.
+        cotangents: &'a [f32],
+        /// Subtracted, per channel.
+        mean: &'a [f32],
+        /// Multiplied by, per channel.
+        inverse_deviation: &'a [f32],
+    },
+}
+
+/// Who is shown the layers of a backward pass, last layer first.
+pub(crate) type Observer<'a> = &'a mut (dyn FnMut(Observed<'_>) + Send);
