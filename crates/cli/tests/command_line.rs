@@ -213,7 +213,7 @@ fn kernels_of_saved_weights_and_inputs_are_the_same() {
         &format!("ntk fc3-20 --input {weights}"),
         "expected an .npy array (magic bytes 0x93 NUMPY), found other bytes",
     );
-    refused(&format!("ntk fc3-20 --weights {weights}"), "it lacks \"fc1.weight\"");
+    refused(&format!("ntk fc3-20 --weights {weights}"), "there is no tensor \"fc1.weight\"");
     refused(&format!("ntk fc3-20 --weights {input}"), "it is not a safetensors file");
     refused(&format!("ntk fc3-20 --out {}", file("no/such/k.npy")), "cannot write");
     let mut broken = std::fs::read(&input).unwrap();

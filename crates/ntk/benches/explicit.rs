@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use collegial_arch::{Graph, Spec};
-use collegial_ntk::explicit::{ExplicitKernel, Options, Readout, Weights};
+use collegial_ntk::explicit::{ExplicitKernel, Options, Readout, drawn_weights};
 use collegial_stats::Rng;
 
 /// 3x3 stem to 16 channels, two blocks of 1x1 to 32, 3x3 in four groups of 8, 1x1 to 16, average pool, ten outputs.
@@ -66,7 +66,7 @@ fn matrix(name: &str, spec: &str, count: usize, readout: Readout) {
     let graph = graph(spec);
     let options = Options { readout, ..Options::default() };
     let kernel = ExplicitKernel::new(&graph, options, &inputs(&graph, count)).expect("a kernel");
-    let weights = Weights::drawn(&graph, options.parametrisation, 1);
+    let weights = drawn_weights(&graph, options.parametrisation, 1).expect("weights");
     let seconds = best(|| black_box(kernel.at(&weights)));
     println!("{{\"bench\": \"{name}\", \"inputs\": {count}, \"milliseconds\": {:.3}}}", 1e3 * seconds);
 }
@@ -82,7 +82,7 @@ fn draws(width: usize) {
     let options = Options { readout: Readout::PooledUnit(0), ..Options::default() };
     let kernel = ExplicitKernel::new(&graph, options, &inputs(&graph, 1)).expect("a kernel");
     let draws = 100_000 / width as u64;
-    let seconds = best(|| black_box(kernel.tally(1, 0, 0..draws)));
+    let seconds = best(|| black_box(kernel.tally(1, 0, 0..draws).expect("draws")));
     println!(
         "{{\"bench\": \"{name}\", \"width\": {width}, \"kernels_per_second\": {:.0}}}",
         draws as f64 / seconds

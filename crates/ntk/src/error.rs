@@ -80,7 +80,13 @@ pub enum Error {
     },
     /// Weights that are not the network's.
     #[error("the weights cannot be used: {0}")]
-    Weights(String),
+    Weights(collegial_tensors::Error),
+    /// The engine refused the network.
+    #[error(transparent)]
+    Engine(#[from] collegial_nn::Error),
+    /// Norms over a batch where every image must be treated alone.
+    #[error("a kernel between inputs needs norms that treat every input alone: none or frozen, not batch")]
+    BatchNorms,
     /// A layer that cannot be planned.
     #[error("the layer {name} cannot be planned: {reason}")]
     Layer {

@@ -4,8 +4,11 @@
 //! next: [`exact`] moments (fully connected ReLU networks), the [`LawSampler`] (any chain of layers, without drawing a weight
 //! matrix), and [`explicit`] weights (any network, N x N).
 //!
+//! [`NetworkDraws`] measures the kernel of a whole network over initialisations, norms over a batch included.
+//!
 //! The main type is [`LawSampler`]; [`Fit`] is the paper's Algorithm 1 on top of it.
 
+pub mod draws;
 mod error;
 pub mod exact;
 pub mod explicit;
@@ -13,6 +16,7 @@ pub mod fit;
 mod law;
 pub mod nmk;
 
+pub use draws::NetworkDraws;
 pub use error::Error;
 pub use exact::{ExactMoments, SingleColumn};
 pub use explicit::ExplicitKernel;

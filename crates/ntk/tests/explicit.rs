@@ -5,9 +5,11 @@ mod reference;
 
 use collegial_arch::{Graph, Sequence, Spec};
 use collegial_nn::{Mode, Network, Parametrisation};
-use collegial_ntk::explicit::{ExplicitKernel, Norms, Options, Readout, Weights};
+use collegial_ntk::explicit::{ExplicitKernel, NormPolicy, Options, Readout, drawn_weights};
 use collegial_ntk::{LawSampler, Output, exact};
 use collegial_stats::Rng;
+use collegial_tensors::safetensors::Archive;
+use collegial_tensors::{Tensor, TensorTable};
 use proptest::prelude::*;
 
 fn chain(text: &str) -> Sequence {
@@ -42,11 +44,11 @@ fn assert_close(what: &str, got: &[f64], expected: &[f64], tolerance: f64) {
 }
 
 /// The chain's weights as the reference draws them: layer after layer from one generator.
-fn weights_of_reference(graph: &Graph, mut rng: Rng) -> Weights {
-    let mut weights = Weights::zeros(graph);
-    let names: Vec<String> = weights.tensors().iter().map(|tensor| tensor.name.clone()).collect();
+fn weights_of_reference(graph: &Graph, mut rng: Rng) -> TensorTable {
+    let mut weights = drawn_weights(graph, Parametrisation::Ntk, 0).unwrap();
+    let names: Vec<String> = weights.names().map(str::to_owned).collect();
     for name in names {
-        rng.fill_normal(weights.get_mut(&name).unwrap());
+        rng.fill_normal(weights.get_mut(&name).unwrap().values_mut());
     }
     weights
 }
@@ -63,7 +65,7 @@ fn compare_with_reference(chain: &Sequence, count: usize, seed: u64) {
         assert_close(&format!("{chain:?} {readout:?}"), &kernel, &expected, 1e-5);
         // A trial draws the same numbers, and takes its own way at the first layer.
         let alone = ExplicitKernel::new(&graph, options, &inputs[..1]).unwrap();
-        let trial = alone.tally(seed, 5, 0..1).moments().mean();
+        let trial = alone.tally(seed, 5, 0..1).unwrap().moments().mean();
         assert_close(&format!("a trial of {chain:?} {readout:?}"), &[trial], &expected[..1], 1e-5);
     }
 }
@@ -119,11 +121,12 @@ proptest! {
 }
 
 /// Parameters away from their initial values: norms and biases, too.
-fn unusual_weights(graph: &Graph, parametrisation: Parametrisation, seed: u64) -> Weights {
-    let mut weights = Weights::drawn(graph, parametrisation, seed);
-    let tensors: Vec<_> = weights.tensors().to_vec();
-    for (index, tensor) in tensors.iter().enumerate().filter(|(_, tensor)| tensor.shape.len() == 1) {
-        let values = weights.get_mut(&tensor.name).unwrap();
+fn unusual_weights(graph: &Graph, parametrisation: Parametrisation, seed: u64) -> TensorTable {
+    let mut weights = drawn_weights(graph, parametrisation, seed).unwrap();
+    let vectors = weights.iter().filter(|(_, tensor)| tensor.shape().len() == 1);
+    let names: Vec<String> = vectors.map(|(name, _)| name.to_owned()).collect();
+    for (index, name) in names.iter().enumerate() {
+        let values = weights.get_mut(name).unwrap().values_mut();
         let mut noise = vec![0.0; values.len()];
         Rng::new(seed, 99, index as u64).fill_normal(&mut noise);
         // Statistics and scales stay positive.
@@ -133,11 +136,10 @@ fn unusual_weights(graph: &Graph, parametrisation: Parametrisation, seed: u64) -
 }
 
 /// Every parameter's gradient from the engine, image by image.
-fn kernel_of_engine(graph: &Graph, options: Options, weights: &Weights, inputs: &[Vec<f32>]) -> Vec<f64> {
-    let mut network = Network::with_parametrisation(graph, 1, options.parametrisation).unwrap();
-    for tensor in weights.tensors() {
-        network.set(&tensor.name, weights.get(&tensor.name).unwrap()).unwrap();
-    }
+fn kernel_of_engine(graph: &Graph, options: Options, weights: &TensorTable, inputs: &[Vec<f32>]) -> Vec<f64> {
+    let mut network =
+        Network::builder(graph).batch(1).parametrisation(options.parametrisation).build().unwrap();
+    network.set_tensors(weights).unwrap();
     let norm_parameters: Vec<bool> = network
         .parameters()
         .iter()
@@ -146,7 +148,7 @@ fn kernel_of_engine(graph: &Graph, options: Options, weights: &Weights, inputs: 
             network.get(&format!("{norm}.running_mean")).is_ok()
         })
         .collect();
-    if options.norms == Norms::None {
+    if options.norms == NormPolicy::None {
         let statistics: Vec<(String, usize)> =
             network.statistics().map(|(name, values)| (name, values.len())).collect();
         for (name, len) in statistics {
@@ -173,10 +175,10 @@ fn kernel_of_engine(graph: &Graph, options: Options, weights: &Weights, inputs: 
     let mut kernel = vec![0.0; inputs.len() * inputs.len()];
     for seed in seeds {
         let gradient = |x: &Vec<f32>| {
-            network.forward(x, Mode::Evaluate);
-            network.backward(&seed);
+            network.forward(x, Mode::Evaluate).unwrap();
+            network.backward(&seed).unwrap();
             let parameters = network.parameters().iter().zip(&norm_parameters);
-            let used = parameters.filter(|(_, norm)| options.norms == Norms::Frozen || !**norm);
+            let used = parameters.filter(|(_, norm)| options.norms == NormPolicy::Frozen || !**norm);
             used.flat_map(|(parameter, _)| network.gradients()[parameter.range.clone()].to_vec())
                 .map(f64::from)
                 .collect::<Vec<f64>>()
@@ -194,7 +196,7 @@ fn compare_with_engine(graph: &Graph, count: usize, seed: u64) {
     let inputs = inputs(graph, count, seed);
     for parametrisation in [Parametrisation::Ntk, Parametrisation::Standard] {
         let weights = unusual_weights(graph, parametrisation, seed);
-        for norms in [Norms::None, Norms::Frozen] {
+        for norms in [NormPolicy::None, NormPolicy::Frozen] {
             for readout in [Readout::Unit(1), Readout::Trace] {
                 let options = Options { parametrisation, norms, readout };
                 let expected = kernel_of_engine(graph, options, &weights, &inputs);
@@ -275,12 +277,9 @@ fn a_draw_is_what_the_engine_initialises() {
         "kind = 'resnext'\nstem = 'small'\nblocks = [1, 1]\ndesign = '2x3d'\nclasses = 4\nimage = 8\noutputs = 8",
     );
     for parametrisation in [Parametrisation::Ntk, Parametrisation::Standard] {
-        let mut network = Network::with_parametrisation(&graph, 2, parametrisation).unwrap();
+        let mut network = Network::builder(&graph).batch(2).parametrisation(parametrisation).build().unwrap();
         network.initialise(29);
-        let weights = Weights::drawn(&graph, parametrisation, 29);
-        for tensor in weights.tensors() {
-            assert_eq!(weights.get(&tensor.name), network.get(&tensor.name).ok(), "{}", tensor.name);
-        }
+        assert_eq!(drawn_weights(&graph, parametrisation, 29).unwrap(), network.tensors());
     }
 }
 
@@ -299,7 +298,8 @@ fn draws_have_the_law_of_the_law_sampler() {
     for (readout, output) in [(Readout::Unit(0), Output::Unit), (Readout::PooledUnit(0), Output::PooledUnit)]
     {
         let options = Options { readout, ..Options::default() };
-        let explicit = ExplicitKernel::new(&graph, options, &inputs).unwrap().tally(33, 0, 0..40_000);
+        let explicit =
+            ExplicitKernel::new(&graph, options, &inputs).unwrap().tally(33, 0, 0..40_000).unwrap();
         let law = LawSampler::at_inputs(&chain, output, &inputs).unwrap().tally(34, 0, 0..160_000);
         let (explicit, law) = (explicit.moments(), law.moments());
         // Four comparisons at 4.5 standard errors fail by chance once in 37,000; seeds are fixed.
@@ -320,7 +320,7 @@ fn draws_of_fully_connected_networks_have_the_exact_moments() {
         let graph = graph(&format!("kind = 'fully-connected'\ninputs = 9\noutputs = 1\nwidths = [{text}]"));
         // |x|^2 = n_0, so that the mean is the number of layers.
         let kernel = ExplicitKernel::new(&graph, Options::default(), &[vec![1.0; 9]]).unwrap();
-        let moments = kernel.tally(37, 0, 0..100_000).moments();
+        let moments = kernel.tally(37, 0, 0..100_000).unwrap().moments();
         let exact = exact::moments(&widths).unwrap();
         assert!((moments.mean() - exact.mean).abs() <= 4.5 * moments.standard_error(), "{widths:?}");
         let gap = moments.second_moment_ratio() - exact.second_moment_ratio;
@@ -353,9 +353,9 @@ fn kernels_are_symmetric_and_positive_semidefinite() {
     for text in networks {
         let graph = graph(text);
         let count = 60;
-        let options = Options { norms: Norms::Frozen, readout: Readout::Trace, ..Options::default() };
+        let options = Options { norms: NormPolicy::Frozen, readout: Readout::Trace, ..Options::default() };
         let kernel = ExplicitKernel::new(&graph, options, &inputs(&graph, count, 41)).unwrap();
-        let mut matrix = kernel.at(&Weights::drawn(&graph, Parametrisation::Ntk, 43)).unwrap();
+        let mut matrix = kernel.at(&drawn_weights(&graph, Parametrisation::Ntk, 43).unwrap()).unwrap();
         for (row, column) in (0..count).flat_map(|row| (0..count).map(move |column| (row, column))) {
             assert_eq!(matrix[row * count + column].to_bits(), matrix[column * count + row].to_bits());
         }
@@ -378,12 +378,12 @@ fn the_number_of_threads_does_not_change_a_bit() {
     for (text, count) in networks {
         let graph = graph(text);
         let inputs = inputs(&graph, count, 47);
-        let weights = Weights::drawn(&graph, Parametrisation::Ntk, 47);
+        let weights = drawn_weights(&graph, Parametrisation::Ntk, 47).unwrap();
         let with_threads = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
                 let kernel = ExplicitKernel::new(&graph, Options::default(), &inputs).unwrap();
-                (kernel.at(&weights).unwrap(), kernel.tally(1, 0, 0..60))
+                (kernel.at(&weights).unwrap(), kernel.tally(1, 0, 0..60).unwrap())
             })
         };
         let one = with_threads(1);
@@ -392,26 +392,30 @@ fn the_number_of_threads_does_not_change_a_bit() {
 }
 
 #[test]
-fn weights_survive_a_file() {
+fn weights_that_are_not_the_networks_are_refused() {
     let graph = graph("kind = 'bottleneck'\ninputs = 4\noutputs = 4\nwidth = 2\nmembers = 3\nimage = 3");
     let weights = unusual_weights(&graph, Parametrisation::Standard, 53);
-    let file = weights.to_safetensors().unwrap();
-    assert_eq!(Weights::from_safetensors(&graph, &file).unwrap(), weights);
-    let refusal = |file: &[u8]| Weights::from_safetensors(&graph, file).unwrap_err().to_string();
-    assert!(refusal(b"nonsense").contains("not a safetensors file"));
-    assert!(refusal(&file[..file.len() - 5]).contains("not a safetensors file"));
-    let mut other = Weights::zeros(&graph);
-    other.get_mut("bn2.weight").unwrap()[1] = f32::NAN;
-    assert!(refusal(&other.to_safetensors().unwrap()).contains("\"bn2.weight\" contains NaN"));
-    let wider =
-        Spec::from_toml("kind = 'bottleneck'\ninputs = 4\noutputs = 4\nwidth = 3\nmembers = 3\nimage = 3");
-    let wider = Weights::zeros(&wider.unwrap().graph().unwrap());
-    assert!(refusal(&wider.to_safetensors().unwrap()).contains("the network's has [6, 4, 1, 1]"));
-    let elsewhere = Weights::zeros(&"fc3-4".parse::<Spec>().unwrap().graph().unwrap());
-    assert!(refusal(&elsewhere.to_safetensors().unwrap()).contains("it lacks \"conv1.weight\""));
-    let kernel = ExplicitKernel::new(&graph, Options::default(), &inputs(&graph, 1, 1)).unwrap();
-    let sentence = kernel.at(&elsewhere).unwrap_err().to_string();
-    assert_eq!(sentence, "the weights cannot be used: they belong to another network");
+    let options = Options { norms: NormPolicy::Frozen, ..Options::default() };
+    let kernel = ExplicitKernel::new(&graph, options, &inputs(&graph, 1, 1)).unwrap();
+    let expected = kernel.at(&weights).unwrap();
+    // A file gives the same kernel, and tensors of others are left alone.
+    let mut read = Archive::from_bytes(&Archive::from(weights.clone()).to_bytes().unwrap()).unwrap().tensors;
+    read.insert("other", Tensor::scalar(f32::NAN)).unwrap();
+    assert_eq!(kernel.at(&read).unwrap(), expected);
+    let refusal = |weights: &TensorTable| kernel.at(weights).unwrap_err().to_string();
+    read.get_mut("bn2.weight").unwrap().values_mut()[1] = f32::NAN;
+    assert!(refusal(&read).contains("\"bn2.weight\" contains NaN"));
+    let wider = drawn_weights(
+        &"bottleneck-9".parse::<Spec>().unwrap().graph().unwrap(),
+        Parametrisation::Standard,
+        1,
+    );
+    assert!(refusal(&wider.unwrap()).contains("expected [6, 4, 1, 1]"));
+    let elsewhere = "fc3-4".parse::<Spec>().unwrap().graph().unwrap();
+    let elsewhere = drawn_weights(&elsewhere, Parametrisation::Standard, 1).unwrap();
+    let sentence = "the weights cannot be used: there is no tensor \"conv1.weight\"; the first ones are [\"fc1.weight\", \
+                    \"fc2.weight\", \"fc3.weight\"]";
+    assert_eq!(refusal(&elsewhere), sentence);
 }
 
 #[test]
@@ -427,6 +431,8 @@ fn bad_questions_are_refused_in_a_sentence() {
         refusal(usual, &[vec![1.0; 3], vec![f32::INFINITY; 3]]),
         "input 1 contains inf; inputs must be finite numbers"
     );
+    let batch = Options { norms: NormPolicy::Batch, ..usual };
+    assert!(refusal(batch, &[vec![1.0; 3]]).contains("none or frozen, not batch"));
     let beyond = Options { readout: Readout::Unit(2), ..usual };
     assert_eq!(
         refusal(beyond, &[vec![1.0; 3]]),

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use collegial_arch::{Graph, Spec};
 use collegial_ntk::explicit::{
-    ExplicitKernel, Norms, Options, Parametrisation, Readout, Weights, normal_inputs,
+    ExplicitKernel, NormPolicy, Options, Parametrisation, Readout, drawn_weights, normal_inputs,
 };
 use collegial_report::{Align, Table, significant};
+use collegial_tensors::TensorTable;
+use collegial_tensors::safetensors::Archive;
 use collegial_train::checkpoint::{CheckpointFile, ModelHeader};
 use collegial_train::data::{Dataset, Part, npy};
 use collegial_train::{Error, run, spec_for};
@@ -130,11 +132,16 @@ pub fn answer(verb: &Ntk, common: &Common, array: Option<&[u8]>) -> Result<Kerne
     let start = std::time::Instant::now();
     let kernel = ExplicitKernel::new(&graph, options, &inputs)?;
     let weights = match &given {
-        Some(Given { path, .. }) => Weights::from_safetensors(&graph, &read(path)?)
-            .map_err(|error| Failure::User(format!("{}: {error}", path.display())))?,
-        None => Weights::drawn(&graph, options.parametrisation, common.seed),
+        Some(Given { path, .. }) => {
+            let archive = Archive::from_bytes(&read(path)?);
+            archive.map_err(|error| Failure::User(format!("{}: {error}", path.display())))?.tensors
+        }
+        None => drawn_weights(&graph, options.parametrisation, common.seed)?,
     };
-    let matrix = kernel.at(&weights)?;
+    let matrix = kernel.at(&weights).map_err(|error| match &given {
+        Some(Given { path, .. }) => Failure::User(format!("{}: {error}", path.display())),
+        None => error.into(),
+    })?;
     let seconds = start.elapsed().as_secs_f64();
     save(verb, &weights, &inputs, &matrix)?;
     let drawn = || format!("drawn, seed {}", common.seed);
@@ -143,14 +150,8 @@ pub fn answer(verb: &Ntk, common: &Common, array: Option<&[u8]>) -> Result<Kerne
         inputs: inputs.len(),
         input,
         weights: given.map_or_else(drawn, |given| given.path.display().to_string()),
-        parametrisation: match options.parametrisation {
-            Parametrisation::Ntk => "ntk",
-            Parametrisation::Standard => "standard",
-        },
-        norms: match options.norms {
-            Norms::None => "none",
-            Norms::Frozen => "frozen",
-        },
+        parametrisation: options.parametrisation.name(),
+        norms: options.norms.name(),
         readout: options.readout.to_string(),
         kernel: matrix.chunks_exact(inputs.len()).map(<[f64]>::to_vec).collect(),
         seconds,
@@ -239,14 +240,14 @@ fn options(verb: &Ntk, given: Option<&Given>) -> Options {
         (Some(ParametrisationName::Ntk), _) | (None, None) => Parametrisation::Ntk,
         (Some(ParametrisationName::Standard), _) => Parametrisation::Standard,
         (None, Some(Given { header, .. })) => {
-            header.as_ref().map_or(Parametrisation::Standard, |header| header.parametrisation.into())
+            header.as_ref().map_or(Parametrisation::Standard, |header| header.parametrisation)
         }
     };
     let norms = match verb.norms {
-        Some(NormsName::None) => Norms::None,
-        Some(NormsName::Frozen) => Norms::Frozen,
-        None if given.is_some() => Norms::Frozen,
-        None => Norms::None,
+        Some(NormsName::None) => NormPolicy::None,
+        Some(NormsName::Frozen) => NormPolicy::Frozen,
+        None if given.is_some() => NormPolicy::Frozen,
+        None => NormPolicy::None,
     };
     let readout = match (verb.trace, verb.pooled) {
         (false, false) => Readout::Unit(verb.output),
@@ -279,10 +280,11 @@ pub fn read_inputs(file: &[u8], name: &str, graph: &Graph) -> Result<Vec<Vec<f32
     Ok(values.chunks_exact(len.max(1)).map(<[f32]>::to_vec).collect())
 }
 
-fn save(verb: &Ntk, weights: &Weights, inputs: &[Vec<f32>], matrix: &[f64]) -> Result<(), Failure> {
+fn save(verb: &Ntk, weights: &TensorTable, inputs: &[Vec<f32>], matrix: &[f64]) -> Result<(), Failure> {
     let count = inputs.len();
     if let Some(path) = &verb.save_weights {
-        write_bytes(path, &weights.to_safetensors()?)?;
+        let file = Archive::from(weights.clone()).to_bytes();
+        write_bytes(path, &file.map_err(|error| Failure::User(error.to_string()))?)?;
     }
     if let Some(path) = &verb.save_input {
         let values: Vec<f64> = inputs.iter().flatten().map(|&x| f64::from(x)).collect();

@@ -1,21 +1,25 @@
-//! What one layer adds to the kernel: the inner products of its parameters' gradients between all pairs of images.
+//! What one layer adds to the kernel: the inner products of its parameters' gradients between all
+//! pairs of images.
 //!
-//! With x(n, p) the input patch of image n at position p and d(n, p) the cotangent of the output there, the gradient of a weight
-//! matrix is the sum over p of d(n, p) x(n, p)^T. Two ways lead to the inner products, and the cheaper is taken:
+//! With x(n, p) the input patch of image n at position p and d(n, p) the cotangent of the output
+//! there, the gradient of a weight matrix is the sum over p of d(n, p) x(n, p)^T. Two ways lead to
+//! the inner products, and the cheaper is taken:
 //!
-//! - Grams: the sum over p, q of <x(n, p), x(m, q)> <d(n, p), d(m, q)>. Nothing of the size of the weights appears; inner
-//!   products of patches are sums over kernel positions of inner products of pixels.
+//! - Grams: the sum over p, q of <x(n, p), x(m, q)> <d(n, p), d(m, q)>. Nothing of the size of the
+//!   weights appears; inner products of patches are sums over kernel positions of inner products of
+//!   pixels.
 //! - gradients: the gradients themselves, a block of the layer's weights at a time.
 //!
-//! Single products are f32; everything that is summed over positions, blocks and layers is f64, in a fixed order.
+//! Single products are f32; everything that is summed over positions, blocks and layers is f64, in
+//! a fixed order.
 
 use std::ops::Range;
 
-use collegial_nn::kernels::{Conv, ConvShape, ShapeError};
+use collegial_nn::kernels::{Conv, ConvShape, Matrix, ShapeError, multiply};
+use collegial_nn::{Extent, Layout};
 
 use super::gram::{Gram, patch_gram};
-use super::linear::{is_product, out_pixels};
-use super::matmul::{View, blocks_of, even_blocks, map_tasks, multiply};
+use super::tasks::{blocks_of, even_blocks, map_tasks};
 use crate::law::columns::dot;
 
 /// Floats of the gradients of one block over all images.
@@ -24,13 +28,17 @@ const BLOCK_FLOATS: usize = 1 << 20;
 /// Tasks over which images are shared out.
 const TASKS: usize = 16;
 
-/// Images of a tile where an image is one row of a Gram matrix: a multiple of what vector registers hold, and small enough to
-/// share a hundred images out over a few threads.
+/// Images of a tile where an image is one row of a Gram matrix: a multiple of what vector registers
+/// hold, and small enough to share a hundred images out over a few threads.
 pub(crate) const TILE: usize = 32;
 
 /// How a layer's part of the kernel is computed.
 pub(crate) enum Method {
-    Grams,
+    /// One-pixel images: Grams between images.
+    Tiles,
+    /// Grams between positions, a pair of images at a time.
+    Pairs,
+    /// Gradients of blocks of weights.
     Gradients(Vec<Block>),
 }
 
@@ -38,15 +46,18 @@ pub(crate) enum Method {
 pub(crate) struct Block {
     groups: Range<usize>,
     outputs: Range<usize>,
-    /// The layer restricted to one image and the block, where it is more than a matrix product.
-    conv: Option<Conv>,
+    /// The layer restricted to one image and the block.
+    conv: Conv,
 }
 
 impl Method {
     /// The method with fewer multiplications.
     pub(crate) fn cheapest(shape: &ConvShape) -> Result<Self, ShapeError> {
-        let ConvShape { batch, groups, inputs, outputs, height, width, kernel, .. } = *shape;
-        let [batch, groups, inputs, outputs] = [batch, groups, inputs, outputs].map(|count| count as f64);
+        let ConvShape { batch, inputs, outputs, height, width, kernel, .. } = *shape;
+        if is_product(shape) && height * width == 1 {
+            return Ok(Self::Tiles);
+        }
+        let [batch, inputs, outputs] = [batch, inputs, outputs].map(|count| count as f64);
         let (before, after) = ((height * width) as f64, out_pixels(shape) as f64);
         let taps = (kernel * kernel) as f64;
         // Sums over patches go through memory: about four times the cost of a multiplication.
@@ -54,16 +65,7 @@ impl Method {
         let pairs = batch * (batch + 1.0) / 2.0;
         let grams = pairs * (before * before * inputs + after * after * (outputs + 2.0) + patches);
         let gradients = inputs * taps * outputs * (batch * after + pairs);
-        if groups * grams <= groups * gradients {
-            Ok(Self::Grams)
-        } else {
-            Block::all(shape).map(Self::Gradients)
-        }
-    }
-
-    /// Floats of scratch that a task needs.
-    fn scratch_len(block: &Block) -> usize {
-        block.conv.as_ref().map_or(0, |conv| conv.scratch_len(1))
+        if grams <= gradients { Ok(Self::Pairs) } else { Block::all(shape).map(Self::Gradients) }
     }
 }
 
@@ -82,8 +84,7 @@ impl Block {
         };
         let block = |(groups, outputs): (Range<usize>, Range<usize>)| {
             let part = ConvShape { batch: 1, groups: groups.len(), outputs: outputs.len(), ..*shape };
-            let conv = if is_product(shape) { None } else { Some(Conv::new(part)?) };
-            Ok(Self { groups, outputs, conv })
+            Ok(Self { groups, outputs, conv: Conv::new(part)? })
         };
         blocks.into_iter().map(block).collect()
     }
@@ -99,53 +100,59 @@ impl Block {
         let x = &x[self.groups.start * shape.inputs * before..][..self.groups.len() * shape.inputs * before];
         let first = self.groups.start * shape.outputs + self.outputs.start;
         let d = &d[first * after..][..self.groups.len() * self.outputs.len() * after];
-        if let Some(conv) = &self.conv {
-            conv.weight_gradient(x, d, gradient, scratch);
-            return;
+        self.conv.weight_gradient(x, d, gradient, scratch);
+    }
+}
+
+/// Adds a layer's part to the kernel, times `scale`.
+pub(crate) fn add(
+    kernel: &mut Gram,
+    method: &Method,
+    (shape, layout): (&ConvShape, Layout),
+    (x, d): (&[f32], &[f32]),
+    scale: f64,
+) {
+    match (method, layout) {
+        (Method::Tiles, Layout::Channels) => add_tiles(kernel, shape, x, d, scale),
+        (Method::Tiles, Layout::Images) => {
+            let by_channels = |values: &[f32]| transposed(values, shape.batch);
+            add_tiles(kernel, shape, &by_channels(x), &by_channels(d), scale);
         }
-        let (inputs, outputs) = (shape.inputs, self.outputs.len());
-        let groups = x.chunks_exact(inputs * after).zip(d.chunks_exact(outputs * after));
-        for ((x, d), gradient) in groups.zip(gradient.chunks_exact_mut(outputs * inputs)) {
-            let d = View::new(d, (outputs, after), (after, 1));
-            multiply(gradient, 1.0, d, View::new(x, (after, inputs), (1, after)));
+        (Method::Pairs, _) => add_pairs(kernel, shape, x, d, scale),
+        (Method::Gradients(blocks), _) => {
+            blocks.iter().for_each(|block| add_block(kernel, block, shape, x, d, scale));
         }
     }
 }
 
-/// Adds the layer's part to the kernel, times `scale`; with a bias, that of the biases, too.
-pub(crate) fn add(
-    kernel: &mut Gram,
-    method: &Method,
-    shape: &ConvShape,
-    (x, d): (&[f32], &[f32]),
-    scale: f64,
-    bias: bool,
-) {
-    match method {
-        Method::Grams if out_pixels(shape) == 1 && is_product(shape) => {
-            add_tiles(kernel, shape, x, d, scale);
-        }
-        Method::Grams => add_pairs(kernel, shape, x, d, scale),
-        Method::Gradients(blocks) => {
-            blocks.iter().for_each(|block| add_block(kernel, block, shape, x, d, scale));
-        }
-    }
-    if bias {
-        add_planes(kernel, shape.groups * shape.outputs, d, |_, d| d.iter().sum());
-    }
+/// Whether the layer is one matrix product per image and group.
+fn is_product(shape: &ConvShape) -> bool {
+    shape.kernel == 1 && shape.stride == 1 && shape.padding == 0
+}
+
+/// Output positions of an image.
+fn out_pixels(shape: &ConvShape) -> usize {
+    shape.out_height() * shape.out_width()
+}
+
+/// A matrix of so many rows by columns.
+fn transposed(values: &[f32], rows: usize) -> Vec<f32> {
+    let columns = values.len() / rows;
+    (0..values.len()).map(|at| values[at % rows * columns + at / rows]).collect()
 }
 
 /// Positions up to which a remembered Gram pays.
 const REMEMBERED: usize = 1 << 10;
 
-/// The Gram of one image's patches, if it is small and the layer has no groups: the same for every draw of the weights.
+/// The Gram of one image's patches, if it is small and the layer has no groups: the same for every
+/// draw of the weights.
 pub(crate) fn input_gram(shape: &ConvShape, x: &[f32]) -> Option<Vec<f32>> {
     let (before, after) = (shape.height * shape.width, out_pixels(shape));
     if shape.batch != 1 || shape.groups != 1 || before.max(after) > REMEMBERED {
         return None;
     }
     let mut pixels = vec![0.0; before * before];
-    gram_of_positions(x, x, shape.inputs, before, &mut pixels);
+    gram_of_positions((x, x), (shape.inputs, before), &mut pixels, &mut vec![]);
     if is_product(shape) {
         return Some(pixels);
     }
@@ -161,49 +168,56 @@ pub(crate) fn add_at_input(
     patches: &[f32],
     d: &[f32],
     scale: f64,
-    bias: bool,
+    scratch: &mut Vec<f32>,
 ) {
     let after = out_pixels(shape);
     let mut cotangents = vec![0.0; after * after];
-    gram_of_positions(d, d, shape.outputs, after, &mut cotangents);
+    gram_of_positions((d, d), (shape.outputs, after), &mut cotangents, scratch);
     kernel.add_first(scale * dot(patches, &cotangents));
-    if bias {
-        add_planes(kernel, shape.outputs, d, |_, d| d.iter().sum());
-    }
 }
 
 /// Inner products over channels between the positions of two images.
-fn gram_of_positions(first: &[f32], second: &[f32], channels: usize, pixels: usize, gram: &mut [f32]) {
-    let left = View::new(first, (pixels, channels), (1, pixels));
-    multiply(gram, 1.0, left, View::new(second, (channels, pixels), (pixels, 1)));
-}
-
-/// Adds the inner products of one number per image and channel: `reduce(channel, plane)`.
-pub(crate) fn add_planes(
-    kernel: &mut Gram,
-    channels: usize,
-    values: &[f32],
-    reduce: impl Fn(usize, &[f32]) -> f32,
+fn gram_of_positions(
+    (first, second): (&[f32], &[f32]),
+    (channels, pixels): (usize, usize),
+    gram: &mut [f32],
+    scratch: &mut Vec<f32>,
 ) {
-    let pixels = values.len() / (kernel.count() * channels);
-    let planes = values.chunks_exact(pixels).enumerate();
-    let sums: Vec<f32> = planes.map(|(index, plane)| reduce(index % channels, plane)).collect();
-    kernel.add_rows(&sums, 1.0);
+    let left = Matrix::by_columns(first, (pixels, channels), pixels);
+    multiply(left, Matrix::by_rows(second, (channels, pixels), pixels), gram, scratch);
 }
 
-/// Dense layers: the Grams of inputs and of cotangents, a tile of images x a tile of images at a time.
+/// Adds the inner products of one number per image and channel, `reduce(channel, first, len)` of
+/// the values that lie at `first..first + len`: a bias or a norm's parameter.
+pub(crate) fn add_channels(kernel: &mut Gram, extent: Extent, reduce: impl Fn(usize, Range<usize>) -> f32) {
+    let Extent { images, channels, pixels, layout } = extent;
+    let place = |at: usize| match layout {
+        Layout::Images => at * pixels,
+        Layout::Channels => at % channels * images + at / channels,
+    };
+    let numbers = (0..images * channels).map(|at| reduce(at % channels, place(at)..place(at) + pixels));
+    kernel.add_rows(&numbers.collect::<Vec<f32>>(), 1.0);
+}
+
+/// Dense layers, whose values lie as `[channel][image]`: the Grams of inputs and of cotangents, a
+/// tile of images x a tile of images at a time.
 fn add_tiles(kernel: &mut Gram, shape: &ConvShape, x: &[f32], d: &[f32], scale: f64) {
     let ConvShape { batch, groups, inputs, outputs, .. } = *shape;
+    if batch == 1 {
+        let groups = x.chunks_exact(inputs).zip(d.chunks_exact(outputs));
+        return kernel.add_first(scale * groups.map(|(x, d)| dot(x, x) * dot(d, d)).sum::<f64>());
+    }
     let work = batch * batch * groups * (inputs + outputs) / 2;
     kernel.add_tiles(&blocks_of(batch, TILE), work, |rows, columns| {
         let mut sums = vec![0.0; rows.len() * columns.len()];
         let mut products = [vec![0.0; sums.len()], vec![0.0; sums.len()]];
+        let mut scratch = vec![];
         for group in 0..groups {
             for ((values, width), product) in [(x, inputs), (d, outputs)].into_iter().zip(&mut products) {
-                let (row, at) = (groups * width, group * width);
-                let left = View::new(&values[rows.start * row + at..], (rows.len(), width), (row, 1));
-                let right = View::new(&values[columns.start * row + at..], (width, columns.len()), (1, row));
-                multiply(product, 1.0, left, right);
+                let values = &values[group * width * batch..][..width * batch];
+                let left = Matrix::by_columns(&values[rows.start..], (rows.len(), width), batch);
+                let right = Matrix::by_rows(&values[columns.start..], (width, columns.len()), batch);
+                multiply(left, right, product, &mut scratch);
             }
             for ((sum, x), d) in sums.iter_mut().zip(&products[0]).zip(&products[1]) {
                 *sum += scale * f64::from(*x) * f64::from(*d);
@@ -223,13 +237,15 @@ fn add_pairs(kernel: &mut Gram, shape: &ConvShape, x: &[f32], d: &[f32], scale: 
         let mut pixel_gram = vec![0.0; before * before];
         let mut cotangent_gram = vec![0.0; after * after];
         let mut sums = vec![0.0; if is_product(shape) { 0 } else { after * after }];
+        let mut scratch = vec![];
         for group in 0..groups {
             for (values, channels, pixels, gram) in
                 [(x, inputs, before, &mut pixel_gram), (d, outputs, after, &mut cotangent_gram)]
             {
                 let image =
                     |n: usize| &values[(n * groups + group) * channels * pixels..][..channels * pixels];
-                gram_of_positions(image(row.start), image(column.start), channels, pixels, gram);
+                let pair = (image(row.start), image(column.start));
+                gram_of_positions(pair, (channels, pixels), gram, &mut scratch);
             }
             let patches = if is_product(shape) {
                 &pixel_gram
@@ -253,7 +269,7 @@ fn add_block(kernel: &mut Gram, block: &Block, shape: &ConvShape, x: &[f32], d: 
     let parts = map_tasks(tasks.len(), work, |task| {
         let images = tasks[task].clone();
         let mut gradients = vec![0.0; images.len() * len];
-        let mut scratch = vec![0.0; Method::scratch_len(block)];
+        let mut scratch = vec![0.0; block.conv.scratch_len(1)];
         for (n, gradient) in images.zip(gradients.chunks_exact_mut(len)) {
             block.gradient(shape, &x[n * x_len..][..x_len], &d[n * d_len..][..d_len], gradient, &mut scratch);
         }

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use collegial_nn::kernels::ConvShape;
+use collegial_nn::kernels::{ConvShape, Matrix, multiply};
 use collegial_stats::multiversion;
 
 use super::contribution::TILE;
-use super::matmul::{View, blocks_of, even_blocks, map_tasks, multiply};
+use super::tasks::{blocks_of, even_blocks, map_tasks};
 use crate::law::columns::dot;
 
 /// Columns of rows whose inner products are summed in f32 before they are added up in f64.
@@ -21,10 +21,6 @@ pub(crate) struct Gram {
 impl Gram {
     pub(crate) fn zeros(count: usize) -> Self {
         Self { count, values: vec![0.0; count * count] }
-    }
-
-    pub(crate) fn count(&self) -> usize {
-        self.count
     }
 
     pub(crate) fn clear(&mut self) {
@@ -47,7 +43,8 @@ impl Gram {
         (0..self.count).flat_map(|row| (0..self.count).map(move |column| at(row, column))).collect()
     }
 
-    /// Adds `compute(rows, columns)` for every pair of tiles with rows <= columns, in a fixed order.
+    /// Adds `compute(rows, columns)` for every pair of tiles with rows <= columns, in a fixed
+    /// order.
     pub(crate) fn add_tiles(
         &mut self,
         tiles: &[Range<usize>],
@@ -79,12 +76,12 @@ impl Gram {
         let work = self.count * rows.len() / 2;
         self.add_tiles(&blocks_of(self.count, TILE), work, |first, second| {
             let mut sums = vec![0.0; first.len() * second.len()];
-            let mut products = vec![0.0; sums.len()];
+            let (mut products, mut scratch) = (vec![0.0; sums.len()], vec![]);
             for segment in &segments {
                 let at = |tile: &Range<usize>| &rows[tile.start * len + segment.start..];
-                let left = View::new(at(&first), (first.len(), segment.len()), (len, 1));
-                let right = View::new(at(&second), (segment.len(), second.len()), (1, len));
-                multiply(&mut products, 1.0, left, right);
+                let left = Matrix::by_rows(at(&first), (first.len(), segment.len()), len);
+                let right = Matrix::by_columns(at(&second), (segment.len(), second.len()), len);
+                multiply(left, right, &mut products, &mut scratch);
                 sums.iter_mut().zip(&products).for_each(|(sum, x)| *sum += scale * f64::from(*x));
             }
             sums
@@ -92,8 +89,8 @@ impl Gram {
     }
 }
 
-/// Inner products of patches from those of pixels: `sums[p, q]` is the sum over kernel positions t of
-/// `pixels[p at t, q at t]`, where positions outside the image count as 0.
+/// Inner products of patches from those of pixels: `sums[p, q]` is the sum over kernel positions t
+/// of `pixels[p at t, q at t]`, where positions outside the image count as 0.
 pub(crate) fn patch_gram(shape: &ConvShape, pixels: &[f32], sums: &mut [f32]) {
     let (height, width) = (shape.out_height(), shape.out_width());
     sums.fill(0.0);

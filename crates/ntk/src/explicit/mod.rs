@@ -1,47 +1,39 @@
 //! The kernel at given weights, N x N, for any network.
 //!
-//! K(x, x') is the sum over all parameters of df(x)/dw df(x')/dw, with f one output unit (or K summed over all outputs, the trace).
-//! It is added up layer by layer on one backward pass: inner products of a layer's inputs times those of its cotangents,
-//! or of its gradients where those are cheaper. Never does a gradient of all parameters exist.
+//! K(x, x') is the sum over all parameters of df(x)/dw df(x')/dw, with f one output unit (or K
+//! summed over all outputs, the trace). It is added up layer by layer on the engine's own backward
+//! pass, which shows every layer's inputs and cotangents: inner products of inputs times those of
+//! cotangents, or of gradients where those are cheaper. Never does a gradient of all parameters
+//! exist.
 //!
-//! Batch norms either are removed, as in the paper's theory, or frozen at their running statistics, so that every image's output
-//! depends on that image alone; their scales and shifts are parameters then. Sums over positions, blocks and layers are f64, and
-//! results do not depend on the number of threads.
+//! Batch norms either are removed, as in the paper's theory, or frozen at their running statistics,
+//! so that every image's output depends on that image alone; their scales and shifts are parameters
+//! then. Sums over positions, blocks and layers are f64, and results do not depend on the number of
+//! threads.
 
 mod contribution;
 mod gram;
-mod linear;
-mod matmul;
-mod pass;
-mod plan;
-mod weights;
+mod tasks;
+mod worker;
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
-use collegial_arch::Graph;
-pub use collegial_nn::Parametrisation;
+use collegial_arch::{Graph, Op};
+use collegial_nn::Network;
+pub use collegial_nn::{NormPolicy, Parametrisation};
 use collegial_stats::{Moments, Rng, Tally, tally_blocks};
+use collegial_tensors::TensorTable;
 
 use crate::{BLOCK, Error};
-use pass::Workspace;
-use plan::Plan;
-pub use weights::{Tensor, Weights};
-
-/// What becomes of batch norms.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Norms {
-    /// They are removed (the paper's theory).
-    #[default]
-    None,
-    /// They are the affine maps that their running statistics make them; scales and shifts are parameters.
-    Frozen,
-}
+use worker::{Layer, Worker};
 
 /// Whose kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readout {
-    /// One output channel: of an image-like output its middle position, as [`Output::Unit`](crate::Output::Unit) has it.
+    /// One output channel: of an image-like output its middle position, as
+    /// [`Output::Unit`](crate::Output::Unit) has it.
     Unit(usize),
     /// One output channel averaged over all positions.
     PooledUnit(usize),
@@ -49,6 +41,37 @@ pub enum Readout {
     Trace,
     /// The sum of the kernels of all channels, each averaged over positions.
     PooledTrace,
+}
+
+impl Readout {
+    pub(crate) fn is_trace(self) -> bool {
+        matches!(self, Self::Trace | Self::PooledTrace)
+    }
+
+    /// The gradients of the outputs of all images, one for each output that the kernel is summed
+    /// over.
+    pub(crate) fn seeds(self, graph: &Graph, unit: usize, images: usize) -> Vec<Vec<f32>> {
+        let shape = graph.output_shape();
+        let (channels, pixels) = (shape.channels, shape.pixels());
+        let middle = shape.height / 2 * shape.width + shape.width / 2;
+        let unit = if channels == 1 { 0 } else { unit };
+        let at_position = |channel: usize, position: usize| {
+            let mut image = vec![0.0; channels * pixels];
+            image[channel * pixels + position] = 1.0;
+            image.repeat(images)
+        };
+        let pooled = |channel: usize| {
+            let mut image = vec![0.0; channels * pixels];
+            image[channel * pixels..][..pixels].fill(1.0 / pixels as f32);
+            image.repeat(images)
+        };
+        match self {
+            Self::Unit(_) => vec![at_position(unit, middle)],
+            Self::PooledUnit(_) => vec![pooled(unit)],
+            Self::PooledTrace => (0..channels).map(pooled).collect(),
+            Self::Trace => (0..channels * pixels).map(|at| at_position(at / pixels, at % pixels)).collect(),
+        }
+    }
 }
 
 impl fmt::Display for Readout {
@@ -65,10 +88,11 @@ impl fmt::Display for Readout {
 /// Which kernel to compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Gradients by the N(0, 1) weights, or by the actual ones. Norms' and biases' parameters are the same in both.
+    /// Gradients by the N(0, 1) weights, or by the actual ones. Norms' and biases' parameters are
+    /// the same in both.
     pub parametrisation: Parametrisation,
-    /// What becomes of batch norms.
-    pub norms: Norms,
+    /// What becomes of batch norms; those of the batch have no kernel between single images.
+    pub norms: NormPolicy,
     /// Whose kernel.
     pub readout: Readout,
 }
@@ -76,107 +100,181 @@ pub struct Options {
 impl Default for Options {
     /// The paper's: NTK parametrisation, no norms, the first output unit.
     fn default() -> Self {
-        Self { parametrisation: Parametrisation::Ntk, norms: Norms::None, readout: Readout::Unit(0) }
+        Self { parametrisation: Parametrisation::Ntk, norms: NormPolicy::None, readout: Readout::Unit(0) }
     }
 }
 
 /// The kernel of a network between some inputs, to be computed at any weights.
 ///
 /// ```
-/// use collegial_ntk::explicit::{ExplicitKernel, Options, Weights};
+/// use collegial_ntk::explicit::{ExplicitKernel, Options, drawn_weights};
 /// let spec: collegial_arch::Spec = "fc3-4x8".parse()?;
 /// let graph = spec.graph()?;
 /// let options = Options::default();
 /// let kernel = ExplicitKernel::new(&graph, options, &[vec![1.0; 784], vec![-1.0; 784]])?;
-/// let weights = Weights::drawn(&graph, options.parametrisation, 7);
+/// let weights = drawn_weights(&graph, options.parametrisation, 7)?;
 /// let matrix = kernel.at(&weights)?;
 /// assert!(matrix[1] == matrix[2] && matrix[0] > 0.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct ExplicitKernel {
-    plan: Plan,
-    readout: Readout,
+    /// The network, whose last layer has one output where no other is read.
+    graph: Graph,
+    norms: NormPolicy,
+    layers: Vec<Layer>,
     inputs: Vec<f32>,
-    /// The network's tensors, for comparison and for draws.
-    template: Weights,
+    count: usize,
+    /// Which output the last layer keeps.
+    unit: usize,
+    /// Gradients of the outputs that the kernel is summed over.
+    seeds: Vec<Vec<f32>>,
+    /// Names and shapes of the tensors that the kernel depends on.
+    tensors: Vec<(String, Vec<usize>)>,
+    /// Networks that nobody uses at the moment.
+    idle: Mutex<Vec<Worker>>,
 }
 
 impl ExplicitKernel {
     /// Plans the kernel between the given inputs, each of channels x height x width values.
+    ///
+    /// # Errors
+    ///
+    /// If there are no inputs, one has another size or is not finite, the output does not exist,
+    /// the network has no parameters, or norms are to use the statistics of the batch.
     pub fn new(graph: &Graph, options: Options, inputs: &[Vec<f32>]) -> Result<Self, Error> {
         check_inputs(graph, inputs)?;
-        let template = Weights::zeros(graph);
-        let plan = Plan::new(graph, &options, inputs.len(), &template)?;
-        if !plan.steps[plan.output].has_parameters {
-            return Err(Error::NoParameters { module: "network".into() });
+        if options.norms == NormPolicy::Batch {
+            return Err(Error::BatchNorms);
         }
         let outputs = graph.output_shape().channels;
-        let mut readout = options.readout;
-        if let Readout::Unit(unit) | Readout::PooledUnit(unit) = &mut readout {
-            if *unit >= outputs {
-                return Err(Error::OutputUnit { unit: *unit, outputs });
+        let unit = match options.readout {
+            Readout::Unit(unit) | Readout::PooledUnit(unit) if unit >= outputs => {
+                return Err(Error::OutputUnit { unit, outputs });
             }
-            // Where the plan has left out the others, the unit is its only one.
-            *unit = if plan.steps[plan.output].shape.channels < outputs { 0 } else { *unit };
+            Readout::Unit(unit) | Readout::PooledUnit(unit) => unit,
+            Readout::Trace | Readout::PooledTrace => 0,
+        };
+        let read = Network::builder(graph).norms(options.norms).build()?;
+        if read.parameters().is_empty() {
+            return Err(Error::NoParameters { module: "network".into() });
         }
-        Ok(Self { plan, readout, inputs: inputs.concat(), template })
+        let parameters = read.parameters().iter().map(|entry| (entry.name.clone(), entry.shape.clone()));
+        let statistics = read.statistics().map(|(name, values)| (name, vec![values.len()]));
+        let tensors = parameters.chain(statistics).collect();
+        let whole = Network::builder(graph).build()?;
+        let reduced = if options.readout.is_trace() { graph.clone() } else { with_one_output(graph) };
+        let worker = Worker::new(&reduced, options.norms, inputs.len())?;
+        Ok(Self {
+            layers: Layer::all(graph, worker.network(), &whole, options.parametrisation)?,
+            norms: options.norms,
+            inputs: inputs.concat(),
+            count: inputs.len(),
+            unit,
+            seeds: options.readout.seeds(&reduced, unit, inputs.len()),
+            tensors,
+            graph: reduced,
+            idle: Mutex::new(vec![worker]),
+        })
     }
 
     /// How many inputs the kernel is between.
     pub fn inputs(&self) -> usize {
-        self.plan.count
+        self.count
     }
 
-    /// The kernel, inputs x inputs, row by row.
-    pub fn at(&self, weights: &Weights) -> Result<Vec<f64>, Error> {
-        if !weights.fits(&self.template) {
-            return Err(Error::Weights("they belong to another network".into()));
-        }
-        let mut workspace = Workspace::new(&self.plan, rayon::current_num_threads(), &self.inputs);
-        self.compute(&mut workspace, weights);
-        Ok(workspace.kernel.symmetric())
-    }
-
-    fn compute(&self, workspace: &mut Workspace, weights: &Weights) {
-        let shape = self.plan.steps[self.plan.output].shape;
-        let (pixels, middle) = (shape.pixels(), shape.height / 2 * shape.width + shape.width / 2);
-        let share = 1.0 / pixels as f32;
-        workspace.kernel.clear();
-        workspace.forward(&self.plan, weights);
-        let mut add = |unit: usize, only: Option<usize>| {
-            workspace.backward(&self.plan, weights, |channel, position| match only {
-                _ if channel != unit => 0.0,
-                None => share,
-                Some(only) => f32::from(u8::from(position == only)),
-            });
-        };
-        match self.readout {
-            Readout::Unit(unit) => add(unit, Some(middle)),
-            Readout::PooledUnit(unit) => add(unit, None),
-            Readout::PooledTrace => (0..shape.channels).for_each(|unit| add(unit, None)),
-            Readout::Trace => {
-                (0..shape.channels * pixels).for_each(|at| add(at / pixels, Some(at % pixels)));
+    /// The kernel, inputs x inputs, row by row. Tensors that it does not depend on are left alone.
+    ///
+    /// # Errors
+    ///
+    /// If a tensor is missing, has another shape, or contains NaN or an infinity.
+    pub fn at(&self, weights: &TensorTable) -> Result<Vec<f64>, Error> {
+        for (name, shape) in &self.tensors {
+            let values = weights.shaped(name, shape).map_err(Error::Weights)?.values();
+            if let Some(&value) = values.iter().find(|value| !value.is_finite()) {
+                let name = name.clone();
+                return Err(Error::Weights(collegial_tensors::Error::NotFinite { name, value }));
             }
         }
-    }
-
-    /// Moments of the first diagonal entry over draws of the weights, in parallel over trials; the same bits for any number
-    /// of threads. Trial t draws the N(0, 1) weights that the kernel depends on from `Rng::new(seed, stream, t)`; norms and
-    /// biases are as at the beginning.
-    pub fn tally(&self, seed: u64, stream: u32, trials: Range<u64>) -> Tally {
-        tally_blocks(trials, BLOCK, |block| {
-            let mut workspace = Workspace::new(&self.plan, 1, &self.inputs);
-            workspace.remember_input(&self.plan);
-            let mut weights = self.template.clone();
-            let mut moments = Moments::new();
-            for trial in block {
-                weights.redraw(self.plan.weights(), &mut Rng::new(seed, stream, trial));
-                self.compute(&mut workspace, &weights);
-                moments.push(workspace.kernel.first());
-            }
-            moments
+        self.with_worker(|worker| {
+            worker.set(&self.layers, weights, self.unit)?;
+            worker.run(&self.layers, &self.inputs, &self.seeds)?;
+            Ok(worker.kernel().symmetric())
         })
     }
+
+    /// The kernel at the weights that training from a seed starts with.
+    pub(crate) fn at_seed(&self, seed: u64) -> Result<Vec<f64>, Error> {
+        self.with_worker(|worker| {
+            worker.initialise(&self.layers, seed, self.unit);
+            worker.run(&self.layers, &self.inputs, &self.seeds)?;
+            Ok(worker.kernel().symmetric())
+        })
+    }
+
+    /// Lends an idle network, or a new one.
+    fn with_worker<T>(&self, run: impl FnOnce(&mut Worker) -> Result<T, Error>) -> Result<T, Error> {
+        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let lent = idle().pop();
+        let mut worker = match lent {
+            Some(worker) => worker,
+            None => Worker::new(&self.graph, self.norms, self.count)?,
+        };
+        let result = run(&mut worker);
+        idle().push(worker);
+        result
+    }
+
+    /// Moments of the first diagonal entry over draws of the weights, in parallel over trials; the
+    /// same bits for any number of threads. Trial t draws the N(0, 1) weights that the kernel
+    /// depends on from `Rng::new(seed, stream, t)`; norms and biases are as at the beginning.
+    ///
+    /// # Errors
+    ///
+    /// If the network cannot be run.
+    pub fn tally(&self, seed: u64, stream: u32, trials: Range<u64>) -> Result<Tally, Error> {
+        let failure = Mutex::new(None);
+        let tally = tally_blocks(trials, BLOCK, |block| {
+            let run = |worker: &mut Worker| {
+                worker.remember_input(&self.layers, &self.inputs);
+                let mut moments = Moments::new();
+                for trial in block {
+                    worker.draw(&self.layers, &mut Rng::new(seed, stream, trial));
+                    worker.run(&self.layers, &self.inputs, &self.seeds)?;
+                    moments.push(worker.kernel().first());
+                }
+                Ok(moments)
+            };
+            self.with_worker(run).unwrap_or_else(|error| {
+                failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                Moments::new()
+            })
+        });
+        failure.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(tally), Err)
+    }
+}
+
+/// The weights that training from a seed starts with, by torchvision's names, norms and statistics
+/// included.
+///
+/// # Errors
+///
+/// If the network cannot be planned.
+pub fn drawn_weights(
+    graph: &Graph,
+    parametrisation: Parametrisation,
+    seed: u64,
+) -> Result<TensorTable, Error> {
+    Ok(Network::builder(graph).parametrisation(parametrisation).seed(seed).build()?.tensors())
+}
+
+/// A network whose last layer has one output, where it is not grouped: the others are not read.
+fn with_one_output(graph: &Graph) -> Graph {
+    let mut graph = graph.clone();
+    let last = graph.output();
+    if let Op::Conv { groups: 1, .. } | Op::Dense { groups: 1, .. } = graph.nodes[last].op {
+        graph.nodes[last].shape.channels = 1;
+    }
+    graph
 }
 
 /// The stream that inputs are drawn from.
@@ -193,7 +291,7 @@ pub fn normal_inputs(graph: &Graph, count: usize, seed: u64) -> Vec<Vec<f32>> {
     (0..count).map(draw).collect()
 }
 
-fn check_inputs(graph: &Graph, inputs: &[Vec<f32>]) -> Result<(), Error> {
+pub(crate) fn check_inputs(graph: &Graph, inputs: &[Vec<f32>]) -> Result<(), Error> {
     let shape = graph.input_shape();
     let expected = shape.channels * shape.pixels();
     for (index, input) in inputs.iter().enumerate() {

@@ -5,7 +5,7 @@
 
 use collegial_arch::{Activation, FullyConnected, Spec};
 use collegial_nn::{Mode, Network, Optimiser, Parametrisation, Rule, half_squares};
-use collegial_ntk::explicit::{ExplicitKernel, Options, Weights};
+use collegial_ntk::explicit::{ExplicitKernel, Options};
 use collegial_stats::{Interval, bootstrap};
 use collegial_train::data::{Dataset, Split};
 use serde::{Deserialize, Serialize};
@@ -116,19 +116,11 @@ pub fn change(
 ) -> Result<Change, Error> {
     let (images, inputs) = (task.inputs.len(), task.inputs[0].len());
     let graph = ensemble.spec(inputs, descent.depth).graph()?;
-    let mut network = Network::with_parametrisation(&graph, images, Parametrisation::Ntk)?;
+    let mut network = Network::builder(&graph).batch(images).parametrisation(Parametrisation::Ntk).build()?;
     network.initialise(seed);
     let shown = descent.kernel_images.min(images);
     let kernel = ExplicitKernel::new(&graph, Options::default(), &task.inputs[..shown])?;
-    let at = |network: &Network| -> Result<Vec<f64>, Error> {
-        let mut weights = Weights::zeros(&graph);
-        for parameter in network.parameters() {
-            if let Some(values) = weights.get_mut(&parameter.name) {
-                values.copy_from_slice(network.get(&parameter.name)?);
-            }
-        }
-        Ok(kernel.at(&weights)?)
-    };
+    let at = |network: &Network| -> Result<Vec<f64>, Error> { Ok(kernel.at(&network.tensors())?) };
     let before = at(&network)?;
     let all: Vec<f32> = task.inputs.concat();
     let mut gradient = vec![0.0; images];
@@ -139,12 +131,12 @@ pub fn change(
         if stopped() {
             return Err(Error::Interrupted);
         }
-        let loss = half_squares(network.forward(&all, Mode::Train), &task.targets, images, &mut gradient);
+        let loss = half_squares(network.forward(&all, Mode::Train)?, &task.targets, images, &mut gradient);
         first.get_or_insert(loss);
-        network.backward(&gradient);
+        network.backward(&gradient)?;
         optimiser.step(descent.rate as f32, network.values_and_gradients());
     }
-    let last = half_squares(network.forward(&all, Mode::Train), &task.targets, images, &mut gradient);
+    let last = half_squares(network.forward(&all, Mode::Train)?, &task.targets, images, &mut gradient);
     let after = at(&network)?;
     let off_diagonal = |f: &dyn Fn(usize) -> f64| {
         let entries: Vec<f64> =
@@ -216,10 +208,13 @@ mod tests {
         let ensemble = Ensemble { members: 3, width: 24 };
         let graph = ensemble.spec(784, 4).graph().unwrap();
         let kernel = ExplicitKernel::new(&graph, Options::default(), &task.inputs).unwrap();
-        let matrix = kernel.at(&Weights::drawn(&graph, Parametrisation::Ntk, 5)).unwrap();
-        let mut network = Network::with_parametrisation(&graph, 8, Parametrisation::Ntk).unwrap();
+        let matrix = kernel
+            .at(&collegial_ntk::explicit::drawn_weights(&graph, Parametrisation::Ntk, 5).unwrap())
+            .unwrap();
+        let mut network =
+            Network::builder(&graph).batch(8).parametrisation(Parametrisation::Ntk).build().unwrap();
         network.initialise(5);
-        let outputs = network.forward(&task.inputs.concat(), Mode::Train);
+        let outputs = network.forward(&task.inputs.concat(), Mode::Train).unwrap();
         let residual: Vec<f64> =
             outputs.iter().zip(&task.targets).map(|(f, y)| f64::from(*f) - f64::from(*y)).collect();
         let form: f64 = (0..64).map(|at| residual[at / 8] * matrix[at] * residual[at % 8]).sum();

@@ -1,0 +1,121 @@
+//! The kernel of a whole network over initialisations: its mean and variance.
+//!
+//! Draw t is the network that training from seed + t starts with. With norms removed or frozen the
+//! kernel between images is that of [`ExplicitKernel`]. With norms over the batch (as in training)
+//! an image's output depends on all images of the batch, and so does the gradient of its logit by
+//! the parameters; K(x, x') is the inner product of two such gradients, each by a backward pass
+//! that goes through the batch's statistics.
+
+mod batch;
+mod statistics;
+
+use std::ops::Range;
+
+use collegial_arch::Graph;
+use collegial_tensors::TensorTable;
+use rayon::prelude::*;
+
+use crate::Error;
+use crate::explicit::{ExplicitKernel, NormPolicy, Options, drawn_weights};
+use batch::BatchKernel;
+pub use statistics::{DrawStatistics, EntryStatistics};
+
+/// Draws of a network's kernel.
+///
+/// ```
+/// use collegial_ntk::NetworkDraws;
+/// use collegial_ntk::explicit::{NormPolicy, Options, normal_inputs};
+/// let spec: collegial_arch::Spec = "fc3-8".parse()?;
+/// let graph = spec.graph()?;
+/// let options = Options { norms: NormPolicy::Frozen, ..Options::default() };
+/// let draws = NetworkDraws::new(&graph, options, &normal_inputs(&graph, 2, 1))?;
+/// let statistics = draws.run(0..50, &|| false)?.expect("nobody stops it");
+/// assert!(statistics.diagonal.mean > 0.0 && statistics.diagonal.standard_error > 0.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct NetworkDraws {
+    graph: Graph,
+    options: Options,
+    kernel: Kernel,
+    count: usize,
+}
+
+/// How the kernel of a draw is computed.
+enum Kernel {
+    /// Every image alone.
+    Explicit(Box<ExplicitKernel>),
+    /// All images as one batch.
+    Batch(Box<BatchKernel>),
+}
+
+impl NetworkDraws {
+    /// Plans draws of the kernel between the given inputs, each of channels x height x width
+    /// values; with norms over the batch they are the batch.
+    ///
+    /// # Errors
+    ///
+    /// If there are no inputs, one has another size or is not finite, the output does not exist,
+    /// the network has no parameters, or a norm would see one value per channel.
+    pub fn new(graph: &Graph, options: Options, inputs: &[Vec<f32>]) -> Result<Self, Error> {
+        let kernel = match options.norms {
+            NormPolicy::None | NormPolicy::Frozen => {
+                Kernel::Explicit(Box::new(ExplicitKernel::new(graph, options, inputs)?))
+            }
+            NormPolicy::Batch => Kernel::Batch(Box::new(BatchKernel::new(graph, options, inputs)?)),
+        };
+        Ok(Self { graph: graph.clone(), options, kernel, count: inputs.len() })
+    }
+
+    /// How many inputs the kernel is between.
+    pub fn inputs(&self) -> usize {
+        self.count
+    }
+
+    /// What is drawn.
+    pub fn options(&self) -> Options {
+        self.options
+    }
+
+    /// The weights of a draw, by torchvision's names.
+    ///
+    /// # Errors
+    ///
+    /// If the network cannot be planned.
+    pub fn weights(&self, seed: u64) -> Result<TensorTable, Error> {
+        drawn_weights(&self.graph, self.options.parametrisation, seed)
+    }
+
+    /// The kernel of one draw, inputs x inputs, row by row.
+    ///
+    /// # Errors
+    ///
+    /// If the network cannot be run.
+    pub fn at(&self, seed: u64) -> Result<Vec<f64>, Error> {
+        match &self.kernel {
+            Kernel::Explicit(kernel) => kernel.at_seed(seed),
+            Kernel::Batch(kernel) => kernel.at_seed(seed),
+        }
+    }
+
+    /// Mean and variance over the draws of these seeds, in parallel; the same bits for any number
+    /// of threads. `None` if `stopped` said so, which is heard before every draw.
+    ///
+    /// # Errors
+    ///
+    /// If there are fewer than two draws, or the network cannot be run.
+    pub fn run(
+        &self,
+        seeds: Range<u64>,
+        stopped: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Option<DrawStatistics>, Error> {
+        if seeds.end.saturating_sub(seeds.start) < 2 {
+            return Err(Error::TooFewTrials(seeds.end.saturating_sub(seeds.start)));
+        }
+        // No error is a stop; either ends the others early.
+        let draw = |seed: u64| if stopped() { Err(None) } else { self.at(seed).map_err(Some) };
+        match seeds.into_par_iter().map(draw).collect::<Result<Vec<Vec<f64>>, Option<Error>>>() {
+            Ok(kernels) => Ok(Some(DrawStatistics::of(&kernels, self.count))),
+            Err(error) => error.map_or(Ok(None), Err),
+        }
+    }
+}
