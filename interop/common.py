@@ -19,7 +19,7 @@ def built():
     """The directory of the release build."""
     if "COLLEGIAL_TARGET" in os.environ:
         return pathlib.Path(os.environ["COLLEGIAL_TARGET"])
-    packages = ["-p", "collegial", "-p", "collegial-train"]
+    packages = ["-p", "collegial", "-p", "collegial-train", "-p", "collegial-ntk"]
     subprocess.run(["cargo", "build", "--quiet", "--release", *packages, "--bins", "--examples"], cwd=ROOT, check=True)
     return pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
 

@@ -35,6 +35,7 @@ class Network:
         self.statistics = {name: value.double() for name, value in weights.items() if statistic(name)}
         self.parameters = {name: value.double() for name, value in weights.items() if not statistic(name)}
         self.ntk = ntk
+        self.training = False
 
     def scale(self, weight, gain):
         return math.sqrt(gain / weight[0].numel()) if self.ntk else 1.0
@@ -51,6 +52,8 @@ class Network:
     def norm(self, p, name, x):
         if f"{name}.weight" not in p:
             return x
+        if self.training:
+            return batch_norm(x, None, None, p[f"{name}.weight"], p[f"{name}.bias"], training=True)
         mean, variance = self.statistics[f"{name}.running_mean"], self.statistics[f"{name}.running_var"]
         return batch_norm(x, mean, variance, p[f"{name}.weight"], p[f"{name}.bias"])
 
@@ -128,3 +131,32 @@ def test_resnext_with_frozen_norms(tmp_path):
     common.run("collegial", "ntk", spec, "--input", inputs, "--weights", weights, "--trace", "--out", kernel)
     network = Network(tensors, ntk=False)
     check(kernel, network.kernel(lambda p, x: resnext(network, p, x), load(inputs, 3, 12, 12)))
+
+
+def draw(folder, spec, norm, count, seed, output):
+    """A draw of `NetworkDraws`: its kernel, weights and inputs."""
+    common.run("examples/draw", spec, norm, count, seed, output, folder)
+    return [folder / name for name in ("weights.safetensors", "inputs.npy", "kernel.npy")]
+
+
+@pytest.mark.parametrize("seed", [5, 6])
+def test_a_draw_in_training_mode(seed, tmp_path):
+    """One logit of every image, norms over the batch: gradients go through the batch's statistics."""
+    spec = tmp_path / "network.toml"
+    spec.write_text(SPEC)
+    weights, inputs, kernel = draw(tmp_path, spec, "batch", 5, seed, 2)
+    network = Network(load_file(weights), ntk=True)
+    network.training = True
+    jacobians = jacrev(lambda p: resnext(network, p, load(inputs, 3, 12, 12).double())[:, 2])(network.parameters)
+    check(kernel, sum(j.flatten(1) @ j.flatten(1).T for j in jacobians.values()))
+
+
+@pytest.mark.parametrize("norm", ["none", "frozen"])
+def test_a_draw_of_images_alone(norm, tmp_path):
+    spec = tmp_path / "network.toml"
+    spec.write_text(SPEC)
+    weights, inputs, kernel = draw(tmp_path, spec, norm, 4, 7, 1)
+    network = Network(load_file(weights), ntk=True)
+    if norm == "none":
+        network.without_norms()
+    check(kernel, network.kernel(lambda p, x: resnext(network, p, x)[:, 1:2], load(inputs, 3, 12, 12).double()))

@@ -17,7 +17,7 @@ fn outputs(path: &Path) -> Result<Vec<f32>, Error> {
     let mut network = file.inference(file.spec(), 2)?;
     let length = 2 * network.graph().input_shape().elements() as usize;
     let input: Vec<f32> = (0..length).map(|i| (i * i % 17) as f32 / 8.0 - 1.0).collect();
-    Ok(network.forward(&input, Mode::Evaluate).to_vec())
+    Ok(network.forward(&input, Mode::Evaluate)?.to_vec())
 }
 
 /// All four were exported from one checkpoint.

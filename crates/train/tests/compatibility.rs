@@ -48,7 +48,7 @@ fn job(root: &Path, version: &str) -> Job {
 fn network(path: &Path) -> Result<Network, Error> {
     let file = CheckpointFile::read(path)?;
     let header: ModelHeader = file.own_header()?;
-    let mut network = Network::new(&header.spec.graph()?, 4)?;
+    let mut network = Network::builder(&header.spec.graph()?).build()?;
     file.fill_network(&mut network, "it")?;
     Ok(network)
 }

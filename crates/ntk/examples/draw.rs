@@ -1,0 +1,36 @@
+//! The kernel of one draw of a network, with the weights and inputs it was computed from, for comparison with others.
+//!
+//!     cargo run --release -p collegial-ntk --example draw -- SPEC NORM COUNT SEED OUTPUT OUT
+//!
+//! SPEC is a name or the path of a TOML spec, NORM none, frozen or batch. OUT gets `kernel.npy`, `inputs.npy` and
+//! `weights.safetensors`.
+
+use std::error::Error;
+use std::path::Path;
+
+use collegial_arch::Spec;
+use collegial_ntk::NetworkDraws;
+use collegial_ntk::explicit::{NormPolicy, Options, Readout, normal_inputs};
+use collegial_tensors::safetensors::Archive;
+use collegial_tensors::{Tensor, npy};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [spec, norm, count, seed, output, out] = words.as_slice() else {
+        return Err("usage: draw SPEC NORM COUNT SEED OUTPUT OUT".into());
+    };
+    let graph = Spec::load(spec)?.graph()?;
+    let policies = [NormPolicy::None, NormPolicy::Frozen, NormPolicy::Batch];
+    let norms =
+        policies.into_iter().find(|policy| policy.name() == norm).ok_or("NORM: none, frozen or batch")?;
+    let (count, seed): (usize, u64) = (count.parse()?, seed.parse()?);
+    let options = Options { norms, readout: Readout::Unit(output.parse()?), ..Options::default() };
+    let inputs = normal_inputs(&graph, count, seed);
+    let draws = NetworkDraws::new(&graph, options, &inputs)?;
+    let write = |name: &str, bytes: &[u8]| std::fs::write(Path::new(out).join(name), bytes);
+    write("kernel.npy", &npy::write(&Tensor::new([count, count], draws.at(seed)?)?))?;
+    let inputs = inputs.concat();
+    write("inputs.npy", &npy::write(&Tensor::new([count, inputs.len() / count], inputs)?))?;
+    write("weights.safetensors", &Archive::from(draws.weights(seed)?).to_bytes()?)?;
+    Ok(())
+}
