@@ -8,6 +8,7 @@
 //!
 //! The main type is [`LawSampler`]; [`Fit`] is the paper's Algorithm 1 on top of it.
 
+pub mod covariance;
 pub mod draws;
 mod error;
 pub mod exact;

@@ -1,0 +1,208 @@
+//! The covariance of what a network's layers see, carried from stationary images through the graph at infinite width.
+//!
+//! Let C(δ) be the covariance, over the channels of a layer, of two positions at offset δ of one image, and M that between different
+//! images. With many channels and independent weights both pass through the network in closed form:
+//!
+//! - a convolution of stride s multiplies every patch with the same weights, so that C(δ) becomes gain times the mean over taps of
+//!   C(s δ), which for stationary images is C(s δ); M stays M (both times the gain);
+//! - a batch norm subtracts what all images share and divides by what is left: (C(δ) - M) / (C(0) - M), and M becomes 0;
+//! - a ReLU turns a pair of Gaussians of covariance C(δ) into [`ArcCosine`] of their correlation;
+//! - a sum of branches adds: the last weights of a branch are independent of the other and have mean 0;
+//! - a max pool has no closed form: see `pool.rs`.
+//!
+//! What is neglected: zeros in the padding (positions near a border), differences in contrast between images (one covariance stands for
+//! all), and the finite number of channels.
+
+mod images;
+mod pool;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use collegial_arch::{Activation, Graph, NodeId, Op};
+
+use crate::Error;
+use crate::exact::arc_cosine::ArcCosine;
+pub use images::Images;
+
+/// An offset between two positions, rows and columns; covariances are taken to be the same for all signs.
+pub type Lag = (usize, usize);
+
+/// The covariance at one node of a graph, at the lags that were needed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Field {
+    at: BTreeMap<Lag, f64>,
+    /// M, between different images.
+    pub other: f64,
+}
+
+impl Field {
+    /// C(δ); at a lag that was not asked for, that between images.
+    pub fn at(&self, lag: Lag) -> f64 {
+        self.at.get(&lag).copied().unwrap_or(self.other)
+    }
+
+    /// C(0).
+    pub fn variance(&self) -> f64 {
+        self.at((0, 0))
+    }
+
+    fn map(&self, of: impl Fn(f64) -> f64) -> Self {
+        Self { at: self.at.iter().map(|(&lag, &value)| (lag, of(value))).collect(), other: of(self.other) }
+    }
+
+    /// Behind a ReLU.
+    fn rectified(&self) -> Self {
+        let variance = self.variance();
+        self.map(|value| variance * ArcCosine::relu(value / variance).value)
+    }
+
+    /// With 1 for the variance and nothing in common between images.
+    fn normalised(&self) -> Self {
+        let scale = self.variance() - self.other;
+        self.map(|value| (value - self.other) / scale)
+    }
+
+    fn plus(&self, more: &Self) -> Self {
+        let at = self.at.iter().map(|(&lag, value)| (lag, value + more.at(lag))).collect();
+        Self { at, other: self.other + more.other }
+    }
+}
+
+/// The covariances at the given nodes, each at the given lags.
+///
+/// # Errors
+///
+/// If the way from the input to such a node has an operation that covariances are not known behind.
+pub fn at_nodes(
+    graph: &Graph,
+    images: &Images,
+    wanted: &[(NodeId, BTreeSet<Lag>)],
+) -> Result<Vec<Field>, Error> {
+    let needed = needed_lags(graph, wanted);
+    let mut fields: Vec<Field> = Vec::with_capacity(graph.nodes.len());
+    for (id, lags) in needed.iter().enumerate() {
+        let field =
+            if lags.is_empty() { Field::default() } else { behind(graph, images, id, lags, &fields)? };
+        fields.push(field);
+    }
+    Ok(wanted.iter().map(|&(node, _)| fields[node].clone()).collect())
+}
+
+/// Which lags every node must know, from the wanted nodes back to the input.
+fn needed_lags(graph: &Graph, wanted: &[(NodeId, BTreeSet<Lag>)]) -> Vec<BTreeSet<Lag>> {
+    let mut needed = vec![BTreeSet::new(); graph.nodes.len()];
+    for (node, lags) in wanted {
+        needed[*node].extend(lags.iter().copied().chain([(0, 0)]));
+    }
+    for id in (0..graph.nodes.len()).rev() {
+        if needed[id].is_empty() {
+            continue;
+        }
+        let node = &graph.nodes[id];
+        let lags: BTreeSet<Lag> = match node.op {
+            Op::Conv { stride, .. } => needed[id].iter().map(|&(y, x)| (y * stride, x * stride)).collect(),
+            Op::MaxPool { kernel, stride, .. } => pool::lags_before(&needed[id], kernel, stride),
+            _ => needed[id].clone(),
+        };
+        for &input in &node.inputs {
+            needed[input].extend(lags.iter().copied());
+        }
+    }
+    needed
+}
+
+fn behind(
+    graph: &Graph,
+    images: &Images,
+    id: NodeId,
+    lags: &BTreeSet<Lag>,
+    fields: &[Field],
+) -> Result<Field, Error> {
+    let node = &graph.nodes[id];
+    let operand = |at: usize| &fields[node.inputs[at]];
+    let unknown = || Error::Layer {
+        name: node.name.clone(),
+        reason:
+            "covariances are known behind convolutions, batch norms, ReLUs, sums and max pools of ReLUs only"
+                .into(),
+    };
+    match node.op {
+        Op::Input => {
+            let side = node.shape.height.max(node.shape.width);
+            let at = lags.iter().map(|&lag| (lag, images.correlation(lag, side))).collect();
+            Ok(Field { at, other: 0.0 })
+        }
+        Op::Conv { stride, .. } => {
+            let gain = if graph.meets_relu(id) { 2.0 } else { 1.0 };
+            let at =
+                lags.iter().map(|&(y, x)| ((y, x), gain * operand(0).at((y * stride, x * stride)))).collect();
+            Ok(Field { at, other: gain * operand(0).other })
+        }
+        Op::BatchNorm => Ok(operand(0).normalised()),
+        Op::Activation(Activation::None) => Ok(operand(0).clone()),
+        Op::Activation(Activation::Relu) => Ok(operand(0).rectified()),
+        Op::Add => Ok(operand(0).plus(operand(1))),
+        Op::MaxPool { kernel, stride, .. } => {
+            let relu = &graph.nodes[node.inputs[0]];
+            match relu.op {
+                Op::Activation(Activation::Relu) => {
+                    Ok(pool::behind(&fields[relu.inputs[0]], lags, kernel, stride))
+                }
+                _ => Err(unknown()),
+            }
+        }
+        _ => Err(unknown()),
+    }
+}
+
+/// The Gram matrices of the patches that the blocks of a network read: of every k x k convolution that follows a 1x1 convolution, the
+/// covariance between the positions that its unit at the centre of the map sees, in the order of the graph. (The unit's row is
+/// height / 2 and its column width / 2; positions in the padding are left out.)
+///
+/// # Errors
+///
+/// As [`at_nodes`].
+pub fn block_grams(graph: &Graph, images: &Images) -> Result<Vec<Vec<f64>>, Error> {
+    let mut wanted = vec![];
+    let mut all_positions = vec![];
+    for (id, node) in graph.nodes.iter().enumerate() {
+        let Op::Conv { kernel, stride, padding, .. } = node.op else { continue };
+        let Some(input) = block_input(graph, id) else { continue };
+        let map = graph.nodes[node.inputs[0]].shape;
+        let centre = (node.shape.height / 2 * stride, node.shape.width / 2 * stride);
+        let seen = |tap: usize| {
+            let row = (centre.0 + tap / kernel).checked_sub(padding)?;
+            let column = (centre.1 + tap % kernel).checked_sub(padding)?;
+            (row < map.height && column < map.width).then_some((row, column))
+        };
+        let positions: Vec<(usize, usize)> = (0..kernel * kernel).filter_map(seen).collect();
+        let lags = positions.iter().flat_map(|&p| positions.iter().map(move |&q| lag(p, q))).collect();
+        wanted.push((input, lags));
+        all_positions.push(positions);
+    }
+    let fields = at_nodes(graph, images, &wanted)?;
+    let gram = |(field, positions): (&Field, &Vec<(usize, usize)>)| {
+        positions.iter().flat_map(|&p| positions.iter().map(move |&q| field.at(lag(p, q)))).collect()
+    };
+    Ok(fields.iter().zip(&all_positions).map(gram).collect())
+}
+
+fn lag(p: (usize, usize), q: (usize, usize)) -> Lag {
+    (p.0.abs_diff(q.0), p.1.abs_diff(q.1))
+}
+
+/// What a block reads whose k x k convolution this is: the input of the 1x1 convolution before it.
+fn block_input(graph: &Graph, id: NodeId) -> Option<NodeId> {
+    let node = &graph.nodes[id];
+    if !matches!(node.op, Op::Conv { kernel, .. } if kernel > 1) {
+        return None;
+    }
+    let mut before = node.inputs[0];
+    while matches!(graph.nodes[before].op, Op::BatchNorm | Op::Activation(_)) {
+        before = graph.nodes[before].inputs[0];
+    }
+    match graph.nodes[before].op {
+        Op::Conv { kernel: 1, .. } => Some(graph.nodes[before].inputs[0]),
+        _ => None,
+    }
+}
