@@ -14,6 +14,7 @@
 
 mod answer;
 mod curve;
+mod designs;
 mod error;
 mod free_widths;
 mod network;
@@ -24,6 +25,10 @@ mod variance;
 
 pub use answer::{Answer, Flat, Nearby, Optimum, Problem};
 pub use curve::{Curve, CurvePoint};
+pub use designs::{
+    BlockInputs, BlockVariance, DesignAnswer, DesignOptimum, DesignSearch, Edge, Gain, MemberCosts,
+    NearbyDesign, OtherInputs, ScoredBlocks, VarianceSource,
+};
 pub use error::Error;
 pub use free_widths::{FreeWidths, free_widths};
 pub use network::{Rule, with_design};

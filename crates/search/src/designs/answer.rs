@@ -1,0 +1,176 @@
+//! What a search over designs says; serialised, it is the JSON that scripts read.
+
+use collegial_arch::{Cost, Design};
+use serde::{Deserialize, Serialize};
+
+use super::BlockInputs;
+use crate::curve::CurvePoint;
+use crate::{Problem, Rule};
+
+/// Where the variance of a member comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "lowercase")]
+pub enum VarianceSource {
+    /// The fitted law e^{α S} - 1: Algorithm 2 as printed.
+    Law,
+    /// Draws of the kernel at every width.
+    Measured,
+    /// The closed form.
+    Exact,
+}
+
+/// At which end of the widths that were looked at an optimum lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Edge {
+    /// The narrowest: narrower members might be better.
+    Narrowest,
+    /// The widest: wider members might be better.
+    Widest,
+}
+
+/// What a design gains over the baseline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Gain {
+    /// It is better.
+    Better,
+    /// The baseline is itself the best design.
+    BaselineIsBest,
+    /// No allowed design is as good as the baseline: other widths or more members would have to be allowed.
+    Worse,
+}
+
+/// The best design of one problem.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct DesignOptimum {
+    /// n, at the first stage.
+    pub width: usize,
+    /// The real-valued m that the budget pays for (primal) or the baseline's score asks for (dual).
+    pub multiplicity: f64,
+    /// m x n.
+    pub design: Design,
+    /// Parameters of the whole network with it.
+    pub parameters: u64,
+    /// FLOPs of the whole network with it.
+    pub flops: u64,
+    /// The score: the mean over blocks of Var(n)/m.
+    pub score: f64,
+    /// The same, under its older name.
+    pub variance: f64,
+    /// The baseline's score over its own: how many times less.
+    pub score_ratio: f64,
+    /// The baseline's cost over its own: how many times cheaper.
+    pub cost_ratio: f64,
+    /// ρ of this width: the baseline's cost over that of the real-valued m that has the baseline's score.
+    pub efficiency: f64,
+    /// What it gains.
+    pub gain: Gain,
+    /// The end of the widths at which it lies, where it does.
+    pub edge: Option<Edge>,
+}
+
+/// The best design of another width.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct NearbyDesign {
+    /// For which problem.
+    pub problem: Problem,
+    /// m x n.
+    pub design: Design,
+    /// n.
+    pub width: usize,
+    /// Parameters of the whole network.
+    pub parameters: u64,
+    /// FLOPs of the whole network.
+    pub flops: u64,
+    /// The score.
+    pub score: f64,
+    /// The same, under its older name.
+    pub variance: f64,
+    /// The baseline's score over its own.
+    pub score_ratio: f64,
+    /// The baseline's cost over its own.
+    pub cost_ratio: f64,
+    /// How much worse than the optimum, in score (primal) or in cost (dual): 0.01 is one per cent.
+    pub distance: f64,
+}
+
+/// One kind of block of the baseline.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct BlockVariance {
+    /// Counted from 1.
+    pub stage: usize,
+    /// How many such blocks there are.
+    pub count: usize,
+    /// Channels in.
+    pub inputs: usize,
+    /// The inner width of one member.
+    pub width: usize,
+    /// Channels out.
+    pub outputs: usize,
+    /// Var/m of the baseline's block.
+    pub variance: f64,
+}
+
+/// The same question with the other kind of block inputs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct OtherInputs {
+    /// Which.
+    pub block_inputs: BlockInputs,
+    /// The primal optimum with them.
+    pub primal: Design,
+    /// The dual optimum with them.
+    pub dual: Design,
+    /// How much higher, with them, this answer's primal scores than theirs: 0.01 is one per cent.
+    pub primal_distance: f64,
+    /// The baseline's score over that of this answer's primal, with them.
+    pub score_ratio: f64,
+    /// The baseline's score over that of this answer's dual, with them.
+    pub dual_score_ratio: f64,
+}
+
+/// Everything a search over designs found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DesignAnswer {
+    /// The baseline's name.
+    pub baseline: String,
+    /// Its design, where it is one m x n.
+    pub baseline_design: Option<Design>,
+    /// Its parameters.
+    pub baseline_parameters: u64,
+    /// Its FLOPs.
+    pub baseline_flops: u64,
+    /// Its score.
+    pub baseline_score: f64,
+    /// The same, under its older name.
+    pub baseline_variance: f64,
+    /// What is charged for.
+    pub cost: Cost,
+    /// What the whole network may cost.
+    pub budget: u64,
+    /// How the primal meets the budget.
+    pub rule: Rule,
+    /// Where the variances come from.
+    pub variance_source: VarianceSource,
+    /// What the blocks see.
+    pub block_inputs: BlockInputs,
+    /// The law's α: none here.
+    pub alpha: Option<f64>,
+    /// The lowest score within the budget.
+    pub primal: DesignOptimum,
+    /// The lowest cost at the baseline's score.
+    pub dual: DesignOptimum,
+    /// Whether both have the same width.
+    pub strong_duality: bool,
+    /// Other widths' best designs.
+    pub nearby: Vec<NearbyDesign>,
+    /// The baseline's blocks.
+    pub blocks: Vec<BlockVariance>,
+    /// What the other kind of block inputs would say, for networks.
+    pub other_inputs: Option<OtherInputs>,
+    /// Widths that were asked for but not looked at: above the inner width, or not a multiple of what was asked for.
+    pub left_out: Vec<usize>,
+    /// Both objectives at every width, with real-valued m.
+    pub curve: Vec<CurvePoint>,
+}
