@@ -22,6 +22,7 @@ pub(crate) struct Settings {
     pub norms: NormPolicy,
     pub purpose: Purpose,
     pub portable: bool,
+    pub alone: bool,
 }
 
 /// The parameters to begin with.
@@ -90,6 +91,14 @@ impl<'a> NetworkBuilder<'a> {
     #[must_use]
     pub fn portable(mut self, portable: bool) -> Self {
         self.settings.portable = portable;
+        self
+    }
+
+    /// Keeps all work on the thread that calls. By default passes are shared out over rayon's
+    /// current pool; where many networks are computed side by side, each alone is faster.
+    #[must_use]
+    pub fn one_thread(mut self) -> Self {
+        self.settings.alone = true;
         self
     }
 

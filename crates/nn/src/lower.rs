@@ -365,7 +365,10 @@ impl Lowering<'_> {
         let Self { values, steps, parameters, norms, options, .. } = self;
         let mut program = Program { values, steps, input: 0, output, parameters, norms };
         program.overwrite(options.purpose);
-        program.join_biases();
+        // Results that are scaled behind a layer cannot have their bias yet.
+        if options.purpose != Purpose::Observation {
+            program.join_biases();
+        }
         Ok(program)
     }
 }

@@ -10,8 +10,8 @@ use crate::parameters::Parameter;
 use crate::profile::Profile;
 use crate::program::Program;
 use crate::schedule::Schedule;
-use crate::state::State;
-use crate::workers::in_pool;
+use crate::state::{Lent, State};
+use crate::workers::{alone, in_pool};
 use collegial_arch::Graph;
 use collegial_tensors::{Tensor, TensorTable};
 
@@ -162,27 +162,28 @@ impl Network {
     pub fn forward(&mut self, images: &[f32], mode: Mode) -> Result<&[f32], Error> {
         let count = self.count(images)?;
         self.last = None;
-        if mode == Mode::Train && !self.settings.purpose.goes_back() {
+        if mode == Mode::Train && self.settings.purpose != Purpose::Training {
             return Err(Error::WrongPurpose);
         }
         let mode = if self.settings.norms == NormPolicy::Batch { mode } else { Mode::Evaluate };
         let batch = match mode {
             Mode::Train => count,
-            Mode::Evaluate if self.settings.purpose == Purpose::Observation => count,
             Mode::Evaluate => self.settings.batch.unwrap_or(count.min(EVALUATED)),
         };
         if batch != self.batch {
             self.replan(batch, mode)?;
         }
         if count <= batch {
-            self.run(images, mode);
+            self.write(images);
+            self.run(mode, None);
             self.last = Some(Last { mode, images: count });
             return Ok(&self.outputs_of_batch()[..count * self.output_len()]);
         }
         let mut pieces = std::mem::take(&mut self.pieces);
         pieces.clear();
         for piece in images.chunks(batch * self.input_len()) {
-            self.run(piece, mode);
+            self.write(piece);
+            self.run(mode, None);
             let len = piece.len() / self.input_len() * self.output_len();
             pieces.extend_from_slice(&self.outputs_of_batch()[..len]);
         }
@@ -190,13 +191,18 @@ impl Network {
         Ok(&self.pieces)
     }
 
-    /// Runs the program on at most a batch of images; what is missing is zero.
-    fn run(&mut self, images: &[f32], mode: Mode) {
+    /// Sets the input to at most a batch of images; what is missing is zero.
+    fn write(&mut self, images: &[f32]) {
         let Self { program, schedule, state, .. } = self;
         state.write(schedule, schedule.values[program.input], images);
-        in_pool(|| {
+    }
+
+    /// Runs the program forward.
+    fn run(&mut self, mode: Mode, lent: Lent<'_>) {
+        let Self { program, schedule, state, settings, .. } = self;
+        on_threads(settings.alone, || {
             state.scale_weights(&program.steps);
-            program.steps.iter().for_each(|step| state.forward(program, schedule, step, mode));
+            program.steps.iter().for_each(|step| state.forward(program, schedule, step, mode, lent));
         });
     }
 
@@ -235,26 +241,60 @@ impl Network {
             return Err(Error::WrongPurpose);
         }
         let last = self.last.take().ok_or(Error::NoForwardPass)?;
-        self.run_back(gradient, last, None)
+        self.run_back(gradient, last, None, None)
     }
 
-    /// Runs a backward pass that shows every layer's inputs and cotangents instead of computing
-    /// weight gradients, last layer first. It can be repeated with other gradients of the outputs.
+    /// Takes the images that the following [observations](Self::observe) are of, each treated alone.
     ///
     /// # Errors
     ///
-    /// As [`backward`](Self::backward); the network must be one for
+    /// If the values do not make up whole images, there are none, or the network is not one for
     /// [observation](NetworkBuilder::observation).
-    pub fn observe(
-        &mut self,
-        gradient: &[f32],
-        observer: &mut (dyn FnMut(Observed<'_>) + Send),
-    ) -> Result<(), Error> {
+    pub fn load(&mut self, images: &[f32]) -> Result<(), Error> {
         if self.settings.purpose != Purpose::Observation {
             return Err(Error::WrongPurpose);
         }
-        let last = self.last.ok_or(Error::NoForwardPass)?;
-        self.run_back(gradient, last, Some(observer))
+        let count = self.count(images)?;
+        if count != self.batch {
+            self.replan(count, Mode::Evaluate)?;
+        }
+        self.write(images);
+        self.last = Some(Last { mode: Mode::Evaluate, images: count });
+        Ok(())
+    }
+
+    /// Runs the [loaded](Self::load) images forward, and back once for every gradient of their outputs, showing every
+    /// layer's inputs and cotangents instead of computing weight gradients, last layer first. With `weights`, those of
+    /// [all layers](Self::layers) in order are used instead of the network's own.
+    ///
+    /// # Errors
+    ///
+    /// If no images were loaded, a gradient has not the outputs' size, or a layer's weights are more or fewer.
+    pub fn observe(
+        &mut self,
+        weights: Option<&[&[f32]]>,
+        gradients: &[Vec<f32>],
+        observer: &mut (dyn FnMut(Observed<'_>) + Send),
+    ) -> Result<(), Error> {
+        let loaded = self.last.filter(|_| self.settings.purpose == Purpose::Observation);
+        let last = loaded.ok_or(Error::NoForwardPass)?;
+        self.check_lent(weights)?;
+        self.run(last.mode, weights);
+        gradients.iter().try_for_each(|gradient| self.run_back(gradient, last, Some(&mut *observer), weights))
+    }
+
+    fn check_lent(&self, weights: Lent<'_>) -> Result<(), Error> {
+        let Some(weights) = weights else { return Ok(()) };
+        let lens = || self.layers().map(|layer| (layer.weight, layer.shape.weight_len()));
+        if lens().count() != weights.len() {
+            let (name, expected, given) = ("all layers".to_owned(), lens().count(), weights.len());
+            return Err(Error::WrongLength { name, expected, given });
+        }
+        let wrong = |((name, expected), given): ((&str, usize), &&[f32])| {
+            let given = given.len();
+            (expected != given).then(|| Error::WrongLength { name: name.to_owned(), expected, given })
+        };
+        lens().zip(weights).find_map(wrong).map_or(Ok(()), Err)
     }
 
     fn run_back(
@@ -262,16 +302,17 @@ impl Network {
         gradient: &[f32],
         Last { mode, images }: Last,
         mut observer: Option<Observer<'_>>,
+        lent: Lent<'_>,
     ) -> Result<(), Error> {
         let expected = images * self.output_len();
         if gradient.len() != expected {
             return Err(Error::Gradient { found: gradient.len(), expected });
         }
-        let Self { program, schedule, state, .. } = self;
+        let Self { program, schedule, state, settings, .. } = self;
         state.write(schedule, schedule.seed, gradient);
-        in_pool(|| {
+        on_threads(settings.alone, || {
             for back in &schedule.backward {
-                state.backward(program, schedule, back, mode, &mut observer);
+                state.backward(program, schedule, back, mode, &mut observer, lent);
             }
         });
         Ok(())
@@ -413,4 +454,9 @@ impl Network {
         let first = self.parameters().first().map_or_else(String::new, |entry| entry.name.clone());
         Error::UnknownTensor { name: name.to_owned(), first }
     }
+}
+
+/// Runs passes on this thread alone, or on rayon's current pool.
+fn on_threads<R: Send>(one: bool, run: impl FnOnce() -> R + Send) -> R {
+    if one { alone(run) } else { in_pool(run) }
 }

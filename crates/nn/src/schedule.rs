@@ -100,6 +100,10 @@ impl Planner {
                 _ => planner.buffer(program.values[step.to()].dims.len(), time),
             };
         }
+        // Observed images are loaded once for many passes.
+        if observed {
+            planner.read(planner.values[program.input], usize::MAX);
+        }
         // The output can be read at any time.
         planner.read(planner.values[program.output], usize::MAX);
         planner

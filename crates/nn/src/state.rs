@@ -3,7 +3,7 @@
 use crate::builder::Settings;
 use crate::memory::Array;
 use crate::observed::{Observed, Observer};
-use crate::options::{Mode, Parametrisation};
+use crate::options::{Mode, Parametrisation, Purpose};
 use crate::parameters::Table;
 use crate::passes::fused::{self, Affine, BackwardOperand, Mask, NormState, Operand};
 use crate::passes::{activation, pool, rearrange, vector};
@@ -11,6 +11,9 @@ use crate::profile::{Pass, Profile};
 use crate::program::{Linear, Place, Program, Step, Term, ValueId};
 use crate::schedule::{Backward, BufferId, Schedule};
 use std::mem::take;
+
+/// Weights of all layers, in order, where they are not the network's own.
+pub(crate) type Lent<'a> = Option<&'a [&'a [f32]]>;
 
 /// Everything that changes when a network runs.
 pub(crate) struct State {
@@ -26,9 +29,11 @@ pub(crate) struct State {
 
 impl State {
     pub(crate) fn new(program: &Program, schedule: &Schedule, settings: Settings) -> Self {
-        let ntk = settings.parametrisation == Parametrisation::Ntk;
+        // Observed passes scale results instead of weights, which others may own.
+        let ntk =
+            settings.parametrisation == Parametrisation::Ntk && settings.purpose != Purpose::Observation;
         let training = settings.purpose.goes_back();
-        let threads = rayon::current_num_threads();
+        let threads = if settings.alone { 1 } else { rayon::current_num_threads() };
         let scratch = program.steps.iter().filter_map(|step| match step {
             Step::Linear(linear) => Some(linear.conv.scratch_len(threads)),
             _ => None,
@@ -89,12 +94,29 @@ impl State {
         }
     }
 
-    fn weights(&self, linear: &Linear) -> &[f32] {
+    fn weights<'a>(&'a self, linear: &Linear, lent: Lent<'a>) -> &'a [f32] {
+        if let Some(weights) = lent {
+            return weights[linear.index];
+        }
         let all = if self.scaled.is_empty() { &self.parameters } else { &self.scaled };
         &all[linear.weight.clone()]
     }
 
-    pub(crate) fn forward(&mut self, program: &Program, schedule: &Schedule, step: &Step, mode: Mode) {
+    /// Multiplies a layer's result by the factor that its weights do not have yet.
+    fn scale_result(&self, linear: &Linear, result: &mut [f32]) {
+        if self.scaled.is_empty() && linear.factor != 1.0 {
+            rearrange::scale(result, linear.factor);
+        }
+    }
+
+    pub(crate) fn forward(
+        &mut self,
+        program: &Program,
+        schedule: &Schedule,
+        step: &Step,
+        mode: Mode,
+        lent: Lent<'_>,
+    ) {
         let started = self.profile.start();
         let target = schedule.values[step.to()];
         let mut memory = self.take(schedule, target);
@@ -105,11 +127,14 @@ impl State {
             Step::Linear(linear) => {
                 let x = self.read(schedule, schedule.values[linear.from]);
                 match &linear.bias {
-                    None => linear.conv.forward(x, self.weights(linear), to, &mut scratch),
+                    None => {
+                        linear.conv.forward(x, self.weights(linear, lent), to, &mut scratch);
+                        self.scale_result(linear, to);
+                    }
                     Some((bias, relu)) => {
                         let by =
                             (&self.parameters[bias.clone()], if *relu { 0.0 } else { f32::NEG_INFINITY });
-                        linear.conv.forward_with_bias(x, self.weights(linear), by, to, &mut scratch);
+                        linear.conv.forward_with_bias(x, self.weights(linear, lent), by, to, &mut scratch);
                     }
                 }
             }
@@ -173,6 +198,7 @@ impl State {
         back: &Backward,
         mode: Mode,
         observer: &mut Option<Observer<'_>>,
+        lent: Lent<'_>,
     ) {
         match *back {
             Backward::Sum { into, from, other } => {
@@ -188,7 +214,7 @@ impl State {
             }
             Backward::Step { step, incoming, result, norms } => match (&program.steps[step], result) {
                 (Step::Linear(linear), _) => {
-                    self.linear_backward(schedule, linear, incoming.0, result, observer);
+                    self.linear_backward(schedule, linear, (incoming.0, result), observer, lent);
                 }
                 (fused @ Step::Fused { .. }, Some(result)) => {
                     let started = self.profile.start();
@@ -210,9 +236,9 @@ impl State {
         &mut self,
         schedule: &Schedule,
         linear: &Linear,
-        incoming: BufferId,
-        result: Option<BufferId>,
+        (incoming, result): (BufferId, Option<BufferId>),
         observer: &mut Option<Observer<'_>>,
+        lent: Lent<'_>,
     ) {
         let started = self.profile.start();
         let (mut scratch, mut gradients) = (take(&mut self.scratch), take(&mut self.gradients));
@@ -233,7 +259,8 @@ impl State {
             let mut memory = self.take(schedule, result);
             let to = &mut memory[..schedule.buffers[result].len];
             let gradient = self.read(schedule, incoming);
-            linear.conv.data_gradient(gradient, self.weights(linear), to, &mut scratch);
+            linear.conv.data_gradient(gradient, self.weights(linear, lent), to, &mut scratch);
+            self.scale_result(linear, to);
             self.put(schedule, result, memory);
             self.profile.stop(started, linear.kind, Pass::DataGradient);
         }

@@ -1,6 +1,7 @@
 //! Work shared out over rayon's current pool, without allocation.
 
 use rayon::prelude::*;
+use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,7 +23,30 @@ impl ScratchLen {
 /// pass that a thread outside starts has to wake the pool, and the pool that thread again, which
 /// takes as long as a layer of an ensemble.
 pub(crate) fn in_pool<R: Send>(run: impl FnOnce() -> R + Send) -> R {
-    rayon::scope(|_| run())
+    if is_alone() { run() } else { rayon::scope(|_| run()) }
+}
+
+thread_local! {
+    /// Whether the passes that this thread starts stay on it.
+    static ALONE: Cell<bool> = const { Cell::new(false) };
+}
+
+fn is_alone() -> bool {
+    ALONE.get()
+}
+
+/// Keeps all passes of `run` on this thread: where several networks are computed side by side,
+/// handing the short passes of each to other threads costs more than it saves.
+pub(crate) fn alone<R>(run: impl FnOnce() -> R) -> R {
+    /// Restores what was before, after a panic too.
+    struct Restore(bool);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            ALONE.set(self.0);
+        }
+    }
+    let _restore = Restore(ALONE.replace(true));
+    run()
 }
 
 /// Hands out tasks, each once.
@@ -57,6 +81,10 @@ pub(crate) fn for_each_task(
 ) {
     let per_worker = per_worker.max(1);
     assert!(scratch.len() >= per_worker, "{} floats of scratch, {per_worker} needed", scratch.len());
+    if tasks == 1 || is_alone() {
+        let scratch = &mut scratch[..per_worker];
+        return (0..tasks).for_each(|task| run(task, scratch));
+    }
     let workers = rayon::current_num_threads().min(tasks);
     let next = Next::new(tasks);
     scratch.par_chunks_exact_mut(per_worker).with_max_len(1).take(workers).for_each(|scratch| {
@@ -66,8 +94,8 @@ pub(crate) fn for_each_task(
 
 /// Calls `run(task)` for every task, see [`for_each_task`].
 pub(crate) fn for_each(tasks: usize, run: impl Fn(usize) + Sync) {
-    if tasks == 1 {
-        return run(0);
+    if tasks == 1 || is_alone() {
+        return (0..tasks).for_each(run);
     }
     let workers = rayon::current_num_threads().min(tasks);
     let next = Next::new(tasks);
@@ -87,6 +115,10 @@ unsafe impl Sync for Shared<'_> {}
 impl<'a> Shared<'a> {
     pub(crate) fn new(slice: &'a mut [f32]) -> Self {
         Self { start: slice.as_mut_ptr(), len: slice.len(), lifetime: PhantomData }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
     }
 
     /// The address of `len` floats from `start` on, for blocks of a matrix that are not slices.

@@ -119,7 +119,8 @@ fn what_does_not_fit_is_an_error() {
     assert_eq!(inference.forward(&x, Mode::Train).err(), Some(Error::WrongPurpose));
     inference.forward(&x[..784], Mode::Evaluate).expect("images");
     assert_eq!(inference.backward(&[0.0; 10]), Err(Error::WrongPurpose));
-    assert_eq!(network.observe(&[0.0; 10], &mut |_| ()), Err(Error::WrongPurpose));
+    assert_eq!(network.load(&x), Err(Error::WrongPurpose));
+    assert_eq!(network.observe(None, &[], &mut |_| ()), Err(Error::NoForwardPass));
     let mut table = network.tensors();
     table.get_mut("fc2.weight").expect("a tensor").values_mut()[3] = f32::INFINITY;
     let refusal = Network::builder(&graph).weights(&table).build().err().map(|error| error.to_string());
@@ -149,7 +150,6 @@ fn instruction_sets_agree_to_rounding() {
 
 /// The gradients of all parameters at one image, put together from what an observer sees.
 fn observed_gradients(network: &mut Network, x: &[f32], gradient: &[f32]) -> Vec<(&'static str, Vec<f32>)> {
-    network.forward(x, Mode::Evaluate).expect("images");
     let layers: Vec<_> = network.layers().map(|layer| (layer.shape, layer.layout)).collect();
     let mut seen = vec![];
     let mut observer = |observed: Observed<'_>| match observed {
@@ -176,7 +176,8 @@ fn observed_gradients(network: &mut Network, x: &[f32], gradient: &[f32]) -> Vec
             seen.push(("shift", shift.collect()));
         }
     };
-    network.observe(gradient, &mut observer).expect("a forward pass came before");
+    network.load(x).expect("images");
+    network.observe(None, &[gradient.to_vec()], &mut observer).expect("loaded images");
     seen
 }
 
@@ -195,6 +196,30 @@ fn observers_see_what_gradients_are_made_of() {
         let first = observed_gradients(&mut observed, &x, &gradient);
         let again = observed_gradients(&mut observed, &x, &gradient);
         assert_eq!(first, again);
+        // Lent weights are used instead of its own, and must be all of them.
+        let own: Vec<&[f32]> =
+            observed.layers().map(|layer| table.get(layer.weight).expect("a tensor").values()).collect();
+        let mut blank = Network::builder(&graph).observation().weights(&table).build().expect("a network");
+        let weights: Vec<std::ops::Range<usize>> = blank
+            .parameters()
+            .iter()
+            .filter(|entry| entry.is_weight())
+            .map(|entry| entry.range.clone())
+            .collect();
+        weights.into_iter().for_each(|range| blank.values_mut()[range].fill(f32::NAN));
+        let mut count = 0;
+        let mut finite = |seen: Observed<'_>| {
+            let (Observed::Linear { cotangents, .. }
+            | Observed::Bias { cotangents, .. }
+            | Observed::Norm { cotangents, .. }) = seen;
+            assert!(cotangents.iter().all(|d| d.is_finite()));
+            count += 1;
+        };
+        blank.load(&x).expect("images");
+        blank.observe(Some(&own), std::slice::from_ref(&gradient), &mut finite).expect("images");
+        assert!(count >= own.len());
+        let refusal = blank.observe(Some(&own[1..]), std::slice::from_ref(&gradient), &mut |_| ());
+        assert!(matches!(refusal, Err(Error::WrongLength { .. })));
         // Every parameter's gradient is among what was seen, and nothing else.
         assert_eq!(first.len(), trained.parameters().len());
         for parameter in trained.parameters() {

@@ -92,6 +92,15 @@ pub(crate) fn add(to: &mut [f32], x: &[f32]) {
     });
 }
 
+/// `x *= factor`
+pub(crate) fn scale(x: &mut [f32], factor: f32) {
+    let target = Shared::new(x);
+    super::for_each_piece(target.len(), |range| {
+        // SAFETY: pieces are disjoint.
+        vector::scale_in_place(unsafe { target.piece(range) }, factor);
+    });
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -57,7 +57,8 @@ impl BatchKernel {
 
     fn network(&self) -> Result<Network, Error> {
         let builder = Network::builder(&self.graph).batch(self.count).norms(self.options.norms);
-        Ok(builder.parametrisation(self.options.parametrisation).build()?)
+        // Draws run side by side.
+        Ok(builder.parametrisation(self.options.parametrisation).one_thread().build()?)
     }
 
     fn put_back(&self, network: Network) {

@@ -46,8 +46,9 @@ pub(crate) enum Method {
 pub(crate) struct Block {
     groups: Range<usize>,
     outputs: Range<usize>,
-    /// The layer restricted to one image and the block.
-    conv: Conv,
+    /// The layer restricted to one image and the block, where it is more than a matrix product: one product of
+    /// channels by pixels is faster than the engine's kernels for narrow 1x1 convolutions of a single image.
+    conv: Option<Conv>,
 }
 
 impl Method {
@@ -84,7 +85,8 @@ impl Block {
         };
         let block = |(groups, outputs): (Range<usize>, Range<usize>)| {
             let part = ConvShape { batch: 1, groups: groups.len(), outputs: outputs.len(), ..*shape };
-            Ok(Self { groups, outputs, conv: Conv::new(part)? })
+            let conv = if is_product(shape) { None } else { Some(Conv::new(part)?) };
+            Ok(Self { groups, outputs, conv })
         };
         blocks.into_iter().map(block).collect()
     }
@@ -95,12 +97,28 @@ impl Block {
     }
 
     /// The gradient of the block's weights at one image.
-    fn gradient(&self, shape: &ConvShape, x: &[f32], d: &[f32], gradient: &mut [f32], scratch: &mut [f32]) {
+    fn gradient(
+        &self,
+        shape: &ConvShape,
+        x: &[f32],
+        d: &[f32],
+        gradient: &mut [f32],
+        scratch: &mut Vec<f32>,
+    ) {
         let (before, after) = (shape.height * shape.width, out_pixels(shape));
         let x = &x[self.groups.start * shape.inputs * before..][..self.groups.len() * shape.inputs * before];
         let first = self.groups.start * shape.outputs + self.outputs.start;
         let d = &d[first * after..][..self.groups.len() * self.outputs.len() * after];
-        self.conv.weight_gradient(x, d, gradient, scratch);
+        if let Some(conv) = &self.conv {
+            scratch.resize(scratch.len().max(conv.scratch_len(1)), 0.0);
+            return conv.weight_gradient(x, d, gradient, &mut scratch[..conv.scratch_len(1)]);
+        }
+        let (inputs, outputs) = (shape.inputs, self.outputs.len());
+        let groups = x.chunks_exact(inputs * after).zip(d.chunks_exact(outputs * after));
+        for ((x, d), gradient) in groups.zip(gradient.chunks_exact_mut(outputs * inputs)) {
+            let d = Matrix::by_rows(d, (outputs, after), after);
+            multiply(d, Matrix::by_columns(x, (after, inputs), after), gradient, scratch);
+        }
     }
 }
 
@@ -208,7 +226,7 @@ fn add_tiles(kernel: &mut Gram, shape: &ConvShape, x: &[f32], d: &[f32], scale: 
         return kernel.add_first(scale * groups.map(|(x, d)| dot(x, x) * dot(d, d)).sum::<f64>());
     }
     let work = batch * batch * groups * (inputs + outputs) / 2;
-    kernel.add_tiles(&blocks_of(batch, TILE), work, |rows, columns| {
+    kernel.add_columns(&blocks_of(batch, TILE), work, |rows, columns| {
         let mut sums = vec![0.0; rows.len() * columns.len()];
         let mut products = [vec![0.0; sums.len()], vec![0.0; sums.len()]];
         let mut scratch = vec![];
@@ -269,7 +287,7 @@ fn add_block(kernel: &mut Gram, block: &Block, shape: &ConvShape, x: &[f32], d: 
     let parts = map_tasks(tasks.len(), work, |task| {
         let images = tasks[task].clone();
         let mut gradients = vec![0.0; images.len() * len];
-        let mut scratch = vec![0.0; block.conv.scratch_len(1)];
+        let mut scratch = vec![];
         for (n, gradient) in images.zip(gradients.chunks_exact_mut(len)) {
             block.gradient(shape, &x[n * x_len..][..x_len], &d[n * d_len..][..d_len], gradient, &mut scratch);
         }

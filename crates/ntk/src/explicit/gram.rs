@@ -65,6 +65,23 @@ impl Gram {
         }
     }
 
+    /// Adds `compute(rows, columns)` for every tile of columns, with all rows up to its last: the upper triangle and what
+    /// the tiles on the diagonal have below it. One product for all rows packs the columns once.
+    pub(crate) fn add_columns(
+        &mut self,
+        tiles: &[Range<usize>],
+        work: usize,
+        compute: impl Fn(Range<usize>, Range<usize>) -> Vec<f64> + Sync,
+    ) {
+        let sums = map_tasks(tiles.len(), work, |tile| compute(0..tiles[tile].end, tiles[tile].clone()));
+        for (columns, sums) in tiles.iter().zip(sums) {
+            for (row, sums) in sums.chunks_exact(columns.len()).enumerate() {
+                let to = &mut self.values[row * self.count..][columns.clone()];
+                to.iter_mut().zip(sums).for_each(|(to, sum)| *to += sum);
+            }
+        }
+    }
+
     /// Adds `scale` times the inner products between rows, of which there are as many as images.
     pub(crate) fn add_rows(&mut self, rows: &[f32], scale: f64) {
         let len = rows.len() / self.count;
@@ -74,7 +91,7 @@ impl Gram {
         }
         let segments = even_blocks(len, SEGMENT);
         let work = self.count * rows.len() / 2;
-        self.add_tiles(&blocks_of(self.count, TILE), work, |first, second| {
+        self.add_columns(&blocks_of(self.count, TILE), work, |first, second| {
             let mut sums = vec![0.0; first.len() * second.len()];
             let (mut products, mut scratch) = (vec![0.0; sums.len()], vec![]);
             for segment in &segments {

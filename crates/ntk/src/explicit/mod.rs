@@ -120,7 +120,7 @@ impl Default for Options {
 pub struct ExplicitKernel {
     /// The network, whose last layer has one output where no other is read.
     graph: Graph,
-    norms: NormPolicy,
+    options: Options,
     layers: Vec<Layer>,
     inputs: Vec<f32>,
     count: usize,
@@ -132,6 +132,8 @@ pub struct ExplicitKernel {
     tensors: Vec<(String, Vec<usize>)>,
     /// Networks that nobody uses at the moment.
     idle: Mutex<Vec<Worker>>,
+    /// The same, for draws side by side: each stays on one thread.
+    idle_alone: Mutex<Vec<Worker>>,
 }
 
 impl ExplicitKernel {
@@ -163,17 +165,19 @@ impl ExplicitKernel {
         let tensors = parameters.chain(statistics).collect();
         let whole = Network::builder(graph).build()?;
         let reduced = if options.readout.is_trace() { graph.clone() } else { with_one_output(graph) };
-        let worker = Worker::new(&reduced, options.norms, inputs.len())?;
+        let values = inputs.concat();
+        let worker = Worker::new(&reduced, &options, &values, false)?;
         Ok(Self {
             layers: Layer::all(graph, worker.network(), &whole, options.parametrisation)?,
-            norms: options.norms,
-            inputs: inputs.concat(),
+            options,
+            inputs: values,
             count: inputs.len(),
             unit,
             seeds: options.readout.seeds(&reduced, unit, inputs.len()),
             tensors,
             graph: reduced,
             idle: Mutex::new(vec![worker]),
+            idle_alone: Mutex::new(vec![]),
         })
     }
 
@@ -189,35 +193,41 @@ impl ExplicitKernel {
     /// If a tensor is missing, has another shape, or contains NaN or an infinity.
     pub fn at(&self, weights: &TensorTable) -> Result<Vec<f64>, Error> {
         for (name, shape) in &self.tensors {
-            let values = weights.shaped(name, shape).map_err(Error::Weights)?.values();
-            if let Some(&value) = values.iter().find(|value| !value.is_finite()) {
-                let name = name.clone();
-                return Err(Error::Weights(collegial_tensors::Error::NotFinite { name, value }));
-            }
+            weights.shaped(name, shape).map_err(Error::Weights)?;
         }
-        self.with_worker(|worker| {
-            worker.set(&self.layers, weights, self.unit)?;
-            worker.run(&self.layers, &self.inputs, &self.seeds)?;
+        let kernel = self.with_worker(&self.idle, false, |worker| {
+            let lent = worker.set(&self.layers, weights, self.unit)?;
+            worker.run(&self.layers, Some(&lent), &self.seeds)?;
             Ok(worker.kernel().symmetric())
-        })
+        })?;
+        // Inputs are finite: what is not comes from the weights, which are searched only then.
+        if kernel.iter().any(|value| !value.is_finite()) {
+            weights.check_finite().map_err(Error::Weights)?;
+        }
+        Ok(kernel)
     }
 
     /// The kernel at the weights that training from a seed starts with.
     pub(crate) fn at_seed(&self, seed: u64) -> Result<Vec<f64>, Error> {
-        self.with_worker(|worker| {
+        self.with_worker(&self.idle_alone, true, |worker| {
             worker.initialise(&self.layers, seed, self.unit);
-            worker.run(&self.layers, &self.inputs, &self.seeds)?;
+            worker.run(&self.layers, None, &self.seeds)?;
             Ok(worker.kernel().symmetric())
         })
     }
 
     /// Lends an idle network, or a new one.
-    fn with_worker<T>(&self, run: impl FnOnce(&mut Worker) -> Result<T, Error>) -> Result<T, Error> {
-        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+    fn with_worker<T>(
+        &self,
+        idle: &Mutex<Vec<Worker>>,
+        alone: bool,
+        run: impl FnOnce(&mut Worker) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let idle = || idle.lock().unwrap_or_else(PoisonError::into_inner);
         let lent = idle().pop();
         let mut worker = match lent {
             Some(worker) => worker,
-            None => Worker::new(&self.graph, self.norms, self.count)?,
+            None => Worker::new(&self.graph, &self.options, &self.inputs, alone)?,
         };
         let result = run(&mut worker);
         idle().push(worker);
@@ -239,12 +249,12 @@ impl ExplicitKernel {
                 let mut moments = Moments::new();
                 for trial in block {
                     worker.draw(&self.layers, &mut Rng::new(seed, stream, trial));
-                    worker.run(&self.layers, &self.inputs, &self.seeds)?;
+                    worker.run(&self.layers, None, &self.seeds)?;
                     moments.push(worker.kernel().first());
                 }
                 Ok(moments)
             };
-            self.with_worker(run).unwrap_or_else(|error| {
+            self.with_worker(&self.idle_alone, true, run).unwrap_or_else(|error| {
                 failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
                 Moments::new()
             })

@@ -5,18 +5,15 @@ use std::ops::Range;
 
 use collegial_arch::Graph;
 use collegial_nn::kernels::{ConvShape, ShapeError};
-use collegial_nn::{Fans, Layout, Mode, Network, NormPolicy, Observed, Parametrisation};
+use collegial_nn::{Fans, Layout, Network, Observed, Parametrisation};
 use collegial_stats::Rng;
 use collegial_tensors::TensorTable;
-use rayon::prelude::*;
 
+use super::Options;
 use super::contribution::{self, Method};
 use super::gram::Gram;
 use crate::Error;
 use crate::law::columns::dot;
-
-/// Weights that a task copies.
-const COPIED: usize = 1 << 16;
 
 /// A layer with weights, prepared.
 pub(crate) struct Layer {
@@ -44,8 +41,7 @@ struct Initial {
 }
 
 impl Layer {
-    /// Those of a network in its standard parametrisation, which the actual weights are put in.
-    /// `whole` has all outputs and norms.
+    /// Those of a network; `whole` has all outputs and norms.
     pub(crate) fn all(
         graph: &Graph,
         network: &Network,
@@ -89,11 +85,15 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// For a batch of inputs.
-    pub(crate) fn new(graph: &Graph, norms: NormPolicy, inputs: usize) -> Result<Self, Error> {
-        let network = Network::builder(graph).batch(inputs).norms(norms).observation().build()?;
+    /// For some inputs, one after the other; on one thread where others work beside it.
+    pub(crate) fn new(graph: &Graph, options: &Options, inputs: &[f32], alone: bool) -> Result<Self, Error> {
+        let builder = Network::builder(graph).norms(options.norms).observation();
+        let builder = builder.parametrisation(options.parametrisation);
+        let mut network = if alone { builder.one_thread() } else { builder }.build()?;
+        network.load(inputs)?;
+        let images = network.batch();
         let input_grams = vec![None; network.layers().count()];
-        Ok(Self { network, kernel: Gram::zeros(inputs), input_grams, scratch: vec![] })
+        Ok(Self { network, kernel: Gram::zeros(images), input_grams, scratch: vec![] })
     }
 
     pub(crate) fn network(&self) -> &Network {
@@ -113,40 +113,37 @@ impl Worker {
         }
     }
 
-    /// Sets the weights of a table that has been checked; of a last layer that is cut down to one
-    /// output, that row.
-    pub(crate) fn set(&mut self, layers: &[Layer], table: &TensorTable, unit: usize) -> Result<(), Error> {
-        let weights = |error: collegial_tensors::Error| Error::Weights(error);
+    /// Sets norms and biases by a table that has been checked, and gives the layers' weights; of a
+    /// last layer that is cut down to one output, that row.
+    pub(crate) fn set<'a>(
+        &mut self,
+        layers: &[Layer],
+        table: &'a TensorTable,
+        unit: usize,
+    ) -> Result<Vec<&'a [f32]>, Error> {
         let parameters = self.network.parameters().iter().filter(|parameter| !parameter.is_weight());
         let parameters = parameters.map(|parameter| (parameter.name.clone(), parameter.range.len()));
         let statistics = self.network.statistics().map(|(name, values)| (name, values.len()));
+        let values = |name: &str, len| {
+            let tensor = table.get(name).map_err(Error::Weights)?;
+            Ok::<&[f32], Error>(row(tensor.values(), len, unit))
+        };
         for (name, len) in parameters.chain(statistics).collect::<Vec<_>>() {
-            self.network.set(&name, row(table.get(&name).map_err(weights)?.values(), len, unit))?;
+            self.network.set(&name, values(&name, len)?)?;
         }
-        for layer in layers {
-            let from = table.get(&layer.weight).map_err(weights)?.values();
-            let from = row(from, layer.range.len(), unit);
-            let to = &mut self.network.values_mut()[layer.range.clone()];
-            let pieces = to.par_chunks_mut(COPIED).zip(from.par_chunks(COPIED));
-            pieces.for_each(|(to, from)| {
-                to.iter_mut().zip(from).for_each(|(to, from)| *to = layer.factor * from);
-            });
-        }
-        Ok(())
+        layers.iter().map(|layer| values(&layer.weight, layer.range.len())).collect()
     }
 
-    /// Draws the weights, N(0, 1) times each layer's factor.
+    /// Draws the weights, N(0, 1).
     pub(crate) fn draw(&mut self, layers: &[Layer], rng: &mut Rng) {
         for layer in layers {
-            let values = &mut self.network.values_mut()[layer.range.clone()];
-            rng.fill_normal(values);
-            values.iter_mut().for_each(|value| *value *= layer.factor);
+            rng.fill_normal(&mut self.network.values_mut()[layer.range.clone()]);
         }
     }
 
     /// Sets the weights that training from a seed starts with.
     pub(crate) fn initialise(&mut self, layers: &[Layer], seed: u64, unit: usize) {
-        for Layer { range, factor, initial, .. } in layers {
+        for Layer { range, initial, .. } in layers {
             let Initial { fans, parametrisation, place, len } = *initial;
             let values = &mut self.network.values_mut()[range.clone()];
             if len == values.len() {
@@ -156,48 +153,48 @@ impl Worker {
                 fans.draw(parametrisation, seed, place, &mut all);
                 values.copy_from_slice(row(&all, values.len(), unit));
             }
-            if *factor != 1.0 {
-                values.iter_mut().for_each(|value| *value *= factor);
-            }
         }
     }
 
     /// Computes the kernel, summed over the outputs that the seeds pick: each is the gradient of
     /// one of them by all outputs of all images.
-    pub(crate) fn run(&mut self, layers: &[Layer], inputs: &[f32], seeds: &[Vec<f32>]) -> Result<(), Error> {
+    /// The weights are the network's own unless they are given.
+    pub(crate) fn run(
+        &mut self,
+        layers: &[Layer],
+        weights: Option<&[&[f32]]>,
+        seeds: &[Vec<f32>],
+    ) -> Result<(), Error> {
         let Self { network, kernel, input_grams, scratch } = self;
         kernel.clear();
-        network.forward(inputs, Mode::Evaluate)?;
-        for seed in seeds {
-            network.observe(seed, &mut |observed| match observed {
-                Observed::Linear { index, inputs, cotangents } => {
-                    let Layer { shape, layout, factor, method, .. } = &layers[index];
-                    let scale = f64::from(*factor).powi(2);
-                    match &input_grams[index] {
-                        Some(gram) => {
-                            contribution::add_at_input(kernel, shape, gram, cotangents, scale, scratch);
-                        }
-                        None => {
-                            let pair = (inputs, cotangents);
-                            contribution::add(kernel, method, (shape, *layout), pair, scale);
-                        }
+        let mut observer = |observed: Observed<'_>| match observed {
+            Observed::Linear { index, inputs, cotangents } => {
+                let Layer { shape, layout, factor, method, .. } = &layers[index];
+                let scale = f64::from(*factor).powi(2);
+                match &input_grams[index] {
+                    Some(gram) => {
+                        contribution::add_at_input(kernel, shape, gram, cotangents, scale, scratch);
+                    }
+                    None => {
+                        let pair = (inputs, cotangents);
+                        contribution::add(kernel, method, (shape, *layout), pair, scale);
                     }
                 }
-                Observed::Bias { extent, cotangents } => {
-                    contribution::add_channels(kernel, extent, |_, at| cotangents[at].iter().sum());
-                }
-                Observed::Norm { extent, inputs, cotangents, mean, inverse_deviation } => {
-                    contribution::add_channels(kernel, extent, |channel, at| {
-                        let (x, d) = (&inputs[at.clone()], &cotangents[at]);
-                        let sum = d.iter().map(|&d| f64::from(d)).sum::<f64>();
-                        let centred = dot(d, x) - f64::from(mean[channel]) * sum;
-                        (centred * f64::from(inverse_deviation[channel])) as f32
-                    });
-                    contribution::add_channels(kernel, extent, |_, at| cotangents[at].iter().sum());
-                }
-            })?;
-        }
-        Ok(())
+            }
+            Observed::Bias { extent, cotangents } => {
+                contribution::add_channels(kernel, extent, |_, at| cotangents[at].iter().sum());
+            }
+            Observed::Norm { extent, inputs, cotangents, mean, inverse_deviation } => {
+                contribution::add_channels(kernel, extent, |channel, at| {
+                    let (x, d) = (&inputs[at.clone()], &cotangents[at]);
+                    let sum = d.iter().map(|&d| f64::from(d)).sum::<f64>();
+                    let centred = dot(d, x) - f64::from(mean[channel]) * sum;
+                    (centred * f64::from(inverse_deviation[channel])) as f32
+                });
+                contribution::add_channels(kernel, extent, |_, at| cotangents[at].iter().sum());
+            }
+        };
+        Ok(network.observe(weights, seeds, &mut observer)?)
     }
 }
 
