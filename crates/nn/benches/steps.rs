@@ -52,7 +52,7 @@ impl Job {
                 cross_entropy(logits, labels, gradient);
                 network.backward(gradient).expect("a forward pass came before");
                 let start = Instant::now();
-                optimiser.step(1e-3, network.values_and_gradients());
+                network.update(optimiser, 1e-3);
                 *updating += start.elapsed().as_secs_f64();
             }
             Self::Infer { network, input } => {

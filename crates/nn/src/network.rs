@@ -5,6 +5,7 @@ use crate::builder::{NetworkBuilder, Settings};
 use crate::fold;
 use crate::lower::{Options, lower};
 use crate::observed::{Layer, Observed, Observer};
+use crate::optimiser::Optimiser;
 use crate::options::{Mode, NormPolicy, Parametrisation, Purpose};
 use crate::parameters::Parameter;
 use crate::profile::Profile;
@@ -343,9 +344,9 @@ impl Network {
         &self.state.gradients
     }
 
-    /// Parameters to be changed, and their gradients: what an optimiser needs.
-    pub fn values_and_gradients(&mut self) -> (&mut [f32], &[f32]) {
-        (&mut self.state.parameters, &self.state.gradients)
+    /// Takes a step of an optimiser with learning rate `rate` on the gradients of the last backward pass.
+    pub fn update(&mut self, optimiser: &mut Optimiser, rate: f32) {
+        optimiser.step(rate, &mut self.state.parameters, &self.state.gradients);
     }
 
     /// The gradient of a parameter.

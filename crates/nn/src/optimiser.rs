@@ -108,7 +108,7 @@ impl Optimiser {
     /// # Panics
     ///
     /// If there are not as many parameters and gradients as planned.
-    pub fn step(&mut self, rate: f32, (parameters, gradients): (&mut [f32], &[f32])) {
+    pub fn step(&mut self, rate: f32, parameters: &mut [f32], gradients: &[f32]) {
         assert_eq!(parameters.len(), gradients.len(), "one gradient per parameter");
         let planned = self.first.is_empty() || self.first.len() == parameters.len();
         assert!(planned, "{} parameters, {} were planned", parameters.len(), self.first.len());

@@ -68,7 +68,7 @@ proptest! {
         let mut values = start.clone();
         let mut optimiser = Optimiser::new(rule, len);
         for gradient in &gradients {
-            optimiser.step(rate, (&mut values, gradient));
+            optimiser.step(rate, &mut values, gradient);
         }
         prop_assert_eq!(optimiser.steps(), steps as u64);
         for at in [0, len / 3, len / 2, len - 1] {
@@ -85,7 +85,7 @@ proptest! {
 fn restored_state_continues_exactly() {
     let (mut a, gradient) = (normals(100, 0), normals(100, 1));
     let mut first = Optimiser::new(Rule::ADAM, 100);
-    first.step(0.1, (&mut a, &gradient));
+    first.step(0.1, &mut a, &gradient);
     let mut second = Optimiser::new(Rule::ADAM, 100);
     for ((name, to), (other, from)) in second.state_mut().zip(first.state()) {
         assert_eq!(name, other);
@@ -93,8 +93,8 @@ fn restored_state_continues_exactly() {
     }
     second.set_steps(first.steps());
     let mut b = a.clone();
-    first.step(0.1, (&mut a, &gradient));
-    second.step(0.1, (&mut b, &gradient));
+    first.step(0.1, &mut a, &gradient);
+    second.step(0.1, &mut b, &gradient);
     assert_eq!(a, b);
 }
 
@@ -117,7 +117,7 @@ fn a_small_ensemble_learns_its_batch() {
             &mut gradient,
         ));
         network.backward(&gradient).expect("a forward pass came before");
-        optimiser.step(1e-3, network.values_and_gradients());
+        network.update(&mut optimiser, 1e-3);
     }
     // Random labels on 16 random inputs: an over-parametrised network fits them; chance would be ln
     // 10 = 2.3.

@@ -24,7 +24,7 @@ fn bits(spec: &Spec, batch: usize, rule: Rule, threads: usize) -> Vec<u32> {
                 &mut gradient,
             );
             network.backward(&gradient).expect("a forward pass came before");
-            optimiser.step(0.05, network.values_and_gradients());
+            network.update(&mut optimiser, 0.05);
         }
         let statistics = network.statistics().flat_map(|(_, values)| values.to_vec());
         let all = network.values().iter().chain(network.gradients()).copied().chain(statistics);

@@ -48,7 +48,7 @@ fn allocations_of_steps(spec: &Spec, batch: usize, rule: Rule, threads: usize) -
                 &mut gradient,
             );
             network.backward(&gradient).expect("a forward pass came before");
-            optimiser.step(0.01, network.values_and_gradients());
+            network.update(&mut optimiser, 0.01);
         };
         // A thread of the pool sets up its queues when it first finds work, which on a busy machine
         // can be late: the least of several rounds counts. What a step allocates by itself, it

@@ -90,7 +90,7 @@ fn consume(data: &Dataset) -> Result<(&'static str, f64), Box<dyn Error>> {
         let start = Instant::now();
         cross_entropy(network.forward(&images, Mode::Train)?, &labels, &mut gradient);
         network.backward(&gradient)?;
-        optimiser.step(1e-3, network.values_and_gradients());
+        network.update(&mut optimiser, 1e-3);
         best = best.min(start.elapsed().as_secs_f64());
     }
     Ok((model, batch as f64 / best))

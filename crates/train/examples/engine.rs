@@ -93,7 +93,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             results.add_pass("train", &network, (&logits, loss));
             results.add_statistics("train.statistics", &network);
         }
-        optimiser.step(recipe.learning_rate as f32, network.values_and_gradients());
+        network.update(&mut optimiser, recipe.learning_rate as f32);
     }
     results.add("losses".into(), vec![losses.len()], &losses);
     for entry in network.parameters() {

@@ -211,9 +211,9 @@ impl Trainer {
             }
         }
         if self.sum.is_empty() {
-            self.optimiser.step(rate as f32, self.network.values_and_gradients());
+            self.network.update(&mut self.optimiser, rate as f32);
         } else {
-            self.optimiser.step(rate as f32, (self.network.values_mut(), &self.sum));
+            self.optimiser.step(rate as f32, self.network.values_mut(), &self.sum);
         }
         let Progress { step, steps, sums, .. } = &mut self.progress;
         (*step, *steps) = (*step + 1, *steps + 1);

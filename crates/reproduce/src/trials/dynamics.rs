@@ -134,7 +134,7 @@ pub fn change(
         let loss = half_squares(network.forward(&all, Mode::Train)?, &task.targets, images, &mut gradient);
         first.get_or_insert(loss);
         network.backward(&gradient)?;
-        optimiser.step(descent.rate as f32, network.values_and_gradients());
+        network.update(&mut optimiser, descent.rate as f32);
     }
     let last = half_squares(network.forward(&all, Mode::Train)?, &task.targets, images, &mut gradient);
     let after = at(&network)?;
