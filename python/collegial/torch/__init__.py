@@ -12,6 +12,16 @@ need("torch", "collegial.torch", "torch")
 
 from .convert import convert  # noqa: E402
 from .networks import build, from_spec  # noqa: E402
+from .refusals import Kind, Refusal, Refused  # noqa: E402
 from .suggest import Suggestion, suggest  # noqa: E402
 
-__all__ = ["Suggestion", "build", "convert", "from_spec", "suggest"]
+__all__ = [
+    "Kind",
+    "Refusal",
+    "Refused",
+    "Suggestion",
+    "build",
+    "convert",
+    "from_spec",
+    "suggest",
+]

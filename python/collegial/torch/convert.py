@@ -1,62 +1,59 @@
 """A model of your own, rebuilt with a better design."""
 
-import copy
+from __future__ import annotations
+
+import math
+from typing import Any, TypeVar
 
 from torch import nn
 
 from .._collegial import CollegialError
 from .blocks import find_blocks
-from .resnext import initialise
-from .suggest import Family, suggest
+from .family import Family, Rule
+from .resize import resize
+from .suggest import Objective, suggested
+from .trial import copied
+
+Model = TypeVar("Model", bound=nn.Module)
 
 
-def convert(model, objective="primal", **options):
-    """A copy of the model whose bottleneck blocks have the design that `suggest(model, **options)` proposes.
+def convert(
+    model: Model,
+    objective: Objective = "primal",
+    *,
+    inputs: Any = None,
+    rule: Rule = "nearest",
+    max_multiplicity: int | None = None,
+    **options: Any,
+) -> Model:
+    """A copy of the model whose bottleneck blocks have the design that `suggest` proposes with the
+    same options.
 
-    The three convolutions of a block and the norms between them are new and freshly initialised; all other layers keep their
-    weights. The model itself stays as it is.
+    The layers of a block that depend on its inner width are new and drawn as the model drew its
+    own; all others keep their weights. Type, device, memory format, mode, hooks and `requires_grad`
+    stay. The rebuilt model has been run once, on shapes, before it is returned. The model itself
+    stays as it is.
     """
     if objective not in ("primal", "dual"):
         raise CollegialError(f"the objective is {objective!r}; take 'primal' (less variance) or 'dual' (fewer parameters)")
-    suggestion = suggest(model, **options)
+    found = find_blocks(model, inputs)
+    suggestion = suggested(model, found, rule, max_multiplicity or math.inf, options)
     wanted, baseline = suggestion[objective], suggestion.baseline
     gains = wanted.variance_reduction > 1 if objective == "primal" else wanted.parameters < baseline.parameters
     if not gains:
         raise CollegialError(f"there is nothing to gain by the {objective}: keep {type(model).__name__} as it is, {baseline.design}")
-    better = copy.deepcopy(model)
-    blocks, _ = find_blocks(better)
-    analysed = next(block for block in blocks if block.name == suggestion.analysed)
-    family = Family(better, blocks, analysed)
-    designs = [family.design(block, wanted.multiplicity, wanted.width) for block in blocks]
-    for block, (members, width) in zip(blocks, designs):
-        _rebuild(block, members, width)
-    return better
+    family = Family(model, found.blocks)
 
+    def rebuild(target: nn.Module) -> nn.Module:
+        for block in found.blocks:
+            resize(target, block.slots, *family.design(block, wanted.multiplicity, wanted.width))
+        return target
 
-def _rebuild(block, members, width):
-    inner = members * width
-    _resize_conv(block.reduce, block.reduce.in_channels, inner, 1)
-    _resize_conv(block.middle, inner, inner, members)
-    _resize_conv(block.expand, inner, block.expand.out_channels, 1)
-    for norm in block.norms:
-        norm.num_features = inner
-        for store in (norm._parameters, norm._buffers):
-            for name, tensor in store.items():
-                if tensor is not None and tensor.dim() == 1:
-                    store[name] = _like(tensor, inner)
-        norm.reset_parameters()
-
-
-def _resize_conv(conv, inputs, outputs, groups):
-    conv.in_channels, conv.out_channels, conv.groups = inputs, outputs, groups
-    conv.weight = _like(conv.weight, outputs, inputs // groups, *conv.kernel_size)
-    if conv.bias is not None:
-        conv.bias = _like(conv.bias, outputs)
-        nn.init.zeros_(conv.bias)
-    initialise(conv)
-
-
-def _like(tensor, *shape):
-    """An empty tensor of the same kind."""
-    empty = tensor.new_empty(shape)
-    return nn.Parameter(empty, requires_grad=tensor.requires_grad) if isinstance(tensor, nn.Parameter) else empty
+    bones = rebuild(found.trial.fresh())
+    failure = found.trial.failure(bones)
+    count = sum(parameter.numel() for parameter in bones.parameters())
+    if failure is None and count != wanted.parameters:
+        failure = f"it has {count:,} parameters instead of {wanted.parameters:,}"
+    if failure is not None:
+        raise CollegialError(f"{type(model).__name__} with {wanted.design} does not run, so it is not returned: {failure}")
+    return rebuild(copied(model))  # type: ignore[return-value]

@@ -1,134 +1,129 @@
 """A better design for a model of your own."""
 
+from __future__ import annotations
+
 import json
 import math
+from typing import TYPE_CHECKING, Any, Literal
+
+from torch import nn
 
 from .. import _collegial
-from .._collegial import CollegialError
-from .._functions import search
+from .._functions import Progress
 from .._optional import need
-from .._results import Result, _axes
-from .blocks import find_blocks
+from .._results import Record, Result, _axes
+from .blocks import Found, find_blocks
+from .family import Family, Rule
+from .refusals import Refused
+
+if TYPE_CHECKING:
+    import pandas
+
+PROBLEMS = ("baseline", "primal", "dual")
 
 
 class Suggestion(Result):
     """The designs of a model's blocks: its own, the primal's and the dual's; prints as a table."""
 
-    def to_pandas(self):
-        designs = [{"problem": problem, **self[problem]} for problem in ("baseline", "primal", "dual")]
+    model: str
+    blocks: list[str]
+    skipped: list[Record]
+    analysed: str
+    alpha: float | None
+    alpha_ci: list[float] | None
+    baseline: Record
+    primal: Record
+    dual: Record
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The three designs as a DataFrame."""
+        designs = [{"problem": problem, **self[problem]} for problem in PROBLEMS]
         return need("pandas", "to_pandas", "pandas").DataFrame(designs)
 
-    def __getitem__(self, problem):
+    def __getitem__(self, problem: str) -> Record:
         return self._record[problem]
 
-    def plot(self, ax=None):
+    def plot(self, ax: Any = None) -> Any:
         """Variance against parameters: down is better, and so is left."""
         ax = _axes(ax)
-        for problem in ("baseline", "primal", "dual"):
+        for problem in PROBLEMS:
             ax.plot([self[problem].parameters], [self[problem].variance], "o", label=f"{problem} {self[problem].design}")
         ax.set(xlabel="parameters", ylabel="variance of a block's kernel", title=self.model)
         ax.legend()
         return ax
 
 
-def suggest(model, *, alpha=None, rule="nearest", multiple_of=None, max_multiplicity=None, trials=None, seed=0, progress=None):
+def suggest(
+    model: nn.Module,
+    *,
+    inputs: Any = None,
+    alpha: float | None = None,
+    rule: Rule = "nearest",
+    multiple_of: int | None = None,
+    max_multiplicity: int | None = None,
+    trials: int | None = None,
+    seed: int = 0,
+    progress: Progress = None,
+) -> Suggestion:
     """Looks for bottleneck blocks in a model and proposes the collegial design for them.
 
-    The primal has the model's parameters and less variance, the dual its variance and fewer parameters. The block that repeats
-    first is analysed; the others keep their proportions to it.
+    The primal has the model's parameters and less variance, the dual its variance and fewer
+    parameters. The block that repeats first is analysed; the others keep their proportions to it.
+    `inputs` is a tensor, or a tuple, that the model takes; it is only needed where that cannot be
+    guessed. Raises `Refused` where there is no block to improve, with the reasons as values.
     """
-    blocks, skipped = find_blocks(model)
+    options = dict(alpha=alpha, multiple_of=multiple_of, trials=trials, seed=seed, progress=progress)
+    return suggested(model, find_blocks(model, inputs), rule, max_multiplicity or math.inf, options)
+
+
+def suggested(model: nn.Module, found: Found, rule: Rule, most: float, options: dict[str, Any]) -> Suggestion:
+    """The suggestion for blocks that were found."""
     name = type(model).__name__
-    if not blocks:
-        reasons = "".join(f"; {block}: {reason}" for block, reason in skipped[:1])
-        raise CollegialError(
-            f"no bottleneck block (1x1, then k x k, then 1x1 convolution) was found in {name}, and other blocks have no inner "
-            f"width to split{reasons}"
-        )
-    analysed = next((block for block in blocks if block.repeats), blocks[0])
-    found = search(
-        analysed.spec(), alpha=alpha, rule=rule, multiple_of=multiple_of, max_multiplicity=max_multiplicity, trials=trials,
-        seed=seed, progress=progress,
-    )
-    family = Family(model, blocks, analysed)
-    point = next(point for point in found.curve if point.width == found.primal.width)
-    most = max_multiplicity or math.inf
-    primal = family.fitted(point.width, rule, most)
-    dual = min(max(1, _round(point.dual_multiplicity)), most)
+    if not found.blocks:
+        raise Refused(name, list(found.refusals))
+    family = Family(model, found.blocks)
     document = {
         "model": name,
-        "blocks": [block.name for block in blocks],
-        "skipped": [{"block": block, "reason": reason} for block, reason in skipped],
-        "analysed": analysed.name,
-        "alpha": found.alpha,
-        "alpha_ci": found.alpha_ci,
-        "baseline": family.record(analysed.members, analysed.width, found.baseline_variance, found),
-        "primal": family.record(primal, point.width, point.variance / primal, found),
-        "dual": family.record(dual, point.width, point.variance / dual, found),
+        "blocks": [block.name for block in found.blocks],
+        "skipped": [refusal.to_dict() for refusal in found.refusals],
+        "analysed": family.analysed.name,
+        **family.searched(rule, most, options),
     }
-    return Suggestion(json.dumps(document), *_show(document))
+    return Suggestion(json.dumps(document), *_show(document, _notes(found)))
 
 
-class Family:
-    """The model with other designs in all its blocks."""
-
-    def __init__(self, model, blocks, analysed):
-        self.blocks, self.analysed = blocks, analysed
-        self.total = sum(parameter.numel() for parameter in model.parameters())
-        self.fixed = self.total - sum(block.parameters() for block in blocks)
-
-    def design(self, block, members, width):
-        """m and n of a block where the analysed one has these: every block keeps its proportions to it."""
-        scaled = lambda value, own, reference: max(1, _round(value * own / reference))
-        return scaled(members, block.members, self.analysed.members), scaled(width, block.width, self.analysed.width)
-
-    def parameters(self, members, width):
-        return self.fixed + sum(block.parameters(*self.design(block, members, width)) for block in self.blocks)
-
-    def fitted(self, width, rule, most):
-        """The integer correction of Algorithm 2: the m whose whole model is nearest to the baseline, or the largest below it."""
-        members = 1
-        while members < most and self.parameters(members + 1, width) <= self.total:
-            members += 1
-        if rule == "nearest" and members < most:
-            above = self.parameters(members + 1, width) - self.total
-            members += above < abs(self.total - self.parameters(members, width))
-        return members
-
-    def record(self, members, width, variance, found):
-        return {
-            "design": f"{members}x{width}d",
-            "multiplicity": members,
-            "width": width,
-            "block_parameters": self.analysed.parameters(members, width),
-            "parameters": self.parameters(members, width),
-            "variance": variance,
-            "variance_reduction": found.baseline_variance / variance,
-        }
+def _notes(found: Found) -> list[str]:
+    """What the theory leaves out of account in these blocks."""
+    notes = []
+    gated = sum(block.gated for block in found.blocks)
+    if gated:
+        notes.append(f"{gated} blocks have gates on their inner channels, which the theory leaves out of account.")
+    # A gate has activations of its own, so that only blocks without one tell.
+    others = sorted({name for block in found.blocks if not block.gated for name in block.activations} - {"relu"})
+    if others:
+        notes.append(f"The theory takes {', '.join(others)} for ReLU.")
+    return notes
 
 
-def _round(value):
-    return math.floor(value + 0.5)
-
-
-def _show(document):
+def _show(document: dict[str, Any], notes: list[str]) -> tuple[str, str]:
     """As text and HTML."""
-    baseline, primal, dual = (document[problem] for problem in ("baseline", "primal", "dual"))
+    baseline, primal, dual = (document[problem] for problem in PROBLEMS)
     rows = [
         [problem, record["design"], f"{record['block_parameters']:,}", f"{record['parameters']:,}", f"{record['variance']:.4g}"]
-        for problem, record in (("baseline", baseline), ("primal", primal), ("dual", dual))
+        for problem, record in zip(PROBLEMS, (baseline, primal, dual))
     ]
     count = len(document["blocks"])
     sentences = [f"{document['model']}: {count} bottleneck blocks, the design is that of {document['analysed']}"]
     share = primal["parameters"] / baseline["parameters"]
     if primal["variance_reduction"] > 1:
         sentences.append(
-            f"{primal['design']}: {primal['variance_reduction']:.2f} times less kernel variance at {share:.1%} of the parameters"
+            f"{primal['design']}: {primal['variance_reduction']:.2f} times less kernel variance of that block at {share:.1%} of the "
+            f"model's parameters"
         )
     if dual["parameters"] < baseline["parameters"]:
         sentences.append(
             f"{dual['design']}: {baseline['parameters'] / dual['parameters']:.2f} times fewer parameters at "
-            f"{1 / dual['variance_reduction']:.1%} of the kernel variance"
+            f"{1 / dual['variance_reduction']:.1%} of that block's kernel variance"
         )
     if len(sentences) == 1:
         sentences.append(f"There is nothing to gain here: keep {baseline['design']}.")
@@ -136,4 +131,7 @@ def _show(document):
         first = document["skipped"][0]
         sentences.append(f"{len(document['skipped'])} blocks were passed over; {first['block']}: {first['reason']}")
     headings = ["", "design", "parameters of the block", "parameters of the model", "variance"]
-    return _collegial.table(sentences, headings, rows)
+    return _collegial.table([*sentences, *notes], headings, rows)
+
+
+Objective = Literal["primal", "dual"]

@@ -1,0 +1,85 @@
+"""A model with other designs in all its blocks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from torch import nn
+
+from .._functions import search
+from .blocks import Block
+
+Rule = Literal["nearest", "under"]
+
+
+class Family:
+    """The designs that a model can have: that of one block says those of the others, which keep
+    their proportions to it."""
+
+    def __init__(self, model: nn.Module, blocks: Sequence[Block]):
+        self.blocks = blocks
+        self.analysed = next((block for block in blocks if block.repeats), blocks[0])
+        self.total = sum(parameter.numel() for parameter in model.parameters())
+        self.fixed = self.total - sum(block.parameters() for block in blocks)
+
+    def design(self, block: Block, members: int, width: int) -> tuple[int, int]:
+        """m and n of a block where the analysed one has these."""
+        return (
+            max(1, rounded(members * block.members / self.analysed.members)),
+            max(1, rounded(width * block.width / self.analysed.width)),
+        )
+
+    def parameters(self, members: int, width: int) -> int:
+        """The parameters of the whole model."""
+        return self.fixed + sum(block.parameters(*self.design(block, members, width)) for block in self.blocks)
+
+    def fitted(self, width: int, rule: Rule, most: float) -> int:
+        """The integer correction of Algorithm 2: the m whose whole model is nearest to the
+        baseline, or the largest below it."""
+        fits = lambda members: members <= most and self.parameters(members, width) <= self.total
+        members, above = 1, 2
+        while fits(above):
+            members, above = above, 2 * above
+        while above - members > 1:
+            middle = (members + above) // 2
+            members, above = (middle, above) if fits(middle) else (members, middle)
+        if rule == "nearest" and above <= most:
+            over = self.parameters(above, width) - self.total
+            members += over < abs(self.total - self.parameters(members, width))
+        return members
+
+    def searched(self, rule: Rule, most: float, options: dict[str, Any]) -> dict[str, Any]:
+        """The best designs, as the search of the program has them for the analysed block: the one
+        place that asks it."""
+        analysed = self.analysed
+        found = search(analysed.spec(), rule=rule, max_multiplicity=None if most == math.inf else int(most), **options)
+        point = next(point for point in found.curve if point.width == found.primal.width)
+        before = found.baseline_variance
+        primal = self.fitted(point.width, rule, most)
+        dual = int(min(max(1, rounded(point.dual_multiplicity)), most))
+        return {
+            "alpha": found.alpha,
+            "alpha_ci": found.alpha_ci,
+            "baseline": self.record(analysed.members, analysed.width, before, before),
+            "primal": self.record(primal, point.width, point.variance / primal, before),
+            "dual": self.record(dual, point.width, point.variance / dual, before),
+        }
+
+    def record(self, members: int, width: int, variance: float, before: float) -> dict[str, Any]:
+        """A design and what it has."""
+        return {
+            "design": f"{members}x{width}d",
+            "multiplicity": members,
+            "width": width,
+            "block_parameters": self.analysed.parameters(members, width),
+            "parameters": self.parameters(members, width),
+            "variance": variance,
+            "variance_reduction": before / variance,
+        }
+
+
+def rounded(value: float) -> int:
+    """The nearest integer, halves upwards."""
+    return math.floor(value + 0.5)

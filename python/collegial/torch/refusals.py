@@ -1,0 +1,57 @@
+"""What is not rebuilt, and why."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import Enum
+
+from .._collegial import CollegialError
+
+
+class Kind(str, Enum):
+    """Two reasons to leave a block alone that call for different things."""
+
+    OUTSIDE_THEORY = "outside the theory"
+    """One hidden layer: m members of width n are one network of width m n, so that splitting
+    changes nothing."""
+    NOT_SUPPORTED = "not supported"
+    """The theory may have an answer, but the block cannot be rebuilt here."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A block that stays as it is; the name is empty where the whole model is meant."""
+
+    block: str
+    kind: Kind
+    reason: str
+
+    def to_dict(self) -> dict[str, str]:
+        """As JSON."""
+        return {**asdict(self), "kind": self.kind.value}
+
+
+class Refused(CollegialError):
+    """No block of a model can be improved; `refusals` says why, `kind` in one word."""
+
+    def __init__(self, model: str, refusals: list[Refusal]):
+        self.model, self.refusals = model, refusals
+        missing = [refusal for refusal in refusals if refusal.kind is Kind.NOT_SUPPORTED]
+        self.kind = Kind.NOT_SUPPORTED if missing or not refusals else Kind.OUTSIDE_THEORY
+        super().__init__(self._sentence(missing or refusals))
+
+    def _sentence(self, leading: list[Refusal]) -> str:
+        if not leading:
+            return (
+                f"no bottleneck block (1x1, then k x k, then 1x1 convolution) was found in {self.model}: its layers are arranged in "
+                f"another way, which is not supported"
+            )
+        first = leading[0]
+        where = f"{self.model}, {first.block}" if first.block else self.model
+        others = f" (and {len(leading) - 1} more blocks)" if len(leading) > 1 else ""
+        if self.kind is Kind.OUTSIDE_THEORY:
+            return f"{where}{others}: {first.reason}; this is outside the theory, since splitting changes nothing there"
+        return f"{where}{others}: {first.reason}; this is not supported"
+
+    def __reduce__(self) -> tuple[type[Refused], tuple[str, list[Refusal]]]:
+        return type(self), (self.model, self.refusals)

@@ -1,0 +1,133 @@
+"""Trial forward passes: of a model's skeleton on the meta device, which computes shapes only, or of
+a copy of the model."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import nn
+
+from .flow import Flow, Recorder, tensors_in
+from .refusals import Kind, Refusal, Refused
+
+# What models take that do not say what they take: side lengths of images, in the order in which
+# they are tried.
+SIDES = (224, 256, 64, 32)
+
+
+def skeleton(model: nn.Module) -> nn.Module:
+    """A copy whose tensors are shapes without values; hooks of the user's stay behind, those of
+    torch.nn.utils go with it."""
+    memo: dict[int, Any] = {}
+    for tensor in [*model.parameters(), *model.buffers()]:
+        empty = torch.empty_like(tensor, device="meta")
+        memo[id(tensor)] = nn.Parameter(empty, tensor.requires_grad) if isinstance(tensor, nn.Parameter) else empty
+    bones = copied(model, memo)
+    for module in bones.modules():
+        for hooks in (module._forward_pre_hooks, module._forward_hooks, module._backward_hooks):
+            for key, hook in list(hooks.items()):
+                if not (getattr(hook, "__module__", None) or type(hook).__module__).startswith("torch."):
+                    del hooks[key]
+    return bones.eval()
+
+
+def copied(model: nn.Module, memo: dict[int, Any] | None = None) -> nn.Module:
+    """A deep copy, or a refusal."""
+    try:
+        return copy.deepcopy(model, memo or {})
+    except (RuntimeError, TypeError) as error:
+        reason = f"it cannot be copied: {_sentence(error)}"
+        raise Refused(type(model).__name__, [Refusal("", Kind.NOT_SUPPORTED, reason)]) from error
+
+
+class Trial:
+    """A way of running a model that works: where, and on which inputs."""
+
+    def __init__(self, model: nn.Module, inputs: Any = None):
+        failures = []
+        for bones, example in self._ways(model, inputs):
+            try:
+                recorder = Recorder(bones, example)
+                with torch.no_grad(), recorder:
+                    outputs = bones(*example)
+            except Exception as error:  # noqa: BLE001: a model may raise anything
+                failures.append(_sentence(error))
+                continue
+            self.bones, self.example = bones, example
+            self.flow: Flow = recorder.flow(outputs)
+            self.shapes = [tuple(tensor.shape) for tensor in tensors_in(outputs)]
+            return
+        reason = f"its forward pass could not be tried ({failures[-1]}); give inputs=, a tensor or tuple that it takes"
+        raise Refused(type(model).__name__, [Refusal("", Kind.NOT_SUPPORTED, reason)])
+
+    @staticmethod
+    def _ways(model: nn.Module, inputs: Any) -> Iterator[tuple[nn.Module, tuple[Any, ...]]]:
+        """Shapes only, then values: a few models make tensors of their own on the CPU."""
+        bones = skeleton(model)
+        for example in _examples(model, inputs, torch.device("meta")):
+            yield bones, example
+        device = next((tensor.device for tensor in model.parameters()), torch.device("cpu"))
+        if device.type != "meta":
+            bones = copied(model).eval()
+            for example in _examples(model, inputs, device):
+                yield bones, example
+
+    def fresh(self) -> nn.Module:
+        """A copy of what was run, to be changed and run again."""
+        return copied(self.bones)
+
+    def failure(self, bones: nn.Module) -> str | None:
+        """What a changed model does otherwise than the first: fail, or give other shapes, in
+        evaluation or in training."""
+        for training in (False, True):
+            try:
+                with torch.no_grad():
+                    outputs = bones.train(training)(*self.example)
+            except Exception as error:  # noqa: BLE001
+                return _sentence(error)
+            shapes = [tuple(tensor.shape) for tensor in tensors_in(outputs)]
+            if not training and shapes != self.shapes:
+                return f"it gives {shapes} instead of {self.shapes}"
+        return None
+
+
+def _examples(model: nn.Module, inputs: Any, device: torch.device) -> Iterator[tuple[Any, ...]]:
+    if inputs is not None:
+        yield tuple(_moved(value, device) for value in (inputs if isinstance(inputs, tuple) else (inputs,)))
+        return
+    dtype = next((tensor.dtype for tensor in model.parameters() if tensor.is_floating_point()), torch.float32)
+    for shape in _shapes(model):
+        yield (torch.zeros(2, *shape, device=device, dtype=dtype),)
+
+
+def _moved(value: Any, device: torch.device) -> Any:
+    return value.detach().to(device) if isinstance(value, torch.Tensor) else value
+
+
+def _shapes(model: nn.Module) -> Iterator[tuple[int, ...]]:
+    """Shapes of one input: timm's models say theirs, others have a first layer."""
+    for config in ("pretrained_cfg", "default_cfg"):
+        size = (getattr(model, config, None) or {}).get("input_size")
+        if size:
+            yield tuple(size)
+    for layer in model.modules():
+        if isinstance(layer, nn.Conv2d):
+            yield from ((layer.in_channels, side, side) for side in SIDES)
+            return
+        if isinstance(layer, nn.Linear):
+            yield (layer.in_features,)
+            side = math.isqrt(layer.in_features // 3)
+            yield (3, side, side)
+            side = math.isqrt(layer.in_features)
+            yield (1, side, side)
+            return
+    yield from ((3, side, side) for side in SIDES)
+
+
+def _sentence(error: Exception) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 160 else f"{text[:157]}..."

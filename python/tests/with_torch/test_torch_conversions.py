@@ -1,0 +1,259 @@
+"""What a conversion keeps, what it draws anew, and what it leaves alone."""
+
+import pickle
+
+import pytest
+import timm
+import torch
+import torchvision
+from torch import nn
+
+from collegial.torch import Kind, Refusal, Refused, convert, suggest
+from collegial.torch.blocks import find_blocks
+
+ALPHA = 1.60
+
+
+class Bottleneck(nn.Module):
+    """A block whose layers are registered in another order than they run."""
+
+    def __init__(self, norm=nn.BatchNorm2d, channels=32, inner=64, gate=None, members=1, bias=False, groups_1x1=1):
+        super().__init__()
+        self.norm2, self.norm1 = norm(inner), norm(inner)
+        self.expand = nn.Conv2d(inner, channels, 1, bias=bias, groups=groups_1x1)
+        self.middle = nn.Conv2d(inner, inner, 3, padding=1, groups=members, bias=bias)
+        self.gate = gate(inner) if gate else None
+        self.reduce = nn.Conv2d(channels, inner, 1, bias=bias)
+
+    def forward(self, x):
+        y = torch.relu(self.norm1(self.reduce(x)))
+        y = torch.relu(self.norm2(self.middle(y)))
+        y = y if self.gate is None else self.gate(y)
+        return x + self.expand(y)
+
+
+class Gate(nn.Module):
+    """Squeeze and excitation; its squeezed width is the inner one, which says nothing about what
+    depends on what."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.excite = nn.Linear(inner, inner)
+        self.squeeze = nn.Linear(inner, inner)
+
+    def forward(self, x):
+        weights = torch.sigmoid(self.excite(torch.relu(self.squeeze(x.mean((2, 3))))))
+        return x * weights[:, :, None, None]
+
+
+def network(*blocks):
+    return nn.Sequential(nn.Conv2d(3, 32, 3, padding=1), *blocks)
+
+
+NORMS = {
+    "batch": nn.BatchNorm2d,
+    "none": lambda width: nn.Identity(),
+    "group": lambda width: nn.GroupNorm(8, width),
+    "instance": lambda width: nn.InstanceNorm2d(width, affine=True),
+    "frozen": torchvision.ops.FrozenBatchNorm2d,
+    "layer": lambda width: timm.layers.LayerNorm2d(width),
+    "batch with activation": lambda width: timm.layers.BatchNormAct2d(width),
+    "prelu": lambda width: nn.PReLU(width),
+    "evo": lambda width: timm.layers.EvoNorm2dB0(width),
+}
+
+
+@pytest.mark.parametrize("norm", NORMS.values(), ids=NORMS)
+@pytest.mark.parametrize("gate", [None, Gate, timm.layers.EcaModule, timm.layers.cbam.CbamModule], ids=["", "se", "eca", "cbam"])
+def test_norms_and_gates_follow(norm, gate):
+    model = network(Bottleneck(norm, gate=gate), Bottleneck(norm, gate=gate))
+    suggestion, better = suggest(model, alpha=ALPHA), convert(model, alpha=ALPHA)
+    assert suggestion.blocks == ["1", "2"] and better[1].middle.groups == suggestion.primal.multiplicity > 1
+    assert sum(parameter.numel() for parameter in better.parameters()) == suggestion.primal.parameters
+    x = torch.randn(2, 3, 9, 9)
+    better(x).sum().backward()
+    assert better.eval()(x).shape == (2, 32, 9, 9)
+    if gate is Gate:
+        inner, squeezed = better[1].middle.out_channels, 64
+        assert better[1].gate.squeeze.weight.shape == (squeezed, inner) and better[1].gate.excite.weight.shape == (inner, squeezed)
+
+
+@pytest.mark.parametrize("gate", [None, Gate], ids=["", "se"])
+@pytest.mark.parametrize("members", [1, 4])
+def test_the_slots_are_the_inner_channels(gate, members):
+    """Members change places in all slots, and the function stays: the slots are all that knows the
+    order of the inner channels."""
+    torch.manual_seed(0)
+    model = network(Bottleneck(gate=gate, members=members, bias=True)).eval()
+    for norm in (model[1].norm1, model[1].norm2):
+        for tensor in (norm.weight, norm.bias, norm.running_mean):
+            nn.init.normal_(tensor)
+        nn.init.uniform_(norm.running_var, 0.5, 2.0)
+    (block,) = find_blocks(model).blocks
+    x = torch.randn(2, 3, 9, 9)
+    before = model(x)
+    order = torch.randperm(64 if members == 1 else members)
+    order = order if members == 1 else (order[:, None] * 16 + torch.arange(16)).flatten()
+    for slot in block.slots:
+        tensor = getattr(model.get_submodule(slot.module), slot.tensor)
+        axes = [*slot.inner, slot.member] if members == 1 and slot.member is not None else slot.inner
+        # The gate's squeezed channels stay where they are.
+        for axis in axes:
+            tensor.data = tensor.data.index_select(axis, order)
+    assert len(block.slots) == (13 if gate is None else 16)
+    torch.testing.assert_close(model(x), before, rtol=1e-4, atol=1e-5)
+
+
+def test_the_signal_keeps_its_size():
+    """Without norms the deviation of the branch is what it was, within five standard errors of a
+    mean over 8 draws."""
+    torch.manual_seed(0)
+
+    def deviations(designs):
+        x = torch.randn(4, 32, 9, 9)
+        return torch.tensor([(block(x) - x).std().item() for block in designs])
+
+    for initialise in (lambda weight: nn.init.kaiming_normal_(weight, mode="fan_out"), nn.init.kaiming_uniform_, nn.init.xavier_uniform_):
+        before, after = [], []
+        for _ in range(8):
+            model = network(Bottleneck(NORMS["none"]))
+            for layer in (model[1].reduce, model[1].middle, model[1].expand):
+                initialise(layer.weight)
+            before.append(model[1])
+            after.append(convert(model, alpha=ALPHA)[1])
+        old, new = deviations(before), deviations(after)
+        error = (old.var() / 8 + new.var() / 8).sqrt().item()
+        assert old.mean().item() == pytest.approx(new.mean().item(), abs=5 * error)
+    # Uniform laws stay uniform: no weight lies beyond sqrt(3) deviations.
+    weight = after[0].middle.weight
+    assert weight.abs().max() <= 3**0.5 * 1.02 * weight.square().mean().sqrt()
+
+
+def test_type_format_mode_hooks_and_gradients_stay():
+    model = network(Bottleneck(), Bottleneck()).to(torch.float64, memory_format=torch.channels_last).eval()
+    model[2].norm1.train()
+    model[1].requires_grad_(False)
+    seen = []
+    model[1].register_forward_hook(lambda *_: seen.append(1))
+    better = convert(model, alpha=ALPHA)
+    assert not seen
+    y = better(torch.randn(2, 3, 9, 9, dtype=torch.float64))
+    assert y.dtype is torch.float64 and seen == [1]
+    assert better[1].reduce.weight.is_contiguous(memory_format=torch.channels_last)
+    assert [module.training for module in better.modules()] == [module.training for module in model.modules()]
+    assert [p.requires_grad for p in better.parameters()] == [p.requires_grad for p in model.parameters()]
+
+
+def test_standardised_weights_keep_their_gain():
+    """The scale of a standardised weight is the root of its fan-in, and the gain one per channel.
+    """
+    conv = lambda *args, **options: timm.layers.ScaledStdConv2d(*args, **options)
+    model = network(Bottleneck(NORMS["none"]), Bottleneck(NORMS["none"]))
+    for block in (model[1], model[2]):
+        block.reduce, block.middle, block.expand = conv(32, 64, 1), conv(64, 64, 3, padding=1), conv(64, 32, 1)
+    better = convert(model, alpha=ALPHA)
+    middle = better[1].middle
+    assert middle.gain.shape == (middle.out_channels, 1, 1, 1)
+    assert middle.scale == pytest.approx(model[1].middle.scale * (64 / middle.weight.shape[1]) ** 0.5)
+    better(torch.randn(2, 3, 9, 9))
+
+
+def tied():
+    model = network(Bottleneck(), Bottleneck())
+    model[2].middle.weight = model[1].middle.weight
+    return model
+
+
+def parametrised():
+    model = network(Bottleneck())
+    nn.utils.parametrizations.weight_norm(model[1].middle)
+    return model
+
+
+class Repeated(nn.Module):
+    """The same block two times."""
+
+    def __init__(self):
+        super().__init__()
+        self.block = Bottleneck()
+
+    def forward(self, x):
+        return self.block(self.block(x))
+
+
+class TwoWays(Bottleneck):
+    """A second convolution beside the middle one."""
+
+    def __init__(self):
+        super().__init__()
+        self.beside = nn.Conv2d(64, 64, 3, padding=1)
+
+    def forward(self, x):
+        y = torch.relu(self.norm1(self.reduce(x)))
+        return x + self.expand(torch.relu(self.middle(y) + self.beside(y)))
+
+
+class Linear(Bottleneck):
+    """No activation before the last convolution."""
+
+    def forward(self, x):
+        return x + self.expand(self.middle(torch.relu(self.reduce(x))))
+
+
+class Leaking(Bottleneck):
+    """What is inside is used outside too."""
+
+    def forward(self, x):
+        y = torch.relu(self.reduce(x))
+        return x + self.expand(torch.relu(self.middle(y))) + y.mean((1, 2, 3), keepdim=True)
+
+
+LEFT_ALONE = {
+    "tied weights": (tied, "tied to those of other layers"),
+    "parametrised weights": (parametrised, "parametrised"),
+    "applied twice": (lambda: network(Repeated()), "more than once"),
+    "two ways": (lambda: network(TwoWays()), "side by side"),
+    "no activation": (lambda: network(Linear()), "no activation between its k x k convolution and its last 1x1 one"),
+    "1x1 in groups": (lambda: network(Bottleneck(groups_1x1=4)), "in groups themselves"),
+    "depthwise": (lambda: network(Bottleneck(members=64)), "depthwise"),
+    "leaking": (lambda: network(Leaking()), "no bottleneck block"),
+}
+
+
+@pytest.mark.parametrize("make, reason", LEFT_ALONE.values(), ids=LEFT_ALONE)
+def test_what_cannot_be_rebuilt_is_left_alone(make, reason):
+    with pytest.raises(Refused, match=reason) as refused:
+        suggest(make(), alpha=ALPHA)
+    assert refused.value.kind is Kind.NOT_SUPPORTED
+
+
+def test_one_hidden_layer_is_outside_the_theory():
+    mlp = nn.Sequential(nn.Linear(20, 50), nn.ReLU(), nn.Linear(50, 3))
+    with pytest.raises(Refused, match="splitting changes nothing") as refused:
+        suggest(mlp)
+    assert refused.value.kind is Kind.OUTSIDE_THEORY
+    deeper = nn.Sequential(nn.Linear(20, 50), nn.ReLU(), nn.Linear(50, 50), nn.ReLU(), nn.Linear(50, 3))
+    with pytest.raises(Refused, match="no bottleneck block") as refused:
+        suggest(deeper)
+    assert refused.value.kind is Kind.NOT_SUPPORTED
+
+
+def test_refusals_are_values():
+    with pytest.raises(Refused) as refused:
+        suggest(tied())
+    again = pickle.loads(pickle.dumps(refused.value))
+    assert str(again) == str(refused.value) and again.refusals == refused.value.refusals
+    first = refused.value.refusals[0]
+    assert first == Refusal(first.block, Kind.NOT_SUPPORTED, first.reason)
+    assert first.to_dict()["kind"] == "not supported"
+
+
+def test_a_model_that_cannot_be_tried_is_refused():
+    class Odd(nn.Module):
+        def forward(self, x, y):
+            return x + y
+
+    with pytest.raises(Refused, match="give inputs="):
+        suggest(Odd())
+    with pytest.raises(Refused, match="no bottleneck block"):
+        suggest(Odd(), inputs=(torch.zeros(2, 3), torch.zeros(2, 3)))
