@@ -88,3 +88,18 @@ fn weights_that_are_no_numbers_are_not_exported() {
     let said = Model::read(&file, &Overrides::default()).err().unwrap().to_string();
     assert!(said.contains("no numbers") && said.contains("inf"), "{said}");
 }
+
+/// The default name of an export is that of the network, so a file must not choose it freely.
+#[test]
+fn a_file_whose_network_is_named_like_a_path_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("net.safetensors");
+    let mut bytes = fs::read(fixture("0.1.0/exported.safetensors")).unwrap();
+    // A name of the same length, so that the header stays whole; files of version 0.1.0 carry no checksum.
+    let (name, other) = (br#"\"name\":\"small\""#, br#"\"name\":\"../xy\""#);
+    let at = bytes.windows(name.len()).position(|window| window == name).unwrap();
+    bytes[at..at + name.len()].copy_from_slice(other);
+    fs::write(&path, bytes).unwrap();
+    let said = WeightFile::open(&path, None).err().unwrap().to_string();
+    assert!(said.contains("../xy") && said.contains("letters, digits"), "{said}");
+}

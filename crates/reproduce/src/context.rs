@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use collegial_stats::Monitor;
 use collegial_train::data::{Dataset, Kind};
+use collegial_trials::Parts;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{Error, Parts, Scale};
+use crate::{Error, Scale};
 
 /// What an item is given. Threads are those of the current rayon pool.
 pub struct Context<'a> {
@@ -36,26 +37,12 @@ impl Context<'_> {
         settings: &impl Serialize,
         compute: impl FnOnce() -> Result<T, Error>,
     ) -> Result<T, Error> {
-        self.go_on()?;
-        self.parts.get(name, &(self.seed, settings), self.monitor, || {
-            let result = compute()?;
-            self.go_on()?;
-            Ok(result)
-        })
+        self.trials().part(name, settings, compute)
     }
 
-    /// Whether a part was computed before.
-    pub fn has_part(&self, name: &str, settings: &impl Serialize) -> bool {
-        self.parts.has(name, &(self.seed, settings))
-    }
-
-    /// Nothing, unless somebody wants to stop.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Interrupted`].
-    pub fn go_on(&self) -> Result<(), Error> {
-        if self.monitor.stopped() { Err(Error::Interrupted) } else { Ok(()) }
+    /// What a sweep of trainings is given.
+    pub fn trials(&self) -> collegial_trials::Context<'_> {
+        collegial_trials::Context { seed: self.seed, parts: self.parts, monitor: self.monitor }
     }
 
     /// The directory of a data set: the data root itself or one of its subdirectories, recognised by its files.
@@ -65,7 +52,7 @@ impl Context<'_> {
     /// If the root cannot be read. A data set that is not there is no error.
     pub fn data_directory(&self, kind: Kind) -> Result<Option<PathBuf>, Error> {
         let Some(root) = &self.data else { return Ok(None) };
-        let unreadable = |source| Error::Directory { path: root.clone(), source };
+        let unreadable = |source| collegial_trials::Error::Directory { path: root.clone(), source };
         let entries = std::fs::read_dir(root).map_err(unreadable)?;
         let mut candidates: Vec<PathBuf> =
             entries.filter_map(Result::ok).map(|entry| entry.path()).filter(|path| path.is_dir()).collect();

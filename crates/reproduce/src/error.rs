@@ -1,9 +1,8 @@
 //! What keeps an item from an outcome.
 
-use std::path::PathBuf;
-
 /// Why nothing could be reproduced, in one sentence.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// A name that is no figure and no table.
     #[error("{name:?} is no figure or table of the paper; take one of {known}, or all")]
@@ -13,26 +12,17 @@ pub enum Error {
         /// What there is.
         known: String,
     },
-    /// An experiment file or the published numbers, which are part of the program, do not fit it.
-    #[error("{0}")]
-    Experiment(String),
-    /// A file that could not be written.
-    #[error("{0}")]
-    Write(String),
-    /// A directory that could not be made or read.
-    #[error("cannot use {path}: {source}")]
-    Directory {
-        /// Which.
-        path: PathBuf,
-        /// The system's words.
-        source: std::io::Error,
+    /// An experiment file or the published numbers, which are part of the program, do not fit it, or the data do not fit them.
+    #[error("{source_name}: {reason}")]
+    Experiment {
+        /// The experiment file, the published tables or the data set.
+        source_name: String,
+        /// What does not fit.
+        reason: String,
     },
-    /// Ctrl-C; finished parts are kept.
-    #[error("interrupted; finished parts are kept, and the same command goes on from there")]
-    Interrupted,
-    /// Threads that could not be started.
-    #[error("cannot start threads: {0}")]
-    Threads(String),
+    /// What it shares with every sweep: parts, directories, trainings, an interruption.
+    #[error(transparent)]
+    Trials(#[from] collegial_trials::Error),
     /// A spec.
     #[error(transparent)]
     Spec(#[from] collegial_arch::Error),
@@ -51,4 +41,16 @@ pub enum Error {
     /// Data sets.
     #[error(transparent)]
     Data(#[from] collegial_train::data::DataError),
+}
+
+impl Error {
+    /// An experiment that does not fit the program.
+    pub(crate) fn experiment(source_name: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Experiment { source_name: source_name.into(), reason: reason.into() }
+    }
+
+    /// Whether somebody wanted to stop; finished parts are kept.
+    pub fn is_interruption(&self) -> bool {
+        matches!(self, Self::Trials(collegial_trials::Error::Interrupted))
+    }
 }

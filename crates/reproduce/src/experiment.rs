@@ -21,7 +21,7 @@ impl Experiment {
     ///
     /// If it is not TOML with `title` and `about`.
     pub fn parse(name: &'static str, text: &str) -> Result<Self, Error> {
-        let wrong = |reason: &str| Error::Experiment(format!("experiments/{name}.toml: {reason}"));
+        let wrong = |reason: &str| Error::experiment(format!("experiments/{name}.toml"), reason);
         let mut tables: Table =
             toml::from_str(text).map_err(|error| wrong(&error.message().replace('\n', " ")))?;
         let mut text = |key: &str| match tables.remove(key) {
@@ -58,7 +58,7 @@ impl Experiment {
         settings.remove("reduced");
         settings.try_into().map_err(|error: toml::de::Error| {
             let reason = error.message().trim().replace('\n', " ");
-            Error::Experiment(format!("experiments/{}.toml at scale {scale}: {reason}", self.name))
+            Error::experiment(format!("experiments/{}.toml at scale {scale}", self.name), reason)
         })
     }
 }

@@ -11,22 +11,20 @@ mod comparison;
 mod context;
 mod error;
 mod experiment;
+mod images;
 mod items;
 mod pages;
-mod parts;
 pub mod published;
 mod report;
 mod scale;
-pub mod trials;
-pub mod validate;
 
+pub use collegial_trials::Parts;
 pub use comparison::{Comparison, Verdict};
 pub use context::Context;
 pub use error::Error;
 pub use experiment::Experiment;
 pub use items::ITEMS;
 pub use pages::{write_index, write_report};
-pub use parts::Parts;
 pub use report::{Outcome, Report, Summary, reproduce};
 pub use scale::Scale;
 

@@ -51,7 +51,10 @@ impl Report {
         if let Some(reduced) = &self.reduced {
             about = about.prose(format!("At scale `{}`: {reduced}", self.scale));
         }
-        let json = self.to_json().to_string();
+        // How long it took is not a result: a page that is made again is the same to the byte.
+        let mut json = self.to_json();
+        json.as_object_mut().map(|fields| fields.remove("seconds"));
+        let json = json.to_string();
         let data = Section::new("Data").download(Download::json(format!("{}.json", self.item), json));
         let (command, seed) = (self.command.clone(), Some(self.seed));
         page.section(about).section(data).provenance(Provenance { command, seed, version: VERSION.into() })
@@ -116,11 +119,12 @@ fn write_page(directory: &Path, name: &str, page: &Page) -> Result<(), Error> {
 }
 
 fn make(directory: &Path) -> Result<(), Error> {
-    std::fs::create_dir_all(directory).map_err(|source| Error::Directory { path: directory.into(), source })
+    std::fs::create_dir_all(directory)
+        .map_err(|source| collegial_trials::Error::Directory { path: directory.into(), source }.into())
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Error> {
-    write_whole(path, text.as_bytes()).map_err(Error::Write)
+    write_whole(path, text.as_bytes()).map_err(|sentence| collegial_trials::Error::Write { sentence }.into())
 }
 
 fn capitalised(words: &str) -> String {

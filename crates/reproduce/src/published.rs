@@ -117,7 +117,7 @@ fn number(value: &Value) -> Option<Number> {
 }
 
 fn missing(id: &str) -> Error {
-    Error::Experiment(format!("paper/tables.json has nothing under {id:?}, or not what is asked for"))
+    Error::experiment("paper/tables.json", format!("nothing under {id:?}, or not what is asked for"))
 }
 
 #[cfg(test)]

@@ -107,7 +107,7 @@ fn a_stopped_run_keeps_its_parts_and_goes_on() {
     let directory = tempfile::tempdir().unwrap();
     // A part asks before and after it computes: the first is finished, the second is dropped.
     let stopped = run("fig2", directory.path(), &Impatient::after(3)).unwrap_err();
-    assert!(matches!(stopped, Error::Interrupted));
+    assert!(stopped.is_interruption());
     let kept = parts(directory.path());
     assert_eq!(kept.len(), 1);
     assert!(!directory.path().join("fig2.html").exists());

@@ -12,7 +12,7 @@ use collegial_nn::{Network, Optimiser};
 use collegial_tensors::safetensors::Archive;
 use collegial_tensors::{Tensor, TensorTable};
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::checksum::{self, Checked};
 use crate::data::Identity;
@@ -32,7 +32,8 @@ const TRACKED: &str = "num_batches_tracked";
 /// What the file of a network says about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelHeader {
-    /// The network.
+    /// The network. What is read from a file is checked, its name included: names become those of new files.
+    #[serde(deserialize_with = "checked_spec")]
     pub spec: Spec,
     /// What its weights are: those of the NTK parametrisation still have to be multiplied by sqrt(gain / fan-in).
     #[serde(default)]
@@ -46,6 +47,12 @@ pub struct ModelHeader {
     pub steps: u64,
     /// The number of the checkpoint in its run.
     pub number: u64,
+}
+
+fn checked_spec<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Spec, D::Error> {
+    let spec = Spec::deserialize(deserializer)?;
+    spec.check().map_err(serde::de::Error::custom)?;
+    Ok(spec)
 }
 
 impl ModelHeader {
@@ -144,13 +151,17 @@ impl CheckpointFile {
     /// Reads a safetensors file and checks its structure and its checksum, so that a truncated, changed or foreign one is
     /// refused here.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let bytes = std::fs::read(path).map_err(io("read", path))?;
+        Self::parse(path, &std::fs::read(path).map_err(io("read", path))?)
+    }
+
+    /// The same for the content of the file at `path`.
+    pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, Error> {
         let refuse = |error: collegial_tensors::Error| Error::NotACheckpoint {
             path: path.to_owned(),
             reason: error.to_string(),
         };
-        let archive = Archive::from_bytes(&bytes).map_err(refuse)?;
-        let checked = checksum::check(&bytes, checksum::safetensors_header(&bytes));
+        let archive = Archive::from_bytes(bytes).map_err(refuse)?;
+        let checked = checksum::check(bytes, checksum::safetensors_header(bytes));
         if checked == Checked::Broken {
             return Err(Error::Corrupt { path: path.to_owned() });
         }

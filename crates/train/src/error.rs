@@ -220,7 +220,7 @@ pub enum Unfit {
         /// Its inputs.
         input: Shape,
         /// Its outputs.
-        outputs: u128,
+        outputs: u64,
         /// The images.
         shape: Shape,
         /// The classes.

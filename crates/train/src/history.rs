@@ -59,7 +59,12 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// The mean test error over the last ten epochs, as the paper reports it.
+    /// The run's [test error](run_error) so far.
+    pub fn run_error(&self) -> Option<f64> {
+        run_error(&self.history.iter().map(|epoch| epoch.test_error).collect::<Vec<_>>())
+    }
+
+    /// The mean test error over the last ten epochs.
     pub fn last_ten(&self) -> Option<f64> {
         let last = &self.history[self.history.len().saturating_sub(10)..];
         let sum: f64 = last.iter().map(|epoch| epoch.test_error).sum();
@@ -72,5 +77,35 @@ impl Progress {
         self.epoch += 1;
         self.step = 0;
         self.sums = Sums::default();
+    }
+}
+
+/// The test error of a run, given those of its epochs: the mean over the last tenth of the epochs, at least one and at most
+/// ten.
+///
+/// The paper averages the last ten of 300 epochs; of a short run the last ten would be most of it. `None` without an epoch.
+pub fn run_error(test_errors: &[f64]) -> Option<f64> {
+    let count = (test_errors.len() / 10).clamp(1, 10);
+    let last = test_errors.len().checked_sub(count).map(|start| &test_errors[start..])?;
+    Some(last.iter().sum::<f64>() / count as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_tenth_of_the_epochs_counts() {
+        let of = |epochs: u32| {
+            let errors: Vec<f64> = (1..=epochs).map(|epoch| 1.0 / f64::from(epoch)).collect();
+            run_error(&errors)
+        };
+        assert_eq!((of(0), of(1), of(5)), (None, Some(1.0), Some(0.2)));
+        assert_eq!(of(20), Some(0.5 * (1.0 / 19.0 + 0.05)));
+        let ten = (291..=300).map(|epoch| 0.1 / f64::from(epoch)).sum::<f64>();
+        assert!((of(300).unwrap() - ten).abs() < 1e-15, "ten of 300, as in the paper");
+        assert!(
+            (of(1000).unwrap() - (991..=1000).map(|epoch| 0.1 / f64::from(epoch)).sum::<f64>()).abs() < 1e-15
+        );
     }
 }

@@ -5,6 +5,10 @@
 //! details printed there, [`checkpoint`] and [`run`] keep what was trained safe, [`evaluate()`] counts the errors.
 //! Nothing is ever downloaded.
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub mod checkpoint;
 pub mod checksum;
 pub mod data;
@@ -25,7 +29,7 @@ mod trainer;
 pub use difference::Difference;
 pub use error::{Error, RecipeError, Unfit};
 pub use evaluate::{Evaluation, evaluate, evaluate_with};
-pub use history::{Epoch, Progress, Sums};
+pub use history::{Epoch, Progress, Sums, run_error};
 pub use job::{Data, Job};
 pub use loss::Loss;
 pub use recipe::{Parametrisation, Recipe};

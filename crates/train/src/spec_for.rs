@@ -35,7 +35,8 @@ pub fn spec_for(spec: &Spec, given: &Overrides, dataset: &Dataset) -> Result<Spe
     let input = Shape { channels: input.channels, height: input.height, width: input.width };
     let takes_images = input == shape || (input.plane() == 1 && input.channels == shape.len());
     if !takes_images || output.elements() != classes as u128 {
-        let (model, outputs) = (spec.to_string(), output.elements());
+        let outputs = u64::try_from(output.elements()).unwrap_or(u64::MAX);
+        let model = spec.to_string();
         return Err(Unfit::Shapes { model, input, outputs, shape, classes }.into());
     }
     Ok(spec)

@@ -148,7 +148,16 @@ impl Monitor for Watch<'_> {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match error {
-            Error::Interrupted => {
+            Error::Trials(error) => error.into(),
+            _ => Self::User(error.to_string()),
+        }
+    }
+}
+
+impl From<collegial_trials::Error> for Failure {
+    fn from(error: collegial_trials::Error) -> Self {
+        match error {
+            collegial_trials::Error::Interrupted => {
                 crate::arguments::complain(&error.to_string());
                 Self::Interrupted
             }

@@ -68,8 +68,10 @@ struct Finished<'a> {
     epochs: usize,
     steps: u64,
     test_error: Option<f64>,
-    /// The mean over the last ten epochs, as in the paper.
+    /// The mean over the last ten epochs.
     test_error_last_10: Option<f64>,
+    /// The run's test error as `validate` and the paper's figures have it: the mean over the last tenth of the epochs, at least one and at most ten.
+    run_error: Option<f64>,
 }
 
 /// The last line of several runs.
@@ -79,7 +81,7 @@ struct Summary<'a> {
     checkpoints: &'a [PathBuf],
     runs: usize,
     test_error: f64,
-    standard_error: f64,
+    standard_error: Option<f64>,
     test_errors: &'a [f64],
 }
 
@@ -103,8 +105,7 @@ pub fn run(verb: &Train, common: &Common) -> Result<(), Failure> {
     for (seed, directory) in &directories {
         let job = Job { spec: spec.clone(), recipe: recipe.clone(), seed: *seed, data: data.clone() };
         let trainer = train(verb, job, directory, common)?;
-        // The paper averages the last ten epochs of every run.
-        errors.extend(trainer.progress().last_ten());
+        errors.extend(trainer.progress().run_error());
         checkpoints.push(trainer.checkpoint());
     }
     if errors.len() > 1 { summarise(&errors, &checkpoints, common) } else { Ok(()) }
@@ -183,6 +184,7 @@ fn train(verb: &Train, job: Job, directory: &Path, common: &Common) -> Result<Tr
         steps: progress.steps,
         test_error: progress.history.last().map(|epoch| epoch.test_error),
         test_error_last_10: progress.last_ten(),
+        run_error: progress.run_error(),
     };
     match common.format() {
         Format::Json => print_line(&result)?,
@@ -193,15 +195,13 @@ fn train(verb: &Train, job: Job, directory: &Path, common: &Common) -> Result<Tr
 }
 
 fn summarise(errors: &[f64], checkpoints: &[PathBuf], common: &Common) -> Result<(), Failure> {
-    let runs = errors.len();
-    let mean = errors.iter().sum::<f64>() / runs as f64;
-    let variance = errors.iter().map(|error| (error - mean).powi(2)).sum::<f64>() / (runs - 1) as f64;
-    let standard_error = (variance / runs as f64).sqrt();
+    let (runs, mean) = (errors.len(), collegial_trials::mean(errors.iter().copied()));
+    let standard_error = collegial_trials::standard_error(errors);
     let checkpoint = checkpoints.last().map(PathBuf::as_path);
     let sentence = format!(
-        "test error over {runs} runs, each the mean of its last ten epochs: {:.2} % +- {:.2} (standard error)",
+        "test error over {runs} runs, each the mean over the last tenth of its epochs: {:.2} % +- {} (standard error)",
         100.0 * mean,
-        100.0 * standard_error
+        standard_error.map_or("n/a".into(), |error| format!("{:.2}", 100.0 * error))
     );
     match common.format() {
         Format::Json => {

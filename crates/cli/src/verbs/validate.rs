@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use collegial_arch::{Cost, Spec};
 use collegial_report::Provenance;
-use collegial_reproduce::validate::{Held, Question};
-use collegial_reproduce::{Context, Parts, Scale};
 use collegial_search::Search;
 use collegial_train::data::Dataset;
 use collegial_train::recipe::{self, Recipe};
 use collegial_train::{Data, Error, spec_for};
+use collegial_trials::validate::{Question, Verdict};
+use collegial_trials::{Context, Parts};
 
 use crate::arguments::{Common, Format, Model};
 use crate::failure::Failure;
@@ -86,13 +86,7 @@ pub fn run(verb: &Validate, common: &Common) -> Result<(), Failure> {
         runs: verb.runs.get(),
         dual: verb.dual,
     };
-    let context = Context {
-        scale: Scale::Paper,
-        seed: common.seed,
-        data: Some(verb.data.clone()),
-        parts: &parts,
-        monitor: &watch,
-    };
+    let context = Context { seed: common.seed, parts: &parts, monitor: &watch };
     let validation = question.answer(&context)?;
     drop(watch);
     for (name, figure) in validation.figures() {
@@ -122,8 +116,8 @@ pub fn run(verb: &Validate, common: &Common) -> Result<(), Failure> {
     }
     common.say(&format!("page: {}", out.join("validation.html").display()));
     match validation.verdict {
-        Held::Contradicted => Err(Failure::No(validation.sentence)),
-        Held::Held | Held::Undecided => Ok(()),
+        Verdict::Contradicted => Err(Failure::No(validation.sentence)),
+        Verdict::Held | Verdict::Undecided => Ok(()),
     }
 }
 

@@ -5,11 +5,11 @@ use collegial_report::Section;
 use collegial_search::{Law, Problem, Search};
 use collegial_train::data::{Dataset, Kind};
 use collegial_train::{Data, Recipe, recipe, spec_for};
+use collegial_trials::{Difference, Line, Order, Row, Sweep, Training, fitted_alpha};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::trials::images::{self, Synthetic};
-use crate::trials::{Line, Row, Sweep, Training, fitted_alpha};
+use crate::images::{self, Synthetic};
 use crate::{Comparison, Context, Error, Experiment, Item, Outcome, Scale, Verdict};
 
 /// Test errors on CIFAR-10 or CIFAR-100.
@@ -124,7 +124,7 @@ impl Cifar {
         let baseline = spec_for(&settings.baseline, &Overrides::default(), &dataset)?;
         let data = Data::new(dataset, &recipe)?;
         let search = Search::new(baseline.clone());
-        let alpha = settings.alpha.map_or_else(|| fitted_alpha(&search.module()?, context), Ok)?;
+        let alpha = settings.alpha.map_or_else(|| fitted_alpha(&search.module()?, &context.trials()), Ok)?;
         let law = Law::new(alpha)?;
         let line = Line {
             baseline: &baseline,
@@ -134,7 +134,8 @@ impl Cifar {
             most_expensive: settings.most_expensive,
         };
         let training = Training { name: self.name, data: &data, recipe: &recipe, runs: settings.runs };
-        let sweep = |problem, count| Sweep::run(problem, &line.choose(problem, count)?, &training, context);
+        let context = context.trials();
+        let sweep = |problem, count| Sweep::run(problem, &line.choose(problem, count)?, &training, &context);
         Ok(Trained {
             alpha,
             primal: sweep(Problem::Primal, settings.primal_designs)?,
@@ -146,7 +147,7 @@ impl Cifar {
 
     fn outcome(&self, settings: &Settings, trained: &Trained, scale: Scale) -> Outcome {
         let Trained { alpha, primal, dual, .. } = trained;
-        let correlation = primal.correlation.map_or("none".into(), |correlation| correlation.words());
+        let correlation = primal.correlation_words();
         let best = |row: Option<&Row>| {
             row.map_or(String::new(), |row| format!("{} ({})", row.candidate.design, row.error_words()))
         };
@@ -180,23 +181,27 @@ impl Cifar {
     fn comparisons(&self, trained: &Trained, scale: Scale) -> Vec<Comparison> {
         let small = || Verdict::NotAtThisScale("too few images, epochs and runs".into());
         let primal = &trained.primal;
-        let order = match primal.correlation {
+        let order = match primal.order() {
             _ if scale == Scale::Smoke => small(),
-            Some(correlation) if correlation.is_positive() => Verdict::Reproduced,
-            Some(correlation) if correlation.is_negative() => {
-                Verdict::Differs("designs of lower variance are worse".into())
-            }
-            _ => Verdict::NotAtThisScale("the interval of the rank correlation holds 0".into()),
+            Order::Follows => Verdict::Reproduced,
+            Order::Reversed => Verdict::Differs("designs of lower variance are worse".into()),
+            Order::Unclear => Verdict::NotAtThisScale("the interval of the rank correlation holds 0".into()),
         };
-        let best = match (primal.best_agrees(), primal.best_beats_baseline()) {
+        let best = match (primal.best_agrees(), primal.best_against_baseline()) {
             _ if scale == Scale::Smoke => small(),
-            (true, true) => Verdict::Reproduced,
-            (true, false) => Verdict::NotAtThisScale("it cannot be told from the baseline".into()),
-            (false, _) => {
+            (Some(false), _) => {
                 Verdict::Differs("another design is better by more than two standard errors".into())
             }
+            (Some(true), Difference::Better) => Verdict::Reproduced,
+            (_, Difference::Worse) => Verdict::Differs("it is worse than the baseline".into()),
+            (_, Difference::Unknown) | (None, _) => {
+                Verdict::NotAtThisScale("one run has no standard error".into())
+            }
+            (Some(true), Difference::Indistinct) => {
+                Verdict::NotAtThisScale("it cannot be told from the baseline".into())
+            }
         };
-        let words = primal.correlation.map_or("none".into(), |correlation| correlation.words());
+        let words = primal.correlation_words();
         let name = |row: Option<&Row>| row.map_or(String::new(), |row| row.candidate.design.to_string());
         vec![
             Comparison::claim(CORRELATED, "clear correlation", format!("rank correlation {words}"), order),
@@ -221,14 +226,15 @@ impl Cifar {
                 Verdict::NotRun("the optimum is the baseline".into()),
             );
         };
-        let excess = optimum.test_error - baseline.test_error;
-        let noise = 2.0 * optimum.standard_error.hypot(baseline.standard_error);
-        let verdict = match scale {
-            Scale::Smoke => Verdict::NotAtThisScale("too few images, epochs and runs".into()),
-            _ if excess <= noise.max(0.1 * baseline.test_error) => Verdict::Reproduced,
-            _ => Verdict::Differs(
+        let within_a_tenth = optimum.test_error <= 1.1 * baseline.test_error;
+        let verdict = match optimum.compare(baseline) {
+            _ if scale == Scale::Smoke => Verdict::NotAtThisScale("too few images, epochs and runs".into()),
+            Difference::Better | Difference::Indistinct => Verdict::Reproduced,
+            Difference::Worse | Difference::Unknown if within_a_tenth => Verdict::Reproduced,
+            Difference::Worse => Verdict::Differs(
                 "it is worse by more than a tenth and by more than two standard errors".into(),
             ),
+            Difference::Unknown => Verdict::NotAtThisScale("one run has no standard error".into()),
         };
         let obtained = format!(
             "{} for {}, {} for the baseline, {:.2} times fewer parameters",
@@ -238,5 +244,35 @@ impl Cifar {
             baseline.candidate.parameters as f64 / optimum.candidate.parameters as f64
         );
         Comparison::claim(COMPACT, self.dual, obtained, verdict)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use collegial_trials::made_up;
+
+    /// Verdicts on the three claims; the predicted variance falls with the index, and the dual optimum has this error.
+    fn verdicts(runs: usize, noise: f64, slope: f64, dual: f64) -> Vec<&'static str> {
+        let primal = made_up::sweep(Problem::Primal, runs, noise, |index| 0.2 + slope * index as f64);
+        let optimum = made_up::row(30, 1.0, 0.5, &vec![dual; runs]);
+        let dual = Sweep::new(Problem::Dual, vec![optimum.clone()], 0);
+        let (primal_optimum, dual_optimum) = (None, Some(optimum.candidate.design));
+        let trained = Trained { alpha: 1.6, primal, dual, primal_optimum, dual_optimum };
+        let comparisons = CIFAR_100.comparisons(&trained, Scale::Paper);
+        comparisons.iter().map(|comparison| comparison.verdict.name()).collect()
+    }
+
+    #[test]
+    fn a_clear_effect_none_and_a_reversed_one() {
+        assert_eq!(verdicts(5, 0.002, -0.01, 0.2), ["reproduced", "reproduced", "reproduced"]);
+        assert_eq!(verdicts(5, 0.02, 0.0, 0.2), ["not at this scale", "not at this scale", "reproduced"]);
+        assert_eq!(verdicts(5, 0.002, 0.01, 0.3), ["differs", "differs", "differs"]);
+    }
+
+    #[test]
+    fn one_run_decides_nothing_between_two_designs() {
+        let [_, best, compact] = verdicts(1, 0.0, -0.01, 0.3)[..] else { panic!("three claims") };
+        assert_eq!((best, compact), ("not at this scale", "not at this scale"));
     }
 }

@@ -106,7 +106,7 @@ impl Curves {
             })
         };
         let one = |curves: Vec<Kept>| {
-            let missing = || Error::Experiment("experiments/fig2.toml names no ensemble".into());
+            let missing = || Error::experiment("experiments/fig2.toml", "it names no ensemble");
             curves.into_iter().next_back().ok_or_else(missing)
         };
         let ensemble = draw("ensemble", settings.width, &settings.members)?;

@@ -38,10 +38,9 @@ impl Item for Fig3 {
         let search = search(&settings)?;
         let alphas = matching_alphas(&settings, &search)?;
         let (Some(low), Some(high)) = (alphas.first(), alphas.last()) else {
-            return Err(Error::Experiment(format!(
-                "no alpha between {} and {} gives the optimum of Fig. 3",
-                settings.alphas[0], settings.alphas[1]
-            )));
+            let [low, high] = settings.alphas;
+            let reason = format!("no alpha between {low} and {high} gives the optimum of Fig. 3");
+            return Err(Error::experiment("experiments/fig3.toml", reason));
         };
         let alpha = alphas[alphas.len() / 2];
         let answer = search.run(&Law::new(alpha)?)?;

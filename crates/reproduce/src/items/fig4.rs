@@ -5,11 +5,11 @@ use collegial_report::Section;
 use collegial_search::{Exact, Problem, Search};
 use collegial_train::data::{Dataset, Kind};
 use collegial_train::{Data, Recipe, recipe, spec_for};
+use collegial_trials::{Difference, Line, Order, Row, Sweep, Training};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::trials::images::{self, Synthetic};
-use crate::trials::{Line, Row, Sweep, Training};
+use crate::images::{self, Synthetic};
 use crate::{Comparison, Context, Error, Experiment, Item, Outcome, Scale, Verdict};
 
 /// Fig. 4.
@@ -59,8 +59,8 @@ impl Item for Fig4 {
             sentence: format!(
                 "Rank correlation of the predicted variance with the mean test error at fixed cost: {}; of the cost with the test error at fixed variance: {}. Mean \
                  errors range from {low:.2} to {high:.2} % at fixed cost, from {dual_low:.2} to {dual_high:.2} % at fixed variance.",
-                words(&primal),
-                words(&dual)
+                primal.correlation_words(),
+                dual.correlation_words()
             ),
             comparisons: vec![
                 primal_comparison(&primal, context.scale),
@@ -105,24 +105,23 @@ fn train(settings: &Settings, dataset: Dataset, context: &Context) -> Result<(Sw
         most_expensive: settings.most_expensive,
     };
     let training = Training { name: "fig4", data: &data, recipe: &recipe, runs: settings.runs };
-    let sweep = |problem| Sweep::run(problem, &line.choose(problem, settings.designs)?, &training, context);
+    let sweep = |problem| {
+        let designs = line.choose(problem, settings.designs)?;
+        Sweep::run(problem, &designs, &training, &context.trials())
+    };
     Ok((sweep(Problem::Primal)?, sweep(Problem::Dual)?))
 }
 
-fn words(sweep: &Sweep) -> String {
-    sweep.correlation.map_or("none".into(), |correlation| correlation.words())
-}
-
+/// Whether the test error follows the variance at fixed cost, by the interval of the rank correlation.
 fn primal_comparison(primal: &Sweep, scale: Scale) -> Comparison {
-    let verdict = match primal.correlation {
+    let verdict = match primal.order() {
         _ if scale == Scale::Smoke => too_small(),
-        Some(correlation) if correlation.is_positive() => Verdict::Reproduced,
-        Some(correlation) if correlation.is_negative() => {
-            Verdict::Differs("designs of lower variance are worse".into())
-        }
-        _ => Verdict::NotAtThisScale("the interval of the rank correlation holds 0".into()),
+        Order::Follows => Verdict::Reproduced,
+        Order::Reversed => Verdict::Differs("designs of lower variance are worse".into()),
+        Order::Unclear => Verdict::NotAtThisScale("the interval of the rank correlation holds 0".into()),
     };
-    Comparison::claim(PRIMAL, "highly correlated", format!("rank correlation {}", words(primal)), verdict)
+    let obtained = format!("rank correlation {}", primal.correlation_words());
+    Comparison::claim(PRIMAL, "highly correlated", obtained, verdict)
 }
 
 /// A rank correlation over so few designs proves nothing by holding 0, so the most expensive design must do no better than the
@@ -132,19 +131,63 @@ fn dual_comparison(dual: &Sweep, scale: Scale) -> Comparison {
     let ends = dual.rows.iter().min_by(by_cost).zip(dual.rows.iter().max_by(by_cost));
     let verdict = match ends {
         _ if scale == Scale::Smoke => too_small(),
-        Some((cheapest, dearest)) if dearest.is_better_than(cheapest) => Verdict::Differs(format!(
-            "{}, the most expensive, has {} and {}, the cheapest, {}",
-            dearest.candidate.design,
-            dearest.error_words(),
-            cheapest.candidate.design,
-            cheapest.error_words()
-        )),
-        Some(_) => Verdict::Reproduced,
         None => Verdict::NotAtThisScale("there is no design".into()),
+        Some((cheapest, dearest)) => match dearest.compare(cheapest) {
+            Difference::Better => Verdict::Differs(format!(
+                "{}, the most expensive, has {} and {}, the cheapest, {}",
+                dearest.candidate.design,
+                dearest.error_words(),
+                cheapest.candidate.design,
+                cheapest.error_words()
+            )),
+            Difference::Worse | Difference::Indistinct => Verdict::Reproduced,
+            Difference::Unknown => Verdict::NotAtThisScale("one run has no standard error".into()),
+        },
     };
-    Comparison::claim(DUAL, "no improvement", format!("rank correlation {}", words(dual)), verdict)
+    let obtained = format!("rank correlation {}", dual.correlation_words());
+    Comparison::claim(DUAL, "no improvement", obtained, verdict)
 }
 
 fn too_small() -> Verdict {
     Verdict::NotAtThisScale("too few images, epochs and runs".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use collegial_trials::made_up::sweep;
+
+    fn verdicts(
+        problem: Problem,
+        runs: usize,
+        noise: f64,
+        error: impl Fn(usize) -> f64,
+    ) -> [&'static str; 2] {
+        let sweep = sweep(problem, runs, noise, error);
+        [Scale::Smoke, Scale::Paper].map(|scale| match problem {
+            Problem::Primal => primal_comparison(&sweep, scale).verdict.name(),
+            Problem::Dual => dual_comparison(&sweep, scale).verdict.name(),
+        })
+    }
+
+    /// The predicted variance falls with the index.
+    #[test]
+    fn the_primal_claim_needs_an_order() {
+        let of = |noise, slope: f64| verdicts(Problem::Primal, 5, noise, |index| 0.2 + slope * index as f64);
+        assert_eq!(of(0.002, -0.01), ["not at this scale", "reproduced"]);
+        assert_eq!(of(0.02, 0.0), ["not at this scale", "not at this scale"]);
+        assert_eq!(of(0.002, 0.01), ["not at this scale", "differs"]);
+    }
+
+    /// The cost falls with the index: the first design is the most expensive.
+    #[test]
+    fn the_dual_claim_fails_only_if_cost_clearly_pays() {
+        let of = |runs, noise, slope: f64| {
+            verdicts(Problem::Dual, runs, noise, |index| 0.1 + slope * index as f64)[1]
+        };
+        assert_eq!(of(5, 0.002, 0.01), "differs");
+        assert_eq!(of(5, 0.02, 0.0), "reproduced");
+        assert_eq!(of(5, 0.002, -0.01), "reproduced");
+        assert_eq!(of(1, 0.002, 0.01), "not at this scale", "one run is not enough to tell");
+    }
 }

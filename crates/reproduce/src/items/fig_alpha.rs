@@ -73,7 +73,7 @@ impl Item for FigAlpha {
             fits.push((grid.name.as_str(), fit(grid, &module, settings.trials, context)?));
         }
         let Some((grid, fitted)) = fits.first() else {
-            return Err(Error::Experiment("experiments/fig-alpha.toml names no grid".into()));
+            return Err(Error::experiment("experiments/fig-alpha.toml", "it names no grid"));
         };
         let alpha = published::value("block.alpha")?;
         let law = Search::new(baseline.clone()).run(&Law::new(alpha.value)?)?;
@@ -120,7 +120,7 @@ fn measured(baseline: Spec, precision: f64, context: &Context) -> Result<Answer,
         let watch = Named::new(context.monitor, "fig-alpha: measuring variances");
         let samples = measure_variance(&module, &widths, precision, context.seed, &watch);
         // A sampler that was stopped says so in its own words.
-        context.go_on()?;
+        context.trials().go_on()?;
         Ok(samples?)
     })?;
     Ok(search.run(&Measured::new(&samples))?)

@@ -3,12 +3,12 @@
 use collegial_report::{Align, Axis, Figure, Line, Point, Points, Section, Stroke, Table, significant};
 use collegial_stats::{Interval, bootstrap};
 use collegial_train::data::Kind;
+use collegial_trials::{in_parallel, standard_error};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::trials::dynamics::{Change, Descent, Ensemble, Slope, Task, change, slope};
-use crate::trials::images::{self, Synthetic};
-use crate::trials::{in_parallel, standard_error};
+use super::dynamics::{Change, Descent, Ensemble, Slope, Task, change, slope};
+use crate::images::{self, Synthetic};
 use crate::{Comparison, Context, Error, Experiment, Item, Outcome, Scale, Verdict};
 
 /// The figure of Theorem 1.
@@ -234,8 +234,10 @@ fn comparisons(panels: &[Panel], equal: [f64; 3], smaller: [f64; 3], scale: Scal
 }
 
 fn points<'a>(panel: &'a Panel, x: impl Fn(usize) -> f64 + 'a) -> Points {
-    let point =
-        move |(at, draws): (usize, Vec<f64>)| Point::new(x(at), mean(&draws)).error(standard_error(&draws));
+    let point = move |(at, draws): (usize, Vec<f64>)| {
+        let point = Point::new(x(at), mean(&draws));
+        standard_error(&draws).map_or(point.clone(), |error| point.error(error))
+    };
     Points::new(panel.name, absolute(&panel.changes).into_iter().enumerate().map(point))
 }
 

@@ -1,6 +1,7 @@
 //! One file per figure or table.
 
 mod cifar;
+mod dynamics;
 mod fig2;
 mod fig3;
 mod fig4;

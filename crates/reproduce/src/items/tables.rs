@@ -174,10 +174,8 @@ fn rows(part: &Part, classes: usize) -> Result<Vec<Row>, Error> {
         .collect();
     if baselines.len() != names.len() {
         let (grouped, printed) = (baselines.len(), names.len());
-        return Err(Error::Experiment(format!(
-            "{} has {printed} rows, but {grouped} are in groups",
-            part.id
-        )));
+        let reason = format!("it has {printed} rows, but {grouped} are in groups");
+        return Err(Error::experiment(&*part.id, reason));
     }
     let mut rows = vec![];
     for (index, (name, baseline)) in names.into_iter().zip(baselines).enumerate() {
@@ -311,7 +309,7 @@ fn designs(wanted: &[Designs]) -> Result<(Section, Vec<Comparison>), Error> {
         let names = published::table(&entry.table)?;
         for (index, design) in entry.designs.iter().enumerate() {
             if !names.names().any(|name| name == design) {
-                return Err(Error::Experiment(format!("{} has no row {design}", entry.table)));
+                return Err(Error::experiment(&*entry.table, format!("it has no row {design}")));
             }
             let short = design.rsplit('-').next().unwrap_or(design);
             let optimum = entry.optimum && index == 0;

@@ -6,12 +6,15 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use collegial_tensors::npy::{self, Array};
+#[cfg(feature = "npz")]
+use collegial_tensors::npy;
+use collegial_tensors::npy::Array;
 
 use super::dataset::{Dataset, Kind, find, missing};
 use super::error::read;
 use super::pickle::Dict;
 use super::split::{Split, Stored};
+#[cfg(feature = "npz")]
 use super::zip::Archive;
 use super::{DataError, Mismatch, Shape};
 
@@ -41,6 +44,12 @@ impl<'a> Batch<'a> {
         }
     }
 
+    #[cfg(not(feature = "npz"))]
+    fn parse_npz(_bytes: &'a [u8]) -> Result<Self, Mismatch> {
+        Err(Mismatch::new("a build with the feature `npz`, which unpacks archives", "one without it"))
+    }
+
+    #[cfg(feature = "npz")]
     fn parse_npz(bytes: &'a [u8]) -> Result<Self, Mismatch> {
         let mut archive = Archive::open(bytes)?;
         let mut array = |name| -> Result<Option<Array<'a>>, Mismatch> {

@@ -134,7 +134,7 @@ pub struct Loader {
     remaining: u64,
     current: Option<Batch>,
     waited: Duration,
-    stalls: u64,
+    stalls: Arc<AtomicU64>,
     finished: Arc<AtomicU64>,
     // Both `None` once dropped: that is what tells the thread to stop.
     full: Option<Receiver<Result<Batch, DataError>>>,
@@ -170,7 +170,7 @@ impl Loader {
             remaining,
             current: None,
             waited: Duration::ZERO,
-            stalls: 0,
+            stalls: Arc::default(),
             finished,
             full: Some(full),
             empty: Some(empty),
@@ -206,7 +206,8 @@ impl Loader {
     }
 
     fn wait(&mut self) -> Option<Result<Batch, DataError>> {
-        self.stalls += 1;
+        // Before it waits, so that whoever holds the batch back can know.
+        self.stalls.fetch_add(1, Ordering::SeqCst);
         let start = Instant::now();
         let received = self.full.as_ref().and_then(|full| full.recv().ok());
         self.waited += start.elapsed();
@@ -228,9 +229,9 @@ impl Loader {
         self.waited
     }
 
-    /// How many batches were not there yet when they were asked for.
-    pub fn stalls(&self) -> u64 {
-        self.stalls
+    /// How many batches were not prefetched in time: [`next`](Self::next) had to wait for them, or waits now.
+    pub fn stalls(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.stalls)
     }
 
     /// How many batches have been finished so far, a number that goes on growing while a batch is in use.

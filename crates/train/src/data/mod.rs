@@ -7,6 +7,8 @@
 mod augment;
 mod cifar;
 mod dataset;
+#[cfg(feature = "images")]
+mod decode;
 mod downsampled;
 mod error;
 mod fingerprint;
@@ -19,11 +21,16 @@ mod mnist;
 mod normalise;
 pub mod npy;
 mod pickle;
+#[cfg(feature = "images")]
+mod resize;
+#[cfg(not(feature = "images"))]
+#[path = "no_resize.rs"]
 mod resize;
 mod split;
+#[cfg(feature = "npz")]
 mod zip;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "images", feature = "npz"))]
 mod tests;
 
 pub use self::augment::{Augment, Key, Transform};

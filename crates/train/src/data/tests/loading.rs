@@ -145,7 +145,7 @@ fn batches_are_made_while_another_is_in_use() {
         assert!(loader.next().unwrap().is_some());
         wait_for(&finished, (taken + prefetch as u64).min(total));
     }
-    assert_eq!((loader.stalls(), loader.waited()), (0, Duration::ZERO));
+    assert_eq!((loader.stalls().load(Ordering::SeqCst), loader.waited()), (0, Duration::ZERO));
 }
 
 /// A step that lasts until the next batch is there, as one does whose network is slower than the loader.
@@ -179,20 +179,34 @@ fn the_training_loop_never_waits_for_batches_that_are_there() {
     wait_for(&loader.finished(), 1);
     let monitor = SlowStep { finished: loader.finished(), done: AtomicU64::new(0), total: 15 };
     assert_eq!(trainer.run_on(&mut loader, &monitor, Saving::default()).unwrap(), Outcome::Finished);
-    assert_eq!((trainer.progress().steps, loader.stalls()), (15, 0));
+    assert_eq!((trainer.progress().steps, loader.stalls().load(Ordering::SeqCst)), (15, 0));
     assert!(trainer.progress().history.iter().all(|epoch| epoch.waited == 0.0));
 }
 
+/// A photograph that is a pipe comes when the test says so: once the consumer waits, and a while later.
+#[cfg(unix)]
 #[test]
 fn waiting_is_measured() {
+    const HELD_BACK: Duration = Duration::from_millis(20);
     let dir = tempfile::tempdir().unwrap();
     make::folders(dir.path(), &["a", "b"], 3);
     let data = Arc::new(Dataset::open(dir.path()).unwrap());
-    // Decoding a photograph takes longer than asking for it at once.
-    let mut eager = loader(&data, Plan::training(5, 1, 1));
-    assert_eq!((eager.waited(), eager.stalls()), (Duration::ZERO, 0));
-    eager.next().unwrap();
-    assert_eq!(eager.waited() > Duration::ZERO, eager.stalls() > 0);
+    let pipe = dir.path().join("val/a/0.JPEG");
+    std::fs::remove_file(&pipe).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let transform = Transform::evaluation(&data).unwrap();
+    let mut loader = Loader::new(Arc::clone(&data), Part::Test, transform, Plan::evaluation(3)).unwrap();
+    assert_eq!((loader.waited(), loader.stalls().load(Ordering::SeqCst)), (Duration::ZERO, 0));
+    let stalls = loader.stalls();
+    let writer = std::thread::spawn(move || {
+        wait_for(&stalls, 1);
+        std::thread::sleep(HELD_BACK);
+        std::fs::write(pipe, make::jpeg(9, 9)).unwrap();
+    });
+    assert_eq!(loader.next().unwrap().unwrap().labels(), [0, 0, 0]);
+    writer.join().unwrap();
+    assert!(loader.waited() >= HELD_BACK, "{:?}", loader.waited());
+    assert_eq!(loader.stalls().load(Ordering::SeqCst), 1);
 }
 
 #[test]

@@ -11,15 +11,15 @@ use crate::Error;
 /// # Errors
 ///
 /// That of the work that failed.
-pub fn in_parallel<T: Send>(
+pub fn in_parallel<T: Send, E: Send + From<Error>>(
     count: usize,
     workers: usize,
-    work: impl Fn(usize) -> Result<T, Error> + Sync,
-) -> Result<Vec<T>, Error> {
+    work: impl Fn(usize) -> Result<T, E> + Sync,
+) -> Result<Vec<T>, E> {
     let workers = workers.clamp(1, count.max(1));
     let threads = (rayon::current_num_threads() / workers).max(1);
     let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let results: Mutex<Vec<(usize, Result<T, Error>)>> = Mutex::new(vec![]);
+    let results: Mutex<Vec<(usize, Result<T, E>)>> = Mutex::new(vec![]);
     let worker = || {
         let done = || failed.load(Ordering::SeqCst);
         while !done() {
@@ -39,7 +39,7 @@ pub fn in_parallel<T: Send>(
     } else {
         let pools: Result<Vec<_>, _> =
             (0..workers).map(|_| rayon::ThreadPoolBuilder::new().num_threads(threads).build()).collect();
-        let pools = pools.map_err(|error| Error::Threads(error.to_string()))?;
+        let pools = pools.map_err(|error| Error::Threads { reason: error.to_string() })?;
         std::thread::scope(|scope| {
             for pool in &pools {
                 scope.spawn(|| pool.install(worker));
@@ -58,10 +58,10 @@ mod tests {
     #[test]
     fn results_come_in_order_on_any_number_of_workers() {
         for workers in [1, 2, 5] {
-            let results = in_parallel(7, workers, |index| Ok(index * index)).unwrap();
+            let results = in_parallel(7, workers, |index| Ok::<_, Error>(index * index)).unwrap();
             assert_eq!(results, [0, 1, 4, 9, 16, 25, 36], "{workers}");
         }
-        assert!(in_parallel(0, 2, |_| Ok(())).unwrap().is_empty());
+        assert!(in_parallel(0, 2, |_| Ok::<_, Error>(())).unwrap().is_empty());
     }
 
     #[test]

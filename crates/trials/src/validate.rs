@@ -11,8 +11,7 @@ use collegial_search::{Exact, Law, Problem, Search, Variance};
 use collegial_train::{Data, Recipe};
 use serde::Serialize;
 
-use crate::trials::{Correlation, Line, Row, Sweep, Training, fitted_alpha};
-use crate::{Context, Error};
+use crate::{Context, Correlation, Error, Line, Order, Row, Sweep, Training, fitted_alpha};
 
 /// Dual designs that cost more than so many baselines are left out.
 const MOST_EXPENSIVE: f64 = 2.0;
@@ -38,16 +37,28 @@ pub struct Question<'a> {
 /// What came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Held {
-    /// The rank correlation is above 0, and no design is better than the best predicted one.
+pub enum Verdict {
+    /// The test error [follows](Order::Follows) the predicted variance, and no design is better than the best predicted one by
+    /// more than two standard errors.
     Held,
     /// The runs cannot tell.
     Undecided,
-    /// The rank correlation is below 0.
+    /// The order is [reversed](Order::Reversed).
     Contradicted,
 }
 
-impl fmt::Display for Held {
+impl Verdict {
+    /// That of designs of equal cost.
+    pub fn of(primal: &Sweep) -> Self {
+        match (primal.order(), primal.best_agrees()) {
+            (Order::Reversed, _) => Self::Contradicted,
+            (Order::Follows, Some(true)) => Self::Held,
+            _ => Self::Undecided,
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Held => "the prediction held",
@@ -75,7 +86,7 @@ pub struct Validation {
     /// Runs of every design.
     pub runs: u32,
     /// What it comes to.
-    pub verdict: Held,
+    pub verdict: Verdict,
     /// The same in a sentence or two.
     pub sentence: String,
     /// Between predicted variance and mean test error, with its 95 % interval.
@@ -84,8 +95,8 @@ pub struct Validation {
     pub best_predicted: String,
     /// The design of lowest mean test error.
     pub best_measured: String,
-    /// Whether the two are equally good within two standard errors.
-    pub best_agrees: bool,
+    /// Whether the two are equally good within two standard errors; null where one run each cannot tell.
+    pub best_agrees: Option<bool>,
     /// Designs of equal cost.
     pub primal: Sweep,
     /// Designs of equal variance, if they were asked for.
@@ -114,7 +125,7 @@ impl Question<'_> {
         let sweep = |problem| Sweep::run(problem, &line.choose(problem, self.designs)?, &training, context);
         let primal = sweep(Problem::Primal)?;
         let dual = if self.dual { Some(sweep(Problem::Dual)?) } else { None };
-        let verdict = judge(&primal);
+        let verdict = Verdict::of(&primal);
         let name = |row: Option<&Row>| row.map_or(String::new(), |row| row.candidate.design.to_string());
         Ok(Validation {
             model: self.baseline.name(),
@@ -146,24 +157,19 @@ impl Question<'_> {
     }
 }
 
-fn judge(primal: &Sweep) -> Held {
-    match primal.correlation {
-        Some(correlation) if correlation.is_negative() => Held::Contradicted,
-        Some(correlation) if correlation.is_positive() && primal.best_agrees() => Held::Held,
-        _ => Held::Undecided,
-    }
-}
-
-fn sentence(verdict: Held, primal: &Sweep) -> String {
+fn sentence(verdict: Verdict, primal: &Sweep) -> String {
     let (Some(predicted), Some(measured)) = (primal.best_predicted(), primal.best_measured()) else {
         return format!("{verdict}: nothing was trained");
     };
-    let correlation = primal.correlation.map_or("no order".into(), |correlation| correlation.words());
+    let correlation = primal.correlation_words();
     let best = if predicted.candidate.design == measured.candidate.design {
         format!("{} is best as predicted", predicted.candidate.design)
     } else {
-        let distance =
-            if primal.best_agrees() { "equally good within two standard errors" } else { "clearly better" };
+        let distance = match primal.best_agrees() {
+            Some(true) => "equally good within two standard errors",
+            Some(false) => "clearly better",
+            None => "of which one run each cannot say whether it is better",
+        };
         format!(
             "predicted to be best was {} with {}, measured best is {} with {}, {distance}",
             predicted.candidate.design,
@@ -181,7 +187,7 @@ impl Validation {
     /// What the dual line says, if it was trained.
     pub fn dual_sentence(&self) -> Option<String> {
         let dual = self.dual.as_ref()?;
-        let correlation = dual.correlation.map_or("no order".into(), |correlation| correlation.words());
+        let correlation = dual.correlation_words();
         let [low, high] = dual.range().map(|error| 100.0 * error);
         Some(format!(
             "at equal variance the mean test errors lie between {low:.2} and {high:.2} %; the rank correlation between cost and test error is {correlation}"
@@ -223,5 +229,46 @@ impl Validation {
             self.runs, self.epochs, self.data, self.variance_source
         )))
         .provenance(provenance)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sweep::made_up;
+
+    fn judged(runs: usize, noise: f64, error: impl Fn(usize) -> f64) -> (Verdict, String) {
+        let sweep = made_up::sweep(Problem::Primal, runs, noise, error);
+        (Verdict::of(&sweep), sentence(Verdict::of(&sweep), &sweep))
+    }
+
+    /// The predicted variance falls with the index.
+    #[test]
+    fn a_clear_effect_none_and_a_reversed_one() {
+        let (verdict, said) = judged(5, 0.002, |index| 0.2 - 0.01 * index as f64);
+        assert_eq!(verdict, Verdict::Held, "{said}");
+        assert!(said.contains("is best as predicted"), "{said}");
+        let (verdict, said) = judged(5, 0.02, |_| 0.1);
+        assert_eq!(verdict, Verdict::Undecided, "{said}");
+        let (verdict, said) = judged(5, 0.002, |index| 0.1 + 0.01 * index as f64);
+        assert_eq!(verdict, Verdict::Contradicted, "{said}");
+        assert!(said.contains("clearly better"), "{said}");
+    }
+
+    /// The order follows, but the best predicted design is clearly worse than the one before it.
+    #[test]
+    fn an_order_whose_best_is_beaten_is_undecided() {
+        let (verdict, said) =
+            judged(5, 0.001, |index| if index == 7 { 0.16 } else { 0.2 - 0.01 * index as f64 });
+        assert_eq!(verdict, Verdict::Undecided, "{said}");
+    }
+
+    #[test]
+    fn nothing_is_clearly_better_on_one_run() {
+        let (_, said) = judged(1, 0.0, |index| 0.1 + 0.01 * index as f64);
+        assert!(
+            !said.contains("clearly better") && said.contains("one run each") && said.contains("n/a"),
+            "{said}"
+        );
     }
 }

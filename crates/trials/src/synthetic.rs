@@ -89,7 +89,7 @@ fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent).map_err(|source| Error::Directory { path: parent.into(), source })?;
     }
-    write_whole(path, content).map_err(Error::Write)
+    write_whole(path, content).map_err(|sentence| Error::Write { sentence })
 }
 
 #[cfg(test)]

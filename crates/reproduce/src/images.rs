@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use collegial_train::data::{Dataset, Kind};
 use serde::{Deserialize, Serialize};
 
-use super::synthetic;
 use crate::{Context, Error, Scale};
+use collegial_trials::synthetic;
 
 /// Training and test images of a made-up data set.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]

@@ -18,17 +18,30 @@ pub struct Correlation {
     pub interval: [f64; 2],
 }
 
+/// What a rank correlation says of a prediction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Order {
+    /// The 95 % interval of the rank correlation is above 0: what was measured follows the prediction.
+    Follows,
+    /// The interval is below 0: it goes the other way.
+    Reversed,
+    /// The interval holds 0, or there is no correlation.
+    Unclear,
+}
+
+impl Order {
+    /// That of a correlation, if there is one.
+    pub fn of(correlation: Option<Correlation>) -> Self {
+        match correlation.map(|correlation| correlation.interval) {
+            Some([low, _]) if low > 0.0 => Self::Follows,
+            Some([_, high]) if high < 0.0 => Self::Reversed,
+            _ => Self::Unclear,
+        }
+    }
+}
+
 impl Correlation {
-    /// Whether the interval is above 0.
-    pub fn is_positive(&self) -> bool {
-        self.interval[0] > 0.0
-    }
-
-    /// Whether the interval is below 0.
-    pub fn is_negative(&self) -> bool {
-        self.interval[1] < 0.0
-    }
-
     /// "0.93 (0.60 to 1.00)".
     pub fn words(&self) -> String {
         format!("{:.2} ({:.2} to {:.2})", self.estimate, self.interval[0], self.interval[1])
@@ -62,20 +75,20 @@ pub fn rank_correlation(predicted: &[f64], measured: &[Vec<f64>], seed: u64) -> 
 }
 
 /// The mean.
-pub(crate) fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+pub fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     let count = values.len();
     values.sum::<f64>() / count as f64
 }
 
-/// The standard error of the mean; 0 for a single value, of which nothing is known.
-pub(crate) fn standard_error(values: &[f64]) -> f64 {
+/// The standard error of the mean; a single value has none.
+pub fn standard_error(values: &[f64]) -> Option<f64> {
     let count = values.len() as f64;
     if values.len() < 2 {
-        return 0.0;
+        return None;
     }
     let mean = mean(values.iter().copied());
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    (squares / (count - 1.0) / count).sqrt()
+    Some((squares / (count - 1.0) / count).sqrt())
 }
 
 #[cfg(test)]
@@ -102,8 +115,10 @@ mod tests {
         // Means differ by ten of their standard errors or more: none can swap, and only designs drawn twice, which tie in the
         // prediction, keep a resample below 1.
         assert!((up.estimate - 1.0).abs() < 1e-12 && up.interval[0] > 0.85, "{up:?}");
-        assert!(down.is_negative() && (down.estimate + 1.0).abs() < 1e-12);
-        assert!(!none.is_positive() && !none.is_negative(), "{none:?}");
+        assert!((down.estimate + 1.0).abs() < 1e-12);
+        let orders = [up, down, none].map(|correlation| Order::of(Some(correlation)));
+        assert_eq!(orders, [Order::Follows, Order::Reversed, Order::Unclear], "{up:?} {down:?} {none:?}");
+        assert_eq!(Order::of(None), Order::Unclear);
         let shown = Correlation { estimate: 0.5, interval: [-0.25, 1.0] };
         assert_eq!(shown.words(), "0.50 (-0.25 to 1.00)");
     }
@@ -130,7 +145,7 @@ mod tests {
 
     #[test]
     fn standard_errors() {
-        assert_eq!(standard_error(&[1.0]), 0.0);
-        assert!((standard_error(&[1.0, 2.0, 3.0]) - (1.0f64 / 3.0).sqrt()).abs() < 1e-15);
+        assert_eq!((standard_error(&[]), standard_error(&[1.0])), (None, None));
+        assert!((standard_error(&[1.0, 2.0, 3.0]).unwrap() - (1.0f64 / 3.0).sqrt()).abs() < 1e-15);
     }
 }

@@ -1,13 +1,13 @@
 //! `validate` on made-up images.
 
 use collegial_arch::{Cost, Overrides, Spec};
-use collegial_reproduce::trials::synthetic;
-use collegial_reproduce::validate::{Question, Validation};
-use collegial_reproduce::{Context, Parts, Scale};
 use collegial_search::Search;
 use collegial_stats::Silent;
 use collegial_train::data::Dataset;
 use collegial_train::{Data, Recipe, spec_for};
+use collegial_trials::synthetic;
+use collegial_trials::validate::{Question, Validation};
+use collegial_trials::{Context, Parts};
 
 fn validated(model: &str, write: impl Fn(&std::path::Path), cost: Cost, dual: bool) -> Validation {
     let root = tempfile::tempdir().unwrap();
@@ -21,7 +21,7 @@ fn validated(model: &str, write: impl Fn(&std::path::Path), cost: Cost, dual: bo
     let data = Data::new(dataset, &recipe).unwrap();
     let search = Search::new(baseline.clone()).cost(cost);
     let parts = Parts::open(root.path().join("parts")).unwrap();
-    let context = Context { scale: Scale::Paper, seed: 3, data: None, parts: &parts, monitor: &Silent };
+    let context = Context { seed: 3, parts: &parts, monitor: &Silent };
     let question = Question {
         baseline: &baseline,
         search: &search,

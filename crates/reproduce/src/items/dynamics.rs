@@ -10,8 +10,8 @@ use collegial_stats::{Interval, bootstrap};
 use collegial_train::data::{Dataset, Split};
 use serde::{Deserialize, Serialize};
 
-use super::correlation::mean;
 use crate::Error;
+use collegial_trials::{Error as TrialsError, mean};
 
 /// The stream of random numbers that is ours ("slop").
 const STREAM: u32 = 0x736c_6f70;
@@ -30,9 +30,8 @@ impl Task {
     /// If the images are photographs, or there are too few.
     pub fn new(dataset: &Dataset, images: usize) -> Result<Self, Error> {
         let Split::Stored(stored) = dataset.train() else {
-            return Err(Error::Experiment(
-                "the tangent kernel is followed on stored images, not on photographs".into(),
-            ));
+            let reason = "the tangent kernel is followed on stored images, not on photographs";
+            return Err(Error::experiment("the data set", reason));
         };
         let scaled = |bytes: &[u8]| {
             let length = bytes.iter().map(|&byte| f64::from(byte).powi(2)).sum::<f64>().sqrt().max(1.0);
@@ -41,10 +40,8 @@ impl Task {
         };
         let inputs: Vec<Vec<f32>> = (0..images).map_while(|index| stored.image(index)).map(scaled).collect();
         if inputs.len() < images || images == 0 {
-            return Err(Error::Experiment(format!(
-                "{images} images are wanted, the data set has {}",
-                inputs.len()
-            )));
+            let reason = format!("{images} images are wanted, it has {}", inputs.len());
+            return Err(Error::experiment("the data set", reason));
         }
         let upper = |&label: &u16| if usize::from(label) < dataset.classes() / 2 { -1.0 } else { 1.0 };
         Ok(Self { inputs, targets: stored.labels()[..images].iter().map(upper).collect() })
@@ -129,7 +126,7 @@ pub fn change(
     let mut first = None;
     for _ in 0..descent.epochs {
         if stopped() {
-            return Err(Error::Interrupted);
+            return Err(TrialsError::Interrupted.into());
         }
         let loss = half_squares(network.forward(&all, Mode::Train)?, &task.targets, images, &mut gradient);
         first.get_or_insert(loss);
@@ -182,8 +179,8 @@ pub fn slope(sizes: &[f64], values: &[Vec<f64>], seed: u64) -> Slope {
 
 #[cfg(test)]
 mod tests {
-    use super::super::synthetic;
     use super::*;
+    use collegial_trials::synthetic;
 
     fn task(images: usize) -> Task {
         let directory = tempfile::tempdir().unwrap();
@@ -256,7 +253,7 @@ mod tests {
     fn stopping_and_too_few_images_are_said() {
         let descent = Descent { depth: 3, epochs: 2, rate: 0.1, kernel_images: 4 };
         let ensemble = Ensemble { members: 1, width: 4 };
-        assert!(matches!(change(ensemble, &task(10), &descent, 0, &|| true), Err(Error::Interrupted)));
+        assert!(change(ensemble, &task(10), &descent, 0, &|| true).unwrap_err().is_interruption());
         let directory = tempfile::tempdir().unwrap();
         synthetic::write_digits(directory.path(), 10, 10, 3).unwrap();
         let dataset = Dataset::open(directory.path()).unwrap();

@@ -5,11 +5,14 @@ use std::sync::{Mutex, PoisonError};
 
 use collegial_arch::Spec;
 use collegial_stats::Monitor;
-use collegial_train::{Data, Error as TrainError, Job, Outcome, Recipe, RunDirectory};
-use collegial_train::{Saving, Trainer, TrainingMonitor};
+use collegial_train::data::Identity;
+use collegial_train::{
+    Data, Error as TrainError, Job, Outcome, Recipe, RunDirectory, Saving, Trainer, TrainingMonitor,
+    run_error,
+};
 use serde::{Deserialize, Serialize};
 
-use super::pool::in_parallel;
+use crate::pool::in_parallel;
 use crate::{Context, Error};
 
 /// Networks with fewer parameters than this leave most of a machine idle: several are trained at once, one thread each.
@@ -40,17 +43,9 @@ pub struct Run {
 }
 
 impl Run {
-    /// The test error over the last tenth of the epochs, ten at most, as the paper averages; that of guessing where training
-    /// diverged.
+    /// The run's [test error](run_error); that of guessing where training diverged.
     pub fn test_error(&self, classes: usize) -> f64 {
-        let tail = (self.test_errors.len() / 10).clamp(1, 10);
-        match self.test_errors.last_chunk::<1>() {
-            None => 1.0 - 1.0 / classes as f64,
-            Some(_) => {
-                let last = &self.test_errors[self.test_errors.len() - tail..];
-                last.iter().sum::<f64>() / tail as f64
-            }
-        }
+        run_error(&self.test_errors).unwrap_or(1.0 - 1.0 / classes as f64)
     }
 }
 
@@ -60,7 +55,26 @@ struct Settings<'a> {
     spec: &'a Spec,
     recipe: &'a Recipe,
     run: u64,
+    data: &'a Identity,
+}
+
+/// The key that version 0.1.0 had: it knew the sizes of the data only.
+#[derive(Serialize)]
+struct OldSettings<'a> {
+    spec: &'a Spec,
+    recipe: &'a Recipe,
+    run: u64,
     data: String,
+}
+
+impl Training<'_> {
+    fn settings<'a>(&'a self, spec: &'a Spec, run: u64) -> Settings<'a> {
+        Settings { spec, recipe: self.recipe, run, data: self.data.identity() }
+    }
+
+    fn old_settings<'a>(&'a self, spec: &'a Spec, run: u64) -> OldSettings<'a> {
+        OldSettings { spec, recipe: self.recipe, run, data: self.data.identity().to_string() }
+    }
 }
 
 /// Trains every network `training.runs` times; gives the runs of each.
@@ -76,14 +90,11 @@ pub fn train_all(training: &Training, specs: &[Spec], context: &Context) -> Resu
     let counts: Result<Vec<_>, Error> = specs.iter().map(|spec| Ok(spec.graph()?.counts()?.total)).collect();
     let counts = counts?;
     let small = counts.iter().all(|total| total.parameters < SMALL);
-    let settings = |&(spec, run): &(_, u64)| Settings {
-        spec,
-        recipe: training.recipe,
-        run,
-        data: training.data.identity().to_string(),
+    let is_pending = |&(spec, run): &(&Spec, u64)| {
+        !context.has_part(training.name, &training.settings(spec, run))
+            && !context.has_part(training.name, &training.old_settings(spec, run))
     };
-    let pending: Vec<bool> =
-        tasks.iter().map(|task| !context.has_part(training.name, &settings(task))).collect();
+    let pending: Vec<bool> = tasks.iter().map(is_pending).collect();
     let weight =
         |(index, pending): (usize, &bool)| if *pending { counts[index % designs].flops as f64 } else { 0.0 };
     let board = Board {
@@ -94,8 +105,8 @@ pub fn train_all(training: &Training, specs: &[Spec], context: &Context) -> Resu
     let workers = if small { rayon::current_num_threads() } else { 1 };
     let results = in_parallel(tasks.len(), workers, |index| {
         let (spec, run) = tasks[index];
-        let settings = settings(&tasks[index]);
-        context.part(training.name, &settings, || {
+        let (settings, old) = (training.settings(spec, run), training.old_settings(spec, run));
+        context.part_or_old(training.name, &settings, Some(&old), || {
             let job = Job {
                 spec: spec.clone(),
                 recipe: training.recipe.clone(),
@@ -157,15 +168,14 @@ impl Watch<'_> {
             weights.iter().zip(shares.iter()).filter(|&(weight, share)| *weight == 0.0 || *share >= 1.0);
         let (finished, all, design) = (finished.count(), weights.len(), &self.design);
         drop(shares);
-        context
-            .monitor
-            .progress(done / total.max(1.0), Some(&format!("{finished} of {all} runs, {design}: {state}")));
+        let state = format!("{finished} of {all} runs, {design}: {state}");
+        context.monitor.progress(done / total.max(1.0), Some(&state));
     }
 }
 
 impl Monitor for Watch<'_> {
     fn progress(&self, share: f64, state: Option<&str>) {
-        self.show(share.min(0.999), state.unwrap_or("training"));
+        self.show(share.min(0.999), state.unwrap_or_default());
     }
 
     fn stopped(&self) -> bool {
@@ -177,9 +187,8 @@ impl TrainingMonitor for Watch<'_> {}
 
 #[cfg(test)]
 mod tests {
-    use super::super::synthetic;
     use super::*;
-    use crate::{Parts, Scale};
+    use crate::{Parts, synthetic};
     use collegial_arch::Overrides;
     use collegial_stats::Silent;
     use collegial_train::data::Dataset;
@@ -213,7 +222,7 @@ mod tests {
             .collect();
         let data = Data::new(dataset, &recipe).unwrap();
         let training = Training { name: "t", data: &data, recipe: &recipe, runs: 3 };
-        let context = Context { scale: Scale::Smoke, seed: 5, data: None, parts, monitor };
+        let context = Context { seed: 5, parts, monitor };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| train_all(&training, &specs, &context))
     }
@@ -244,17 +253,9 @@ mod tests {
     }
 
     #[test]
-    fn the_last_tenth_counts_and_divergence_is_guessing() {
-        let run = |count: u32| Run {
-            seed: 0,
-            test_errors: (0..count).map(|epoch| 1.0 / f64::from(1 + epoch)).collect(),
-            loss: None,
-        };
-        assert_eq!(run(0).test_error(10), 0.9);
-        assert_eq!(run(5).test_error(10), 0.2);
-        assert_eq!(run(20).test_error(10), 0.5 * (1.0 / 19.0 + 0.05));
-        assert!(
-            (run(300).test_error(10) - (291..=300).map(|n| 0.1 / f64::from(n)).sum::<f64>()).abs() < 1e-15
-        );
+    fn divergence_is_guessing() {
+        let run = |test_errors| Run { seed: 0, test_errors, loss: None };
+        assert_eq!(run(vec![]).test_error(10), 0.9);
+        assert_eq!(run(vec![0.5, 0.25]).test_error(10), 0.25);
     }
 }

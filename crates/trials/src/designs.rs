@@ -25,10 +25,10 @@ pub struct Candidate {
     pub cost: f64,
     /// How far the integer m leaves it from the curve: 0 is on it.
     #[serde(skip)]
-    distance: f64,
+    pub distance: f64,
     /// Var(n) / m(n) on the curve of the module, which both problems minimise.
     #[serde(skip)]
-    objective: f64,
+    pub objective: f64,
 }
 
 /// A design this near to the curve counts as on it.
