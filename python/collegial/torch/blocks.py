@@ -43,7 +43,7 @@ class Block:
         return self.inputs == self.outputs and self.stride == 1
 
     def spec(self) -> dict[str, Any]:
-        """The block as a spec, its norms as ours."""
+        """The block as a spec, its norms as ours. A projection, which no design changes, is left out."""
         return {
             "kind": "bottleneck",
             "inputs": self.inputs,
@@ -52,6 +52,7 @@ class Block:
             "members": self.members,
             "kernel": self.kernel,
             "norm": "batch" if self.normed else "none",
+            "shortcut": "identity" if self.inputs == self.outputs else "none",
         }
 
     def parameters(self, members: int | None = None, width: int | None = None) -> int:

@@ -158,6 +158,25 @@ def test_standardised_weights_keep_their_gain():
     better(torch.randn(2, 3, 9, 9))
 
 
+class Projecting(Bottleneck):
+    """A block with other outputs than inputs, as the only one of its stage."""
+
+    def __init__(self):
+        super().__init__()
+        self.expand, self.project = nn.Conv2d(64, 48, 1), nn.Conv2d(32, 48, 1)
+
+    def forward(self, x):
+        y = torch.relu(self.norm1(self.reduce(x)))
+        return self.project(x) + self.expand(torch.relu(self.norm2(self.middle(y))))
+
+
+def test_projecting_blocks_are_served_where_none_repeats():
+    model = network(Projecting())
+    suggestion, better = suggest(model, alpha=ALPHA), convert(model, "dual", alpha=ALPHA)
+    assert suggestion.blocks == ["1"] and better(torch.randn(2, 3, 9, 9)).shape == (2, 48, 9, 9)
+    assert sum(parameter.numel() for parameter in better.parameters()) == suggestion.dual.parameters
+
+
 def tied():
     model = network(Bottleneck(), Bottleneck())
     model[2].middle.weight = model[1].middle.weight
