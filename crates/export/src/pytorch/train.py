@@ -106,7 +106,8 @@ def read_mnist(folder):
 
 
 def read_cifar(folder):
-    """CIFAR-10 has one label byte before each image, CIFAR-100 two, of which the second is the class."""
+    """CIFAR-10 has one label byte before each image, CIFAR-100 two, of which the second is the
+    class."""
     labels, train = (1, "data_batch_*.bin") if (folder / "test_batch.bin").is_file() else (2, "train.bin")
     test = "test_batch.bin" if labels == 1 else "test.bin"
 
@@ -137,103 +138,213 @@ def augment(images):
     return images
 
 
-def train_epoch(network, optimiser, batches, steps, epoch, precision):
-    """Gradients are averaged over the micro-batches of a step; norms see one micro-batch at a time."""
+class Setup:
+    """The process among its peers, and how it computes."""
+
+    def __init__(self, options):
+        self.world, self.rank = int(os.environ.get("WORLD_SIZE", 1)), int(os.environ.get("RANK", 0))
+        local = int(os.environ.get("LOCAL_RANK", 0))
+        self.device = torch.device("cuda", local) if torch.cuda.is_available() else torch.device("cpu")
+        self.type = {None: None, "bf16": torch.bfloat16, "fp16": torch.float16}[options.amp]
+        self.format = torch.channels_last if options.channels_last else torch.preserve_format
+        # Gradients in fp16 would vanish below 6e-8 if they were not scaled.
+        self.scaler = torch.amp.GradScaler(self.device.type, enabled=options.amp == "fp16")
+        if options.batch % self.world:
+            raise SystemExit(f"error: {self.world} processes do not divide the batch of {options.batch}; change --batch")
+        if self.device.type == "cuda":
+            torch.cuda.set_device(self.device)
+        if self.world > 1:
+            distributed.init_process_group("nccl" if self.device.type == "cuda" else "gloo")
+
+    def precision(self):
+        return torch.autocast(self.device.type, self.type, enabled=self.type is not None)
+
+    def random(self):
+        """Where the random numbers of all processes are."""
+        own = [torch.get_rng_state(), torch.cuda.get_rng_state() if self.device.type == "cuda" else None]
+        every = [None] * self.world
+        if self.world > 1:
+            distributed.all_gather_object(every, own)
+        return every if self.world > 1 else [own]
+
+    def go_on_with(self, random):
+        if len(random) != self.world:
+            raise SystemExit(f"error: the run was of {len(random)} processes, not of {self.world}; start as many to --resume it")
+        torch.set_rng_state(random[self.rank][0])
+        if self.device.type == "cuda":
+            torch.cuda.set_rng_state(random[self.rank][1])
+
+
+def train_epoch(network, optimiser, batches, steps, epoch, setup, micro_batch, average):
+    """Gradients are averaged over the micro-batches of a step; norms see one micro-batch at a time.
+    """
     network.train()
-    total = torch.zeros((), dtype=torch.float64, device=next(network.parameters()).device)
+    total = torch.zeros((), dtype=torch.float64, device=setup.device)
     for step, (images, labels) in zip(range(steps), batches):
         for group in optimiser.param_groups:
             group["lr"] = rate(epoch, step, steps)
         optimiser.zero_grad()
-        parts = list(zip(images.split(MICRO_BATCH), labels.split(MICRO_BATCH)))
+        parts = list(zip(images.split(micro_batch), labels.split(micro_batch)))
         for part, (x, y) in enumerate(parts):
             alone = part + 1 < len(parts) and hasattr(network, "no_sync")
             with network.no_sync() if alone else contextlib.nullcontext():
-                with precision():
-                    loss = nn.functional.cross_entropy(network(x), y) * (len(y) / len(labels))
-                loss.backward()
+                with setup.precision():
+                    scores = network(x.contiguous(memory_format=setup.format))
+                    loss = nn.functional.cross_entropy(scores, y) * (len(y) / len(labels))
+                setup.scaler.scale(loss).backward()
             total += loss.detach()
-        optimiser.step()
+        setup.scaler.step(optimiser)
+        setup.scaler.update()
+        if average is not None:
+            average.update()
     return total.item() / max(steps, 1)
 
 
+class Average:
+    """A moving average of the weights; the rest of the state (norms' statistics) is the network's
+    own."""
+
+    def __init__(self, network, decay):
+        self.network, self.decay = network, decay
+        self.weights = {name: tensor.detach().clone() for name, tensor in network.named_parameters()}
+
+    @torch.no_grad()
+    def update(self):
+        for name, tensor in self.network.named_parameters():
+            self.weights[name].lerp_(tensor, 1 - self.decay)
+
+    @contextlib.contextmanager
+    def inside(self):
+        """The network with the averaged weights for a while."""
+        own = {name: tensor.detach().clone() for name, tensor in self.network.named_parameters()}
+        self._set(self.weights)
+        try:
+            yield
+        finally:
+            self._set(own)
+
+    @torch.no_grad()
+    def _set(self, weights):
+        for name, tensor in self.network.named_parameters():
+            tensor.copy_(weights[name])
+
+
 @torch.no_grad()
-def test(network, batches, device, precision):
-    """The share of wrong guesses over all processes."""
+def test(network, batches, setup):
+    """The shares of images whose class is not the first guess, and not among the first five, over
+    all processes."""
     network.eval()
-    if distributed.is_initialized():
+    if setup.world > 1:
         # Every process has its own running statistics; those of the first are saved.
         for buffer in network.buffers():
             distributed.broadcast(buffer, 0)
-    counts = torch.zeros(2, dtype=torch.float64, device=device)
+    counts = torch.zeros(3, dtype=torch.float64, device=setup.device)
     for x, y in batches:
-        with precision():
-            wrong = (network(x).argmax(1) != y).sum()
-        counts += torch.stack([wrong, torch.tensor(len(y), device=device)])
-    if distributed.is_initialized():
+        with setup.precision():
+            scores = network(x.contiguous(memory_format=setup.format))
+        hits = scores.topk(min(5, scores.shape[1]), dim=1).indices == y[:, None]
+        counts += torch.stack([(~hits[:, 0]).sum(), (~hits.any(1)).sum(), torch.tensor(len(y), device=setup.device)])
+    if setup.world > 1:
         distributed.all_reduce(counts)
-    return (counts[0] / counts[1]).item()
+    first, five, images = counts.tolist()
+    return {"test_error": first / images, "top5_error": five / images}
+
+
+def whole(path, write):
+    """A file that is there whole or not at all."""
+    write(f"{path}.part")
+    os.replace(f"{path}.part", path)
 
 
 def save(network, path, epoch, steps):
-    """Weights under the names that `collegial evaluate` reads, whole or not at all."""
+    """Weights under the names that `collegial evaluate` reads."""
     from safetensors.torch import save_file
 
     header = json.dumps({"spec": json.loads(SPEC), "epoch": epoch, "steps": steps, "number": 0})
     tensors = {name: tensor.cpu().contiguous() for name, tensor in network.state_dict().items()}
-    save_file(tensors, f"{path}.part", {"collegial": header})
-    os.replace(f"{path}.part", path)
+    whole(path, lambda part: save_file(tensors, part, {"collegial": header}))
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, help="directory of MNIST's IDX files, CIFAR's binary version, or train/ and val/")
     parser.add_argument("--out", type=Path, default=Path(f"{MODEL}.safetensors"), help="where the weights go after every epoch [%(default)s]")
+    parser.add_argument("--resume", action="store_true", help="go on where the run with this --out ended, if there is one")
     parser.add_argument("--weights", type=Path, help="start from this safetensors file")
     parser.add_argument("--epochs", type=int, default=EPOCHS, help="[%(default)s]")
     parser.add_argument("--batch", type=int, default=BATCH, help="images per step over all processes [%(default)s]")
+    parser.add_argument("--micro-batch", type=int, default=MICRO_BATCH, help="images of a process that are computed at once; gradients add up [%(default)s]")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--bf16", action="store_true", help="multiply in bfloat16")
+    parser.add_argument("--amp", choices=["bf16", "fp16"], help="multiply in 16 bits; fp16 scales the loss")
+    parser.add_argument("--compile", nargs="?", const="inductor", metavar="BACKEND", help="torch.compile the network [off; %(const)s]")
+    parser.add_argument("--channels-last", action="store_true", help="store images with their channels innermost")
+    parser.add_argument("--ema", type=float, metavar="DECAY", help="test and save a moving average of the weights, such as 0.9999 [off]")
     parser.add_argument("--test-only", action="store_true", help="only the test error of --weights")
     return parser.parse_args()
 
 
 def main():
     options = arguments()
-    world, rank = int(os.environ.get("WORLD_SIZE", 1)), int(os.environ.get("RANK", 0))
-    device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0))) if torch.cuda.is_available() else torch.device("cpu")
-    if options.batch % world:
-        raise SystemExit(f"error: {world} processes do not divide the batch of {options.batch}; change --batch")
-    if world > 1:
-        distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    setup = Setup(options)
     torch.manual_seed(options.seed)
     bare = build()
     if options.weights:
         from safetensors.torch import load_file
 
         bare.load_state_dict(load_file(options.weights), strict=True)
-    bare.to(device)
+    bare.to(setup.device, memory_format=setup.format)
     # From here on every process has chance of its own.
-    torch.manual_seed(options.seed + 1 + rank)
-    network = nn.parallel.DistributedDataParallel(bare, [device.index] if device.index is not None else None) if world > 1 else bare
+    torch.manual_seed(options.seed + 1 + setup.rank)
+    device = [setup.device.index] if setup.device.index is not None else None
+    network = nn.parallel.DistributedDataParallel(bare, device) if setup.world > 1 else bare
     optimiser = OPTIMISER_CALL
-    data = (Folders if (options.data / "train").is_dir() else Stored)(options.data, device)
-    precision = lambda: torch.autocast(device.type, torch.bfloat16, enabled=options.bf16)
+    average = Average(bare, options.ema) if options.ema else None
+    data = (Folders if (options.data / "train").is_dir() else Stored)(options.data, setup.device)
+    tested = lambda: test(bare, data.test_batches(options.batch, setup.rank, setup.world), setup)
     if options.test_only:
-        options.epochs = 0
-        error = test(bare, data.test_batches(options.batch, rank, world), device, precision)
-        print(json.dumps({"test_error": error})) if rank == 0 else None
-    for epoch in range(options.epochs):
-        steps, batches = data.batches(options.batch, epoch, rank, world, options.seed)
+        errors = tested()
+        if setup.rank == 0:
+            print(json.dumps(errors))
+    else:
+        fit(options, setup, bare, network, optimiser, average, data, tested)
+    if setup.world > 1:
+        distributed.destroy_process_group()
+
+
+def fit(options, setup, bare, network, optimiser, average, data, tested):
+    """All epochs, or those that are left. Behind every one comes a checkpoint, from which --resume
+    goes on as if nothing had happened."""
+    checkpoint, first = Path(f"{options.out}.resume"), 0
+    run = {"batch": options.batch, "micro_batch": options.micro_batch, "seed": options.seed, "ema": options.ema, "amp": options.amp}
+    if options.resume and checkpoint.is_file():
+        state = torch.load(checkpoint, map_location="cpu", weights_only=True)
+        for name, value in run.items():
+            if state["run"][name] != value:
+                raise SystemExit(f"error: the run had --{name.replace('_', '-')} {state['run'][name]}, not {value}; --resume takes the same")
+        bare.load_state_dict(state["network"])
+        optimiser.load_state_dict(state["optimiser"])
+        setup.scaler.load_state_dict(state["scaler"])
+        if average is not None:
+            average.weights = {name: tensor.to(setup.device) for name, tensor in state["average"].items()}
+        setup.go_on_with(state["random"])
+        first = state["epoch"]
+    computing = torch.compile(network, backend=options.compile) if options.compile else network
+    for epoch in range(first, options.epochs):
+        steps, batches = data.batches(options.batch, epoch, setup.rank, setup.world, options.seed)
         if not steps:
             raise SystemExit(f"error: there are fewer training images than a batch of {options.batch}; change --batch")
-        loss = train_epoch(network, optimiser, batches, steps, epoch, precision)
-        error = test(bare, data.test_batches(options.batch, rank, world), device, precision)
-        if rank == 0:
-            save(bare, options.out, epoch + 1, (epoch + 1) * steps)
-            print(json.dumps({"epoch": epoch + 1, "loss": loss, "test_error": error}), flush=True)
-    if world > 1:
-        distributed.destroy_process_group()
+        loss = train_epoch(computing, optimiser, batches, steps, epoch, setup, options.micro_batch, average)
+        with average.inside() if average is not None else contextlib.nullcontext():
+            errors = tested()
+            if setup.rank == 0:
+                save(bare, options.out, epoch + 1, (epoch + 1) * steps)
+        state = {
+            "run": run, "epoch": epoch + 1, "network": bare.state_dict(), "optimiser": optimiser.state_dict(), "scaler": setup.scaler.state_dict(),
+            "average": average.weights if average is not None else None, "random": setup.random(),
+        }
+        if setup.rank == 0:
+            whole(checkpoint, lambda part: torch.save(state, part))
+            print(json.dumps({"epoch": epoch + 1, "loss": loss, **errors}), flush=True)
 
 
 if __name__ == "__main__":
