@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use collegial_arch::{Module, Spec};
-use collegial_ntk::fit::{Measurements, Method, Sampling, Shard, default_widths};
+use collegial_ntk::fit::{Measurements, Method, Sampling, Shard, Source, default_widths};
 use collegial_ntk::{Error, Fit, Output, exact};
 use collegial_stats::{Monitor, Silent};
 
@@ -13,6 +13,49 @@ fn module(name: &str) -> Module {
 
 fn fit(module: &Module, widths: &[usize], sampling: &Sampling, method: Method) -> Fit {
     Fit::new(&Measurements::take(module, widths, sampling, &Silent).unwrap(), method).unwrap()
+}
+
+#[test]
+fn exact_moments_give_the_papers_alpha_without_noise() {
+    let block = module("bottleneck-128");
+    let fit = Fit::exact(&block, &default_widths(&block).unwrap(), Method::default()).unwrap();
+    assert!((fit.alpha - 1.598).abs() < 0.001, "{}", fit.alpha);
+    assert_eq!((fit.alpha_ci.width(), fit.trials, fit.source), (0.0, 0, Source::Exact));
+    // The law is far off where the designs are: 0.0203 instead of 0.0281 at n = 128.
+    let at = fit.points.iter().find(|point| point.width == 128).unwrap();
+    assert!((at.variance() - 0.0281).abs() < 2e-4 && (at.law_variance - 0.0203).abs() < 1e-4, "{at:?}");
+    assert!(fit.law.largest_variance_misfit > 0.28 && fit.law.holds == Some(false));
+    let network = module("fc6-500");
+    assert!(Fit::exact(&network, &default_widths(&network).unwrap(), Method::default()).unwrap().alpha > 2.5);
+    let pooled = "kind = 'sequence'\ninput = { channels = 3, height = 4, width = 4 }\nlayers = [{ type = 'conv', width = 4, kernel = 3, \
+                  activation = 'relu' }, { type = 'global-average-pool' }, { type = 'dense', width = 1 }]\n";
+    let pooled = Spec::from_toml(pooled).unwrap().module().unwrap();
+    assert!(
+        Fit::exact(&pooled, &[2, 4], Method::default())
+            .unwrap_err()
+            .to_string()
+            .contains("layer 2 is a pool")
+    );
+}
+
+/// Where the input is one of many, the interval must know: over 200 fits with other seeds, 95 % intervals contain the exact alpha, an average
+/// over inputs, in at least 93 % less two standard errors of 1.5 %.
+#[test]
+fn intervals_contain_the_exact_alpha() {
+    let narrow = "kind = 'bottleneck'\ninputs = 4\noutputs = 4\nwidth = 32\nimage = 3\n";
+    for (block, widths) in [
+        (module("bottleneck-128"), vec![8, 16, 32, 64]),
+        (Spec::from_toml(narrow).unwrap().module().unwrap(), vec![4, 8, 16, 32]),
+    ] {
+        let alpha = Fit::exact(&block, &widths, Method::default()).unwrap().alpha;
+        let covered = (0..200)
+            .filter(|&seed| {
+                let sampling = Sampling { trials: 1000, ..Sampling::paper(seed) };
+                fit(&block, &widths, &sampling, Method::default()).alpha_ci.contains(alpha)
+            })
+            .count();
+        assert!(covered >= 180, "{}: {covered} of 200", block.name());
+    }
 }
 
 #[test]
@@ -135,7 +178,14 @@ fn a_users_module_is_fitted_too() {
     let module = spec.module().unwrap();
     let sampling = Sampling { trials: 500, output: Output::PooledUnit, ..Sampling::paper(11) };
     let fit = fit(&module, &[4, 8, 16], &sampling, Method::default());
-    assert!(fit.alpha.is_finite() && fit.points.len() == 3);
+    // A narrower network has more variance, and by more than chance.
+    assert!(fit.alpha_ci.low > 0.0 && fit.points.len() == 3, "{:?}", fit.alpha_ci);
+    assert!(
+        fit.points
+            .array_windows()
+            .all(|[narrow, wide]| narrow.variance() > wide.variance() && wide.variance() > 0.0)
+    );
+    assert_eq!(fit.input_spread, None, "pooled outputs have no closed form");
 }
 
 #[test]

@@ -192,7 +192,13 @@ impl SingleColumn {
         Ok(ratios)
     }
 
-    fn at_columns(&self, values: &[f32]) -> Result<ExactMoments, Error> {
+    /// How many values of the input the unit sees.
+    pub(crate) fn entries(&self) -> usize {
+        self.plan.pixels.len() * self.plan.channels
+    }
+
+    /// The moments where the pixels that the unit sees have the given values, position by position.
+    pub(crate) fn at_columns(&self, values: &[f32]) -> Result<ExactMoments, Error> {
         let Some(Step::Linear(first)) = self.plan.steps.first() else {
             return Err(Error::NoInputs);
         };

@@ -72,14 +72,7 @@ mod tests {
 
     fn point(x: f64, y: f64, error: f64) -> Point {
         let ratio = y.exp();
-        Point {
-            width: 1,
-            inverse_fan_in_sum: x,
-            second_moment_ratio: ratio,
-            standard_error: error * ratio,
-            trials: 10,
-            residual: 0.0,
-        }
+        Point { standard_error: error * ratio, trials: 10, ..Point::new(1, x, ratio) }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use collegial_arch::{Module, Spec};
 use collegial_stats::{Monitor, Tally};
 use serde::{Deserialize, Serialize};
 
-use super::{Method, Point};
+use super::{Method, Point, closed_form};
 use crate::law::{BLOCK, LawSampler, Output};
 use crate::{Error, Fit};
 
@@ -253,6 +253,15 @@ impl Measurements {
         self.spec.name()
     }
 
+    /// How far α varies with the input that is drawn, where a closed form tells.
+    pub(super) fn input_spread(&self, method: Method) -> Result<Option<f64>, Error> {
+        let widths: Vec<usize> = self.samples.iter().map(|sample| sample.width).collect();
+        match self.spec.module() {
+            Some(module) if !self.pooled => closed_form::slope_spread(&module, &widths, method),
+            _ => Ok(None),
+        }
+    }
+
     /// The measured ratios, without a line through them yet.
     pub(super) fn points(&self) -> Result<Vec<Point>, Error> {
         let module =
@@ -262,13 +271,11 @@ impl Measurements {
             if moments.count < 2 {
                 return Err(Error::TooFewTrials(moments.count));
             }
+            let sum = module.scaled_to(sample.width)?.inverse_fan_in_sum();
             Ok(Point {
-                width: sample.width,
-                inverse_fan_in_sum: module.scaled_to(sample.width)?.inverse_fan_in_sum(),
-                second_moment_ratio: moments.second_moment_ratio(),
                 standard_error: moments.second_moment_ratio_standard_error(),
                 trials: moments.count,
-                residual: 0.0,
+                ..Point::new(sample.width, sum, moments.second_moment_ratio())
             })
         };
         self.samples.iter().map(point).collect()

@@ -4,11 +4,13 @@
 //! so with an intercept; that is the default here. The law is an approximation, and α depends on the widths it is fitted to:
 //! a [`Fit`] therefore carries its points, residuals and a verdict on whether the law holds.
 
+mod closed_form;
 mod grid;
 mod line;
 mod measure;
 mod variance;
 
+use collegial_arch::Module;
 use collegial_stats::Interval;
 use collegial_stats::special::{chi_square_tail, normal_quantile};
 use serde::Serialize;
@@ -49,6 +51,45 @@ pub struct Point {
     pub trials: u64,
     /// ln of the measured ratio minus the line.
     pub residual: f64,
+    /// The variance that the law, used without its intercept as Algorithm 2 does, gives here: e^{α S} - 1.
+    pub law_variance: f64,
+}
+
+impl Point {
+    /// A measurement before a line is put through it.
+    fn new(width: usize, inverse_fan_in_sum: f64, second_moment_ratio: f64) -> Self {
+        Self {
+            width,
+            inverse_fan_in_sum,
+            second_moment_ratio,
+            standard_error: 0.0,
+            trials: 0,
+            residual: 0.0,
+            law_variance: 0.0,
+        }
+    }
+
+    /// The measured variance E[K^2] / E[K]^2 - 1.
+    pub fn variance(&self) -> f64 {
+        self.second_moment_ratio - 1.0
+    }
+}
+
+/// Where the points of a fit come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// The closed form, averaged over standard normal inputs.
+    Exact,
+    /// Draws at one standard normal input.
+    Sampled,
+}
+
+/// How points were sampled.
+#[derive(Clone, Copy)]
+struct Sampled {
+    trials: u64,
+    input_spread: Option<f64>,
 }
 
 /// Whether the measured ratios follow the law.
@@ -59,6 +100,8 @@ pub struct Verdict {
     pub holds: Option<bool>,
     /// The largest relative difference between a measured ratio and the law.
     pub largest_misfit: f64,
+    /// The largest relative difference between a measured variance and the law's: the model's error, where `alpha_ci` is that of sampling.
+    pub largest_variance_misfit: f64,
     /// Sum of squared residuals in units of their standard errors.
     pub chi_squared: f64,
     /// Points minus fitted numbers.
@@ -74,15 +117,21 @@ pub struct Fit {
     pub module: String,
     /// The slope.
     pub alpha: f64,
-    /// Its 95 % confidence interval (sampling noise; the misfit of the law is not in it).
+    /// Its 95 % confidence interval: sampling noise, and the choice of the input where that is known (the misfit of the law is not
+    /// in it). One point where nothing was sampled.
     #[serde(serialize_with = "as_pair")]
     pub alpha_ci: Interval,
     /// Where the line meets S = 0.
     pub intercept: f64,
     /// Share of the points' spread that the line explains.
     pub r_squared: f64,
-    /// Draws per width that were asked for.
+    /// Draws per width that were asked for; 0 where nothing was sampled.
     pub trials: u64,
+    /// Where the points come from.
+    pub source: Source,
+    /// The standard deviation of α over inputs, which the interval contains; `None` where there is no closed form to tell it, and the
+    /// interval is about the one input that was drawn.
+    pub input_spread: Option<f64>,
     /// How it was fitted.
     pub method: Method,
     /// Whether the law holds for this module.
@@ -98,19 +147,42 @@ fn as_pair<S: serde::Serializer>(interval: &Interval, serializer: S) -> Result<S
 impl Fit {
     /// Fits the law to measurements.
     pub fn new(measurements: &Measurements, method: Method) -> Result<Self, Error> {
-        let mut points = measurements.points()?;
+        let sampled =
+            Sampled { trials: measurements.trials, input_spread: measurements.input_spread(method)? };
+        Self::through(measurements.module_name(), measurements.points()?, method, Some(sampled))
+    }
+
+    /// Fits the law to exact moments, averaged over standard normal inputs: no draws, no noise.
+    ///
+    /// # Errors
+    ///
+    /// If the module has no closed form (the layer is named), or no line can be put through the widths.
+    pub fn exact(module: &Module, widths: &[usize], method: Method) -> Result<Self, Error> {
+        Self::through(module.name(), closed_form::points(module, widths)?, method, None)
+    }
+
+    fn through(
+        module: String,
+        mut points: Vec<Point>,
+        method: Method,
+        sampled: Option<Sampled>,
+    ) -> Result<Self, Error> {
         let line = Line::through(&points, method)?;
         for point in &mut points {
             point.residual = point.second_moment_ratio.ln() - line.at(point.inverse_fan_in_sum);
+            point.law_variance = (line.slope * point.inverse_fan_in_sum).exp_m1();
         }
-        let half = normal_quantile(0.975) * line.slope_error;
+        let input_spread = sampled.and_then(|sampled| sampled.input_spread);
+        let half = normal_quantile(0.975) * line.slope_error.hypot(input_spread.unwrap_or(0.0));
         Ok(Self {
-            module: measurements.module_name(),
+            module,
             alpha: line.slope,
             alpha_ci: Interval { low: line.slope - half, high: line.slope + half },
             intercept: line.intercept,
             r_squared: line.r_squared,
-            trials: measurements.trials,
+            trials: sampled.map_or(0, |sampled| sampled.trials),
+            source: if sampled.is_some() { Source::Sampled } else { Source::Exact },
+            input_spread,
             method,
             law: verdict(&points, method),
             points,
@@ -130,11 +202,24 @@ fn verdict(points: &[Point], method: Method) -> Verdict {
     };
     let chi_squared: f64 = points.iter().map(standardised).sum();
     let degrees_of_freedom = points.len().saturating_sub(if method.intercept { 2 } else { 1 });
-    let p_value = chi_square_tail(chi_squared, degrees_of_freedom);
-    let misfits = points.iter().map(|point| point.residual.exp_m1().abs());
+    let largest = |misfits: &mut dyn Iterator<Item = f64>| misfits.fold(0.0, f64::max);
+    let largest_misfit = largest(&mut points.iter().map(|point| point.residual.exp_m1().abs()));
+    let exact = points.iter().all(|point| point.standard_error == 0.0);
+    // Without noise any misfit is the law's.
+    let p_value = match exact {
+        true if largest_misfit > 1e-9 => 0.0,
+        true => 1.0,
+        false => chi_square_tail(chi_squared, degrees_of_freedom),
+    };
     Verdict {
         holds: (degrees_of_freedom > 0).then_some(p_value >= 0.01),
-        largest_misfit: misfits.fold(0.0, f64::max),
+        largest_misfit,
+        largest_variance_misfit: largest(
+            &mut points
+                .iter()
+                .filter(|point| point.variance() > 0.0)
+                .map(|point| (point.law_variance / point.variance() - 1.0).abs()),
+        ),
         chi_squared,
         degrees_of_freedom,
         p_value,
@@ -158,12 +243,9 @@ mod tests {
                 let mut rng = Rng::new(replicate, index as u32, 0);
                 let moments: Moments = (0..2000).map(|_| (sigma * rng.normal()).exp()).collect();
                 Point {
-                    width,
-                    inverse_fan_in_sum,
-                    second_moment_ratio: moments.second_moment_ratio(),
                     standard_error: moments.second_moment_ratio_standard_error(),
                     trials: moments.count,
-                    residual: 0.0,
+                    ..Point::new(width, inverse_fan_in_sum, moments.second_moment_ratio())
                 }
             };
             let points: Vec<Point> = [8, 16, 32, 64, 128, 256].into_iter().enumerate().map(point).collect();
