@@ -27,7 +27,8 @@ pub use answer::{Answer, Flat, Nearby, Optimum, Problem};
 pub use curve::{Curve, CurvePoint};
 pub use designs::{
     BlockInputs, BlockVariance, DesignAnswer, DesignOptimum, DesignSearch, Edge, Gain, MemberCosts,
-    NearbyDesign, OtherInputs, ScoredBlocks, VarianceSource,
+    MemberWidths, NearbyDesign, OtherInputs, ScoredBlocks, StageAnswer, StageDesigns, VarianceSource,
+    stage_designs,
 };
 pub use error::Error;
 pub use free_widths::{FreeWidths, free_widths};

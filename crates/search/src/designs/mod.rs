@@ -13,6 +13,7 @@ mod answer;
 mod blocks;
 mod cost;
 mod search;
+mod stages;
 
 pub use answer::{
     BlockVariance, DesignAnswer, DesignOptimum, Edge, Gain, NearbyDesign, OtherInputs, VarianceSource,
@@ -20,3 +21,4 @@ pub use answer::{
 pub use blocks::{BlockInputs, ScoredBlocks};
 pub use cost::MemberCosts;
 pub use search::DesignSearch;
+pub use stages::{MemberWidths, StageAnswer, StageDesigns, stage_designs};
