@@ -1,5 +1,7 @@
-//! The project's chores, as `cargo xtask CHORE`: plain Rust, so that a fresh machine needs nothing but Cargo. The tests of the
-//! Python wheel run where there is a Python, and say so where there is none.
+//! The project's chores, as `cargo xtask CHORE`: plain Rust, so that a fresh machine needs nothing but Cargo.
+//!
+//! Tests come in three tiers. `test --fast` leaves out what [`SLOW`] lists. `test` runs every Rust test and those of the Python
+//! wheel, and says so where there is no Python. `test --all` adds what needs PyTorch, timm and ONNX Runtime, and fails without Python.
 
 mod python;
 
@@ -9,8 +11,12 @@ use std::process::{Command, ExitCode};
 use python::{Environment, Python};
 
 const USAGE: &str = "\
-usage: cargo xtask test            every test of the workspace, examples in the docs included, then those of the Python wheel
-       cargo xtask test-interop    the tests beside PyTorch, timm and ONNX Runtime, which it installs (1.5 GB)";
+usage: cargo xtask test --fast     the Rust tests without the slow ones: under two minutes once built
+       cargo xtask test            every Rust test, examples in the docs included, then those of the Python wheel
+       cargo xtask test --all      the same and the tests beside PyTorch, timm and ONNX Runtime, which it installs (1.5 GB)";
+
+/// The names of tests that take more than two seconds, one per line.
+const SLOW: &str = include_str!("../slow-tests.txt");
 
 /// A chore that did not succeed has said why.
 pub struct Failed;
@@ -19,8 +25,9 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match words[..] {
+        ["test", "--fast"] => test_fast(),
         ["test"] => test(),
-        ["test-interop"] => test_interop(),
+        ["test", "--all"] => test_all(),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -29,36 +36,55 @@ fn main() -> ExitCode {
     if done.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
+/// The Rust tests that take no more than a moment each.
+fn test_fast() -> Result<(), Failed> {
+    let slow: Vec<&str> = SLOW.lines().filter(|line| !line.starts_with('#')).collect();
+    let skipped: Vec<&str> = slow.iter().flat_map(|name| ["--skip", name]).collect();
+    cargo(&[&["test", "--workspace", "--lib", "--bins", "--tests", "--"], skipped.as_slice()].concat())?;
+    eprintln!(
+        "xtask: NOT run: {} slow tests, the examples in the docs and the Python wheel; `cargo xtask test` runs them",
+        slow.len()
+    );
+    Ok(())
+}
+
 /// Unit, integration, snapshot and documentation tests; then the wheel's.
 fn test() -> Result<(), Failed> {
     cargo(&["test", "--workspace"])?;
     let Some(python) = Python::find() else {
-        eprintln!(
-            "xtask: the tests of the Python wheel were NOT run: no Python of at least 3.10 was found; install one, or name it with \
-             PYTHON=/path/to/python3"
-        );
+        eprintln!("xtask: NOT run: the tests of the Python wheel. {NO_PYTHON}");
         return Ok(());
     };
-    let environment = Environment::new(&python, "venv", "python/tests/requirements.txt", &[])?;
-    environment.install_wheel()?;
-    let binary = "target/debug/collegial";
-    environment.pytest(binary, &["python/tests", "--ignore=python/tests/with_torch"])
+    test_wheel(&python)?;
+    eprintln!(
+        "xtask: NOT run: the tests beside PyTorch, timm and ONNX Runtime; `cargo xtask test --all` runs them"
+    );
+    Ok(())
 }
 
-/// Everything that needs other people's engines.
-fn test_interop() -> Result<(), Failed> {
+/// Everything, other people's engines included.
+fn test_all() -> Result<(), Failed> {
     let Some(python) = Python::find() else {
-        eprintln!(
-            "xtask: no Python of at least 3.10 was found; install one, or name it with PYTHON=/path/to/python3"
-        );
+        eprintln!("xtask: {NO_PYTHON}");
         return Err(Failed);
     };
+    cargo(&["test", "--workspace"])?;
     // Both at once, so that the wheel shares what they depend on: alone, each would have its own choice of features.
     cargo(&["build", "--release", "--package", "collegial", "--package", "collegial-python"])?;
     // The pins are complete, and PyTorch's own requirements name libraries that a CPU does not need.
     let environment = Environment::new(&python, "venv-interop", "interop/requirements.txt", &["--no-deps"])?;
     environment.install_wheel()?;
     environment.pytest("target/release/collegial", &["interop", "python/tests"])
+}
+
+const NO_PYTHON: &str =
+    "No Python of at least 3.10 was found; install one, or name it with PYTHON=/path/to/python3";
+
+/// The tests of the wheel alone.
+fn test_wheel(python: &Python) -> Result<(), Failed> {
+    let environment = Environment::new(python, "venv", "python/tests/requirements.txt", &[])?;
+    environment.install_wheel()?;
+    environment.pytest("target/debug/collegial", &["python/tests", "--ignore=python/tests/with_torch"])
 }
 
 fn cargo(arguments: &[&str]) -> Result<(), Failed> {

@@ -1,9 +1,10 @@
 //! What can be typed: the verbs, and the flags they share.
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use collegial_arch::{Overrides, Spec};
+use collegial_ops as ops;
 
 use crate::failure::Failure;
 use crate::verbs;
@@ -78,20 +79,20 @@ impl Common {
     /// Says something on stderr, unless asked to be quiet.
     pub fn say(&self, sentence: &str) {
         if !self.quiet {
-            complain(sentence);
+            eprint(sentence);
         }
     }
 
     /// Says what only `--verbose` wants to know.
     pub fn explain(&self, sentence: &str) {
         if self.verbose {
-            complain(sentence);
+            eprint(sentence);
         }
     }
 }
 
 /// Writes a line to stderr. Where that fails there is nobody left to tell.
-pub fn complain(sentence: &str) {
+pub fn eprint(sentence: &str) {
     let _ = writeln!(std::io::stderr(), "{sentence}");
 }
 
@@ -114,11 +115,11 @@ pub enum Format {
 }
 
 /// A model by name or file, with the settings that its name leaves open.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct Model {
     /// Name of a model, or path of a TOML spec
     #[arg(value_name = "MODEL")]
-    pub model: String,
+    pub model: PathBuf,
     /// Number of classes of a network
     #[arg(long, value_name = "COUNT")]
     pub classes: Option<usize>,
@@ -134,14 +135,9 @@ pub struct Model {
 }
 
 impl Model {
-    /// The settings that were given.
-    pub fn overrides(&self) -> Overrides {
-        let Self { classes, inputs, outputs, image, .. } = *self;
-        Overrides { classes, inputs, outputs, image }
-    }
-
-    /// The spec that is meant.
-    pub fn spec(&self) -> Result<Spec, Failure> {
-        Ok(collegial_export::spec(&self.model)?.with(&self.overrides())?)
+    /// The model of a request.
+    pub fn request(&self) -> ops::Model {
+        let Self { model, classes, inputs, outputs, image } = self.clone();
+        ops::Model { model, classes, inputs, outputs, image }
     }
 }

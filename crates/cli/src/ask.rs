@@ -4,18 +4,13 @@
 use std::path::Path;
 
 use clap::Parser;
-use collegial_arch::{Design, Spec};
-use collegial_nn::{Mode, Network};
-use collegial_report::fragment;
-use collegial_search::with_design;
-pub use collegial_stats::Monitor;
-use collegial_train::checkpoint::CheckpointFile;
+pub use collegial_ops::Monitor;
+use collegial_ops::array::Array;
+use collegial_ops::{self as ops, Answer as Document, Model, Silent, Style, to_json};
 use collegial_train::data::npy;
-use collegial_train::{Error, run};
 
 use crate::arguments::{Arguments, Verb};
 use crate::failure::{self, Failure};
-use crate::output::{Document, to_json};
 use crate::verbs;
 
 /// A result in every form.
@@ -58,14 +53,18 @@ impl From<clap::Error> for Refusal {
 /// # Errors
 ///
 /// The sentence that the program would end with, or that the monitor stopped it.
-pub fn ask(words: &[String], monitor: impl Monitor + Send) -> Result<Answer, Refusal> {
+pub fn ask(words: &[String], monitor: &dyn Monitor) -> Result<Answer, Refusal> {
     let arguments = parse(words)?;
     let common = &arguments.common;
     in_pool(common.threads, || match &arguments.verb {
-        Verb::Info(verb) => forms(&verbs::info::answer(verb)?),
-        Verb::Moments(verb) => forms(&verbs::moments::answer(verb)?),
-        Verb::Fit(verb) => forms(&verbs::fit::answer(verb, common, &monitor)?),
-        Verb::Search(verb) => forms(&verbs::search::answer(verb, common, monitor)?),
+        Verb::Info(verb) => forms(&ops::info::run(&verb.request())?),
+        Verb::Moments(verb) => forms(&ops::moments::run(&verb.request())?),
+        Verb::Fit(verb) => forms(&ops::fit::run(&verb.request(common), monitor)?),
+        Verb::Search(verb) => {
+            let found = ops::search::run(&verb.request(common), monitor)?;
+            verbs::search::write_files(verb, &found, common)?;
+            forms(&found)
+        }
         _ => Err(Failure::User("only info, moments, fit and search are answered here".into())),
     })
 }
@@ -81,9 +80,17 @@ pub fn kernel(words: &[String], inputs: Option<&[u8]>) -> Result<Vec<u8>, Refusa
         return Err(Refusal::Sentence("only ntk is answered with a kernel".into()));
     };
     in_pool(arguments.common.threads, || {
-        let rows = verbs::ntk::answer(verb, &arguments.common, inputs)?.kernel;
-        Ok(npy::write(&[rows.len(), rows.len()], &rows.concat()))
+        let array = inputs.map(array).transpose()?;
+        let asked = verb.request(&arguments.common);
+        let count = asked.count.filter(|_| array.is_none());
+        let request = ops::ntk::Request { array, count, ..asked };
+        Ok(ops::ntk::run(&request)?.to_npy())
     })
+}
+
+fn array(file: &[u8]) -> Result<Array, Failure> {
+    let (shape, values) = npy::read(file).map_err(|mismatch| Failure::User(mismatch.to_string()))?;
+    Ok(Array { shape, values })
 }
 
 /// The outputs of a network, inputs x outputs, as a .npy file's content, for the inputs of another one's: with the weights of a
@@ -100,21 +107,11 @@ pub fn forward(
     threads: Option<usize>,
 ) -> Result<Vec<u8>, Refusal> {
     in_pool(threads, || {
-        let spec = Spec::load(model)?;
-        let graph = spec.graph()?;
-        let rows = verbs::ntk::read_inputs(inputs, "the array", &graph)?;
-        let mut network = Network::builder(&graph).seed(seed).build().map_err(Error::from)?;
-        if let Some(path) = weights {
-            CheckpointFile::read(&run::find_model(path)?)?.fill_network(&mut network, &spec.name())?;
-        }
-        let mut network = network.inference(rows.len().clamp(1, 64)).map_err(Error::from)?;
-        let mut values = vec![];
-        if !rows.is_empty() {
-            let outputs = network.forward(&rows.concat(), Mode::Evaluate).map_err(Error::from)?;
-            values.extend(outputs.iter().map(|&value| f64::from(value)));
-        }
-        let outputs = graph.output_shape();
-        Ok(npy::write(&[rows.len(), outputs.channels * outputs.pixels()], &values))
+        let weights = weights.map(Path::to_owned);
+        let request = ops::forward::Request { model: Model::named(model), weights, seed };
+        let outputs = ops::forward::run(&request, &array(inputs)?, &Silent)?;
+        let values: Vec<f64> = outputs.values.iter().map(|&value| f64::from(value)).collect();
+        Ok(npy::write(&outputs.shape, &values))
     })
 }
 
@@ -124,7 +121,7 @@ pub fn forward(
 ///
 /// Where there is no such model.
 pub fn to_toml(model: &str) -> Result<String, Refusal> {
-    Ok(Spec::load(model).map_err(Failure::from)?.to_toml())
+    Ok(Model::named(model).spec().map_err(Failure::from)?.to_toml())
 }
 
 /// The JSON form of a model with m members of width n, such as `37x10d`, in place of its own.
@@ -133,10 +130,8 @@ pub fn to_toml(model: &str) -> Result<String, Refusal> {
 ///
 /// Where there is no such model, or it cannot have such a design.
 pub fn redesigned(model: &str, design: &str) -> Result<String, Refusal> {
-    let spec = Spec::load(model).map_err(Failure::from)?;
-    let design: Design = design.parse().map_err(Failure::from)?;
-    let spec = with_design(&spec, design).map_err(Failure::from)?;
-    Ok(to_json(&spec)?)
+    let spec = ops::model::redesigned(&Model::named(model), design).map_err(Failure::from)?;
+    Ok(to_json(&spec).map_err(Failure::from)?)
 }
 
 fn parse(words: &[String]) -> Result<Arguments, Refusal> {
@@ -157,8 +152,6 @@ fn in_pool<T: Send>(
     Ok(pool.install(work)?)
 }
 
-fn forms(document: &impl Document) -> Result<Answer, Failure> {
-    let (sentences, table) = document.summary();
-    let html = fragment(&sentences.join("\n\n"), &table);
-    Ok(Answer { json: to_json(document)?, text: document.text(), html })
+fn forms(document: &dyn Document) -> Result<Answer, Failure> {
+    Ok(Answer { json: document.json()?, text: document.text(&Style::default()), html: document.html() })
 }

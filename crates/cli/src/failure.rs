@@ -2,7 +2,9 @@
 
 use std::io;
 
-use crate::arguments::complain;
+use collegial_ops as ops;
+
+use crate::arguments::eprint;
 use crate::signals;
 
 /// Why a verb stopped.
@@ -22,11 +24,11 @@ impl Failure {
     pub fn report(self) -> u8 {
         match self {
             Self::User(sentence) => {
-                complain(&format!("error: {sentence}"));
+                eprint(&format!("error: {sentence}"));
                 2
             }
             Self::No(sentence) => {
-                complain(&sentence);
+                eprint(&sentence);
                 1
             }
             Self::Interrupted => signals::exit_code(),
@@ -43,33 +45,27 @@ impl Failure {
     }
 }
 
-impl From<collegial_arch::Error> for Failure {
-    fn from(error: collegial_arch::Error) -> Self {
-        Self::User(error.to_string())
+impl From<ops::Error> for Failure {
+    fn from(error: ops::Error) -> Self {
+        match error {
+            ops::Error::Interrupted => Self::Interrupted,
+            error => Self::User(ops::spoken(&error.to_string(), &Flags)),
+        }
     }
 }
 
-impl From<collegial_export::Error> for Failure {
-    fn from(error: collegial_export::Error) -> Self {
-        Self::User(error.to_string())
-    }
-}
+/// Fields as flags, verbs as commands.
+pub struct Flags;
 
-impl From<collegial_search::Error> for Failure {
-    fn from(error: collegial_search::Error) -> Self {
-        Self::User(error.to_string())
+impl ops::Words for Flags {
+    fn field(&self, name: &str, value: Option<&str>) -> String {
+        let flag = format!("--{}", name.replace('_', "-"));
+        value.map_or(flag.clone(), |value| format!("{flag} {value}"))
     }
-}
 
-impl From<collegial_ntk::Error> for Failure {
-    fn from(error: collegial_ntk::Error) -> Self {
-        Self::User(error.to_string())
-    }
-}
-
-impl From<collegial_train::Error> for Failure {
-    fn from(error: collegial_train::Error) -> Self {
-        Self::User(error.to_string())
+    fn verb(&self, name: &str, field: Option<&str>) -> String {
+        let flag = field.map_or(String::new(), |field| format!(" {}", self.field(field, None)));
+        format!("`collegial {name}{flag}`")
     }
 }
 
@@ -83,11 +79,11 @@ pub fn of_arguments(error: &clap::Error) -> u8 {
             0
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            complain(error.render().to_string().trim_end());
+            eprint(error.render().to_string().trim_end());
             2
         }
         _ => {
-            complain(&sentence(error));
+            eprint(&sentence(error));
             2
         }
     }

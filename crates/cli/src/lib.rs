@@ -12,7 +12,6 @@ mod progress;
 mod signals;
 mod terminal;
 mod verbs;
-mod widths;
 
 use std::ffi::OsString;
 

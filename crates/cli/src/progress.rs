@@ -4,10 +4,11 @@ use std::io::IsTerminal;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use collegial_stats::Monitor;
+use collegial_ops::{Monitor, spoken};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::arguments::{Common, complain};
+use crate::arguments::{Common, eprint};
+use crate::failure::Flags;
 use crate::signals;
 
 /// Steps of the bar.
@@ -19,7 +20,6 @@ const LINE_EVERY: Duration = Duration::from_secs(10);
 /// Shows progress and listens for signals.
 pub struct Progress {
     display: Display,
-    start: Instant,
     /// Since when the current work goes on, and how far it is.
     current: Mutex<(Instant, f64)>,
 }
@@ -46,7 +46,7 @@ impl Progress {
         } else {
             Display::Lines(Mutex::new(Instant::now()))
         };
-        Self { display, start: Instant::now(), current: Mutex::new((Instant::now(), 0.0)) }
+        Self { display, current: Mutex::new((Instant::now(), 0.0)) }
     }
 
     /// Prints something that the bar would otherwise be drawn over.
@@ -57,7 +57,7 @@ impl Progress {
         }
     }
 
-    /// Whether another piece of work has begun.
+    /// Whether another piece of work has begun: a share below the last one.
     fn follow(&self, share: f64) -> bool {
         let Ok(mut current) = self.current.lock() else { return false };
         let again = share < current.1;
@@ -66,18 +66,20 @@ impl Progress {
     }
 
     fn remaining(&self, share: f64) -> String {
-        let since = self.current.lock().map_or(self.start, |current| current.0);
         let done = format!("{:.0} % done", 100.0 * share);
-        if share <= 0.0 {
-            return done;
+        match self.current.lock() {
+            Ok(current) if share > 0.0 => {
+                let seconds = current.0.elapsed().as_secs_f64() * (1.0 - share) / share;
+                format!("{done}, about {seconds:.0} s left")
+            }
+            _ => done,
         }
-        format!("{done}, about {:.0} s left", since.elapsed().as_secs_f64() * (1.0 - share) / share)
     }
 }
 
 impl Monitor for Progress {
     fn progress(&self, share: f64, state: Option<&str>) {
-        let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 1.0 };
+        let share = share.clamp(0.0, 1.0);
         let again = self.follow(share);
         match &self.display {
             Display::Bar(bar) => {
@@ -93,16 +95,22 @@ impl Monitor for Progress {
                 let Ok(mut last) = last.lock() else { return };
                 if last.elapsed() >= LINE_EVERY {
                     *last = Instant::now();
-                    let state = state.map(|state| format!("{state}, ")).unwrap_or_default();
-                    complain(&format!("{state}{}", self.remaining(share)));
+                    let state = state.map_or(String::new(), |state| format!("{state}, "));
+                    eprint(&format!("{state}{}", self.remaining(share)));
                 }
             }
             Display::Nothing => {}
         }
     }
 
+    fn say(&self, sentence: &str) {
+        if !matches!(self.display, Display::Nothing) {
+            self.suspend(|| eprint(&spoken(sentence, &Flags)));
+        }
+    }
+
     fn stopped(&self) -> bool {
-        signals::came()
+        signals::received()
     }
 }
 

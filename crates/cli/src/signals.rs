@@ -37,8 +37,8 @@ pub fn unwatch() {
     WATCHED.store(false, Ordering::SeqCst);
 }
 
-/// Whether a signal has come.
-pub fn came() -> bool {
+/// Whether a signal was received.
+pub fn received() -> bool {
     SIGNAL.load(Ordering::SeqCst) != 0
 }
 

@@ -4,18 +4,25 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::sync::OnceLock;
 
-use collegial_report::{Glyphs, TextFormat};
+use collegial_ops::Style;
+use collegial_report::{Glyphs, Provenance, TextFormat};
 
-/// Bold on a terminal, unless NO_COLOR is set or the terminal is dumb.
-pub fn bold(text: &str) -> String {
-    let wanted = std::io::stdout().is_terminal()
+/// What stdout can show: bold on a terminal, unless NO_COLOR is set or the terminal is dumb.
+pub fn style() -> Style {
+    let bold = std::io::stdout().is_terminal()
         && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
         && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
-    if wanted { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
+    Style { bold, sketch: sketch() }
+}
+
+/// How a page says it was made.
+pub fn provenance() -> Provenance {
+    let version = format!("collegial {}", env!("CARGO_PKG_VERSION"));
+    Provenance { command: command_line(), seed: None, version }
 }
 
 /// The size and characters of a sketch: beyond ASCII only where the locale says UTF-8.
-pub fn sketch() -> TextFormat {
+fn sketch() -> TextFormat {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
         .into_iter()
         .find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));

@@ -33,7 +33,7 @@ fn answers_are_those_of_the_binary() {
         "moments --widths 784,48,48",
         "info wrn28-10 --classes 100",
     ] {
-        let answer = ask(&words(line), Silent).unwrap();
+        let answer = ask(&words(line), &Silent).unwrap();
         let binary =
             Command::new(env!("CARGO_BIN_EXE_collegial")).args(words(line)).arg("--json").output().unwrap();
         assert_eq!(timeless(&answer.json), timeless(&String::from_utf8(binary.stdout).unwrap()), "{line}");
@@ -46,9 +46,9 @@ fn refusals_are_the_sentences_of_the_binary() {
     for line in ["search nothing", "search fc6-500 --cost money", "fit bottleneck-32 --trials 1", "moments"] {
         let said = Command::new(env!("CARGO_BIN_EXE_collegial")).args(words(line)).output().unwrap();
         let said = String::from_utf8(said.stderr).unwrap();
-        assert_eq!(said, format!("error: {}\n", sentence(ask(&words(line), Silent))), "{line}");
+        assert_eq!(said, format!("error: {}\n", sentence(ask(&words(line), &Silent))), "{line}");
     }
-    assert!(sentence(ask(&words("merge x"), Silent)).starts_with("only info"));
+    assert!(sentence(ask(&words("merge x"), &Silent)).starts_with("only info"));
     assert!(sentence(kernel(&words("info fc3-8"), None)).starts_with("only ntk"));
 }
 
@@ -67,7 +67,7 @@ impl Monitor for Impatient {
 #[test]
 fn the_monitor_stops_the_work() {
     for line in ["fit bottleneck-32 --trials 1000000000", "search bottleneck-32 --trials 1000000000"] {
-        let result = ask(&words(line), Impatient(AtomicUsize::new(0)));
+        let result = ask(&words(line), &Impatient(AtomicUsize::new(0)));
         assert!(matches!(result, Err(Refusal::Interrupted)), "{line}");
     }
 }

@@ -40,7 +40,7 @@ fn ask(
     words: Vec<String>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(String, String, String)> {
-    let answer = attended(py, progress, move |watch| collegial::ask::ask(&words, watch))?;
+    let answer = attended(py, progress, move |watch| collegial::ask::ask(&words, &watch))?;
     Ok((answer.json, answer.text, answer.html))
 }
 

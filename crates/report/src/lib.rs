@@ -1,8 +1,7 @@
 //! How results are shown: a [`Table`] as aligned text, CSV or Markdown; a [`Figure`] as SVG, CSV or characters on a
 //! terminal; and a [`Page`], one self-contained HTML file with both, or Markdown with the figures beside it.
 //!
-//! This crate computes nothing; it takes numbers that others made and gives text back. What is particular to a result, such
-//! as the figures of a search, is in [`views`].
+//! This crate computes nothing and knows no result: it takes numbers that others made and gives text back.
 
 mod figure;
 mod files;
@@ -11,7 +10,6 @@ mod number;
 mod page;
 mod table;
 mod terminal;
-pub mod views;
 
 pub use figure::{Axis, Band, Figure, Layer, Line, Mark, Marker, Point, Points, Stroke, VerticalRange};
 pub use files::write_whole;

@@ -9,6 +9,7 @@
 
 mod comparison;
 mod context;
+pub mod drawings;
 mod error;
 mod experiment;
 mod images;

@@ -1,19 +1,20 @@
 //! The integer correction: from a real multiplicity at block level to a design whose whole network fits the budget.
 
 use collegial_arch::{Design, Spec};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::price::Price;
 
-/// Which integer multiplicity the primal takes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+/// Which integer multiplicity the primal takes. The paper's 37x10d is the nearest, its 22x10d the most under the budget.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum Rule {
-    /// The one whose network's cost is nearest to the budget (the paper's 37x10d).
+    /// Nearest to the budget.
     #[default]
     Nearest,
-    /// The largest one within the budget (the paper's 22x10d).
+    /// The most that the budget allows.
     Under,
 }
 

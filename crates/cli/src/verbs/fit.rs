@@ -3,18 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use collegial_ntk::fit::{Measurements, Method, Sampling, Shard, default_widths};
-use collegial_ntk::{Error, Fit as Line, Output};
-use collegial_report::Table;
-use collegial_report::views::fit as view;
-use collegial_stats::Monitor;
-use serde::Serialize;
+use collegial_ops::{self as ops, Widths, files};
 
 use crate::arguments::{Common, Model};
 use crate::failure::Failure;
-use crate::output::{Document, write_figure, write_file};
+use crate::output;
 use crate::progress::Progress;
-use crate::widths::Widths;
 
 /// Fit alpha of a module's variance law by sampling its kernel at several widths (Algorithm 1)
 ///
@@ -30,7 +24,7 @@ pub struct Fit {
     pub options: FitOptions,
     /// Take only this share of the draws, such as 2/8; write it with --out and join the shares with `collegial merge`
     #[arg(long, value_name = "I/N", value_parser = shard, requires = "out")]
-    shard: Option<Shard>,
+    shard: Option<String>,
     /// Save what was drawn, for `collegial merge`
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -70,123 +64,67 @@ pub struct LineOptions {
 }
 
 impl LineOptions {
-    pub fn method(&self) -> Method {
-        Method { weighted: self.weighted, intercept: !self.no_intercept }
+    /// How the line is fitted, in the words of the library.
+    pub fn request(&self) -> ops::fit::Line {
+        ops::fit::Line { weighted: self.weighted, no_intercept: self.no_intercept }
     }
 }
 
-fn shard(text: &str) -> Result<Shard, String> {
-    let (index, count) = text.split_once('/').ok_or("write it as 2/8: the second of eight")?;
-    let number =
-        |text: &str| text.parse::<u64>().map_err(|_| format!("{text:?} is not a number; write it as 2/8"));
-    Shard::new(number(index)?, number(count)?).map_err(|error: Error| error.to_string())
+impl Fit {
+    /// The question in the words of the library.
+    pub fn request(&self, common: &Common) -> ops::fit::Request {
+        ops::fit::Request {
+            model: self.model.request(),
+            trials: self.options.trials,
+            widths: self.options.widths.clone(),
+            precision: self.options.precision,
+            pooled: self.options.pooled,
+            shard: self.shard.clone(),
+            line: self.line.request(),
+            seed: common.seed,
+        }
+    }
 }
 
-/// The JSON form; scripts rely on its keys.
-#[derive(Serialize)]
-pub struct Fitted {
-    #[serde(flatten)]
-    fit: Line,
-    seed: u64,
-    complete: bool,
-    seconds: f64,
+fn shard(text: &str) -> Result<String, String> {
+    ops::fit::shard(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
 }
 
 /// Runs the verb.
 pub fn run(verb: &Fit, common: &Common) -> Result<(), Failure> {
     let progress = Progress::new("drawing kernels", common);
-    let sampled = sample(verb, common, &progress);
+    let draws = ops::fit::draw(&verb.request(common), &progress);
     drop(progress);
-    let (measurements, seconds, interrupted) = sampled?;
-    if interrupted {
+    let draws = draws?;
+    common.explain(&format!(
+        "drew the kernel of {} {} times at each width on {} threads",
+        draws.measurements.module_name(),
+        draws.measurements.trials,
+        rayon::current_num_threads()
+    ));
+    if draws.interrupted {
         common.say("interrupted: going on with the draws made so far");
     }
     if let Some(path) = &verb.out {
-        let text = serde_json::to_string(&measurements)
-            .map_err(|error| Failure::User(format!("the draws have no JSON form: {error}")))?;
-        write_file(path, &text)?;
+        files::write(path, draws.to_file()?.as_bytes())?;
         common.say(&format!("wrote the draws to {}", path.display()));
     }
     let shown = match verb.shard {
-        None => show(&measurements, &verb.line, seconds, common),
+        None => draws
+            .fitted(verb.line.request())
+            .map_err(Failure::from)
+            .and_then(|fitted| show(&fitted, &verb.line, common)),
         Some(_) => Ok(()),
     };
     // Interrupted before every width had two draws there is nothing to show, and that is nobody's mistake.
-    if interrupted { Err(Failure::Interrupted) } else { shown }
+    if draws.interrupted { Err(Failure::Interrupted) } else { shown }
 }
 
-/// Draws and fits, for whoever wants the result and not its print; an interrupted one has none.
-pub fn answer(verb: &Fit, common: &Common, monitor: &dyn Monitor) -> Result<Fitted, Failure> {
-    match sample(verb, common, monitor)? {
-        (_, _, true) => Err(Failure::Interrupted),
-        (measurements, seconds, false) => fitted(&measurements, &verb.line, seconds),
-    }
-}
-
-/// Draws, and says how long it took and whether it was interrupted; what was drawn before is kept.
-fn sample(verb: &Fit, common: &Common, monitor: &dyn Monitor) -> Result<(Measurements, f64, bool), Failure> {
-    let module = verb.model.spec()?.analysed_module()?;
-    let widths = match &verb.options.widths {
-        Some(Widths(widths)) => widths.clone(),
-        None => default_widths(&module)?,
-    };
-    let sampling = Sampling {
-        seed: common.seed,
-        trials: verb.options.trials,
-        precision: verb.options.precision,
-        shard: verb.shard.unwrap_or(Shard::ALL),
-        output: if verb.options.pooled { Output::PooledUnit } else { Output::Unit },
-        method: verb.line.method(),
-    };
-    common.explain(&format!(
-        "drawing the kernel of {} {} times at each of {} widths on {} threads",
-        module.name(),
-        sampling.trials,
-        widths.len(),
-        rayon::current_num_threads()
-    ));
-    let start = std::time::Instant::now();
-    let measurements = Measurements::take(&module, &widths, &sampling, monitor)?;
-    Ok((measurements, start.elapsed().as_secs_f64(), monitor.stopped()))
-}
-
-fn fitted(measurements: &Measurements, line: &LineOptions, seconds: f64) -> Result<Fitted, Failure> {
-    let (seed, complete) = (measurements.seed(), measurements.is_complete());
-    Ok(Fitted { fit: Line::new(measurements, line.method())?, seed, complete, seconds })
-}
-
-/// Fits and prints.
-pub fn show(
-    measurements: &Measurements,
-    line: &LineOptions,
-    seconds: f64,
-    common: &Common,
-) -> Result<(), Failure> {
-    let fitted = fitted(measurements, line, seconds)?;
+/// Draws the figure that was asked for, and prints.
+pub fn show(fitted: &ops::fit::Fitted, line: &LineOptions, common: &Common) -> Result<(), Failure> {
     if let Some(path) = &line.figure {
-        write_figure(path, &view::figure(&fitted.fit))?;
+        files::write_figure(path, &fitted.figure())?;
         common.say(&format!("wrote {} and its data as CSV", path.display()));
     }
-    fitted.show(common.format())
-}
-
-impl Fitted {
-    fn sentences(&self) -> Vec<String> {
-        vec![view::alpha_sentence(&self.fit), view::verdict_sentence(&self.fit)]
-    }
-}
-
-impl Document for Fitted {
-    fn text(&self) -> String {
-        let (table, seconds) = (self.data().to_text(), self.seconds);
-        format!("{table}\n{}\n{seconds:.2} s\n", self.sentences().join("\n"))
-    }
-
-    fn data(&self) -> Table {
-        view::table(&self.fit)
-    }
-
-    fn summary(&self) -> (Vec<String>, Table) {
-        (self.sentences(), self.data())
-    }
+    output::show(fitted, common.format())
 }

@@ -1,9 +1,9 @@
 //! `collegial merge`: joins the shards that `collegial fit --shard` wrote.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
-use collegial_ntk::fit::Measurements;
+use collegial_ops as ops;
 
 use super::fit::{LineOptions, show};
 use crate::arguments::Common;
@@ -21,28 +21,10 @@ pub struct Merge {
 
 /// Runs the verb.
 pub fn run(verb: &Merge, common: &Common) -> Result<(), Failure> {
-    let start = std::time::Instant::now();
-    let mut joined: Option<Measurements> = None;
-    for path in &verb.files {
-        let part = read(path)?;
-        joined = Some(match joined {
-            None => part,
-            Some(before) => before
-                .join(part)
-                .map_err(|error| Failure::User(format!("cannot join {}: {error}", path.display())))?,
-        });
-    }
-    let Some(joined) = joined else { return Ok(()) };
-    if !joined.is_complete() {
+    let fitted =
+        ops::merge::run(&ops::merge::Request { files: verb.files.clone(), line: verb.line.request() })?;
+    if !fitted.complete {
         common.say("warning: some shards are missing; the fit is made of the draws that are there");
     }
-    show(&joined, &verb.line, start.elapsed().as_secs_f64(), common)
-}
-
-fn read(path: &Path) -> Result<Measurements, Failure> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::User(format!("cannot read {}: {error}", path.display())))?;
-    serde_json::from_str(&text).map_err(|error| {
-        Failure::User(format!("{} is not a file that `collegial fit --out` wrote: {error}", path.display()))
-    })
+    show(&fitted, &verb.line, common)
 }

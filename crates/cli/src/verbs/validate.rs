@@ -1,24 +1,18 @@
 //! `collegial validate`: does the variance rank trained test errors?
 
 use std::num::{NonZeroU32, NonZeroUsize};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
-use collegial_arch::{Cost, Spec};
-use collegial_report::Provenance;
-use collegial_search::Search;
-use collegial_train::data::Dataset;
-use collegial_train::recipe::{self, Recipe};
-use collegial_train::{Data, Error, spec_for};
-use collegial_trials::validate::{Question, Verdict};
-use collegial_trials::{Context, Parts};
+use collegial_ops::search::Cost;
+use collegial_ops::validate::{self, DESIGNS, Request};
+use collegial_ops::{Answer as _, files};
 
-use crate::arguments::{Common, Format, Model};
+use crate::arguments::{Common, Model};
 use crate::failure::Failure;
-use crate::output::{print, print_json, to_json, write_figure, write_file};
+use crate::output::show;
+use crate::progress::Progress;
 use crate::terminal;
-use crate::verbs::reproduce::Watch;
-use crate::verbs::search::CostName;
 
 /// Train designs of equal cost and see whether the predicted variance ranks their test errors
 ///
@@ -45,8 +39,8 @@ pub struct Validate {
     #[arg(long, value_name = "IMAGES")]
     limit: Option<NonZeroUsize>,
     /// What is kept equal
-    #[arg(long, value_enum, default_value_t = CostName::Params)]
-    cost: CostName,
+    #[arg(long, value_enum, default_value_t = Cost::Params)]
+    cost: Cost,
     /// Also train designs of equal variance, on the dual curve
     #[arg(long)]
     dual: bool,
@@ -59,93 +53,34 @@ pub struct Validate {
 }
 
 fn designs(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(count) if (3..=100).contains(&count) => Ok(count),
-        _ => Err("it must be a number between 3 and 100".into()),
-    }
+    let (low, high) = (DESIGNS.start(), DESIGNS.end());
+    let count = text.parse().ok().filter(|count| DESIGNS.contains(count));
+    count.ok_or_else(|| format!("it must be a number between {low} and {high}"))
 }
 
 /// Runs the verb.
 pub fn run(verb: &Validate, common: &Common) -> Result<(), Failure> {
-    let dataset = Dataset::open(&verb.data).map_err(Error::from)?;
-    let baseline = spec_for(&Spec::load(&verb.model.model)?, &verb.model.overrides(), &dataset)?;
-    let search = search(verb, &baseline)?;
-    let recipe = recipe(verb, &dataset)?;
-    let out = verb.out.clone().unwrap_or_else(|| {
-        Path::new("runs").join(format!("validate-{}-{}", baseline.name(), recipe::name_for(&dataset)))
-    });
-    let data = Data::new(dataset, &recipe)?;
-    let parts = Parts::open(out.join("parts"))?;
-    let watch = Watch::new(common);
-    let question = Question {
-        baseline: &baseline,
-        search: &search,
-        data: &data,
-        recipe: &recipe,
+    let request = Request {
+        model: verb.model.request(),
+        data: verb.data.clone(),
         designs: verb.designs,
-        runs: verb.runs.get(),
+        runs: verb.runs,
+        epochs: verb.epochs,
+        limit: verb.limit,
+        cost: verb.cost,
         dual: verb.dual,
+        set: verb.set.clone(),
+        out: verb.out.clone(),
+        seed: common.seed,
     };
-    let context = Context { seed: common.seed, parts: &parts, monitor: &watch };
-    let validation = question.answer(&context)?;
-    drop(watch);
-    for (name, figure) in validation.figures() {
-        write_figure(&out.join(name), &figure)?;
+    let validated = validate::run(&request, &Progress::new("starting", common))?;
+    let out = &validated.out;
+    files::write_figures(out, &validated)?;
+    files::write(&out.join("validation.json"), format!("{}\n", validated.json()?).as_bytes())?;
+    if let Some(page) = validated.page(terminal::provenance()) {
+        files::write(&out.join("validation.html"), page.to_html().as_bytes())?;
     }
-    let provenance = Provenance {
-        command: terminal::command_line(),
-        seed: Some(common.seed),
-        version: format!("collegial {}", env!("CARGO_PKG_VERSION")),
-    };
-    write_file(&out.join("validation.json"), &format!("{}\n", to_json(&validation)?))?;
-    write_file(&out.join("validation.html"), &validation.page(provenance).to_html())?;
-    match common.format() {
-        Format::Json => print_json(&validation)?,
-        Format::Csv => print(&validation.primal.table().to_csv())?,
-        Format::Table => {
-            let mut text = format!(
-                "{}\n\n{}",
-                terminal::bold(&validation.sentence),
-                validation.primal.table().to_text()
-            );
-            if let (Some(dual), Some(sentence)) = (&validation.dual, validation.dual_sentence()) {
-                text.push_str(&format!("\n{sentence}\n\n{}", dual.table().to_text()));
-            }
-            print(&text)?;
-        }
-    }
+    show(&validated, common.format())?;
     common.say(&format!("page: {}", out.join("validation.html").display()));
-    match validation.verdict {
-        Verdict::Contradicted => Err(Failure::No(validation.sentence)),
-        Verdict::Held | Verdict::Undecided => Ok(()),
-    }
-}
-
-fn search(verb: &Validate, baseline: &Spec) -> Result<Search, Failure> {
-    let search = Search::new(baseline.clone());
-    let cost = match verb.cost {
-        CostName::Params => Cost::Params,
-        CostName::Flops => Cost::Flops,
-        CostName::Activations => Cost::Activations,
-        CostName::Time => {
-            let sentence = "designs are compared at a cost that stays the same from run to run; take params, flops or activations";
-            return Err(Failure::User(sentence.into()));
-        }
-    };
-    Ok(search.cost(cost))
-}
-
-fn recipe(verb: &Validate, dataset: &Dataset) -> Result<Recipe, Failure> {
-    let mut changes = verb.set.clone();
-    changes.extend(verb.limit.map(|limit| format!("limit={limit}")));
-    changes.extend(verb.epochs.map(|epochs| format!("epochs={epochs}")));
-    let mut recipe = Recipe::build(recipe::text(recipe::name_for(dataset)).unwrap_or_default(), &changes)?;
-    let usual = Recipe::for_dataset(dataset)?;
-    if !verb.set.iter().any(|change| change.starts_with("schedule")) {
-        // A shorter training divides its rate after the same shares of it.
-        let share = f64::from(recipe.epochs) / f64::from(usual.epochs);
-        recipe.schedule.milestones.iter_mut().for_each(|milestone| *milestone *= share);
-    }
-    let images = dataset.train().len();
-    Ok(recipe.clone().fitted(recipe.limit.map_or(images, |limit| limit.min(images))))
+    if validated.contradicted() { Err(Failure::No(validated.validation.sentence)) } else { Ok(()) }
 }

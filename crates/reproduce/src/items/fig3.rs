@@ -1,12 +1,12 @@
 //! Fig. 3: the primal and dual objectives of a fully connected baseline over the width.
 
 use collegial_arch::{Overrides, Spec};
-use collegial_report::views::search::{dual_figure, primal_figure};
 use collegial_report::{Align, Figure, Line, Section, Stroke, Table, significant};
 use collegial_search::{Answer, Exact, Law, Search};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::drawings::search::{dual_figure, primal_figure};
 use crate::published;
 use crate::{Comparison, Context, Error, Experiment, Item, Outcome};
 

@@ -3,14 +3,14 @@
 use collegial_arch::{Module, Spec};
 use collegial_ntk::Fit;
 use collegial_ntk::fit::{Measurements, Method, Sampling, VarianceSample, measure_variance};
-use collegial_report::views::fit::{figure, residual_figure, verdict_sentence};
-use collegial_report::views::search::dual_figure;
 use collegial_report::{Align, Line, Section, Stroke, Table};
 use collegial_search::{Answer, Law, Measured, Search};
 use collegial_stats::Named;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::drawings::fit::{figure, residual_figure, verdict_sentence};
+use crate::drawings::search::dual_figure;
 use crate::published;
 use crate::{Comparison, Context, Error, Experiment, Item, Outcome};
 

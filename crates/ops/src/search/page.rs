@@ -1,10 +1,12 @@
 //! The HTML page of a search: the verdict, the evidence, and the data behind it.
 
 use collegial_ntk::Fit;
+use collegial_report::{Download, Page, Provenance, Section};
+use collegial_reproduce::drawings;
 use collegial_search::Answer;
 
-use super::{fit as fit_view, search as view};
-use crate::{Download, Page, Provenance, Section};
+use super::view;
+use crate::fit::view as fit_view;
 
 /// Builds the page; `json` is the answer as scripts get it, offered for download.
 pub fn page(answer: &Answer, fit: Option<&Fit>, json: &str, provenance: Provenance) -> Page {
@@ -39,10 +41,13 @@ fn optimum(answer: &Answer) -> Section {
     );
     Section::new("The optimum").prose(prose).figures([
         (
-            view::primal_figure(answer),
+            drawings::search::primal_figure(answer),
             "Lower is better: the kernel's variance at the baseline's cost.".to_owned(),
         ),
-        (view::dual_figure(answer), "Higher is better: what the same variance costs less.".to_owned()),
+        (
+            drawings::search::dual_figure(answer),
+            "Higher is better: what the same variance costs less.".to_owned(),
+        ),
     ])
 }
 
@@ -73,13 +78,16 @@ fn alpha(fit: &Fit) -> Section {
     let widths =
         Section::new("The measured widths").table(fit_view::table(fit), "Residuals are in ln of the ratio.");
     Section::new("The fit of alpha")
-        .prose(sentences(&[fit_view::alpha_sentence(fit), capitalised(&fit_view::verdict_sentence(fit))]))
+        .prose(sentences(&[
+            drawings::fit::alpha_sentence(fit),
+            capitalised(&drawings::fit::verdict_sentence(fit)),
+        ]))
         .figures([
             (
-                fit_view::figure(fit),
+                drawings::fit::figure(fit),
                 "The second moment of the kernel against the sum of inverse fan-ins.".to_owned(),
             ),
-            (fit_view::residual_figure(fit), "How far the measurements are from the line.".to_owned()),
+            (drawings::fit::residual_figure(fit), "How far the measurements are from the line.".to_owned()),
         ])
         .details(widths)
 }

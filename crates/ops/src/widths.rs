@@ -1,8 +1,35 @@
-//! Lists of widths on the command line: `4,10,16`, `1..256`, `16..256:16`.
+//! Lists of widths: `4,10,16`, `1..256`, `16..256:16`, or plain numbers in a list.
 
-/// A list of widths, as given.
-#[derive(Clone, Debug, PartialEq, Eq)]
+use serde::{Deserialize, Serialize};
+
+/// A list of widths, as given. Reads from text or from a list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Written", into = "Vec<usize>")]
 pub struct Widths(pub Vec<usize>);
+
+/// The forms that a list takes in a request.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "widths are a list such as [4, 10, 16], or text such as \"1..256\"")]
+enum Written {
+    List(Vec<usize>),
+    Text(String),
+}
+
+impl TryFrom<Written> for Widths {
+    type Error = String;
+    fn try_from(written: Written) -> Result<Self, String> {
+        match written {
+            Written::List(widths) => Ok(Self(widths)),
+            Written::Text(text) => text.parse(),
+        }
+    }
+}
+
+impl From<Widths> for Vec<usize> {
+    fn from(widths: Widths) -> Self {
+        widths.0
+    }
+}
 
 /// More widths than anybody means.
 const MOST: usize = 100_000;

@@ -1,0 +1,39 @@
+//! What every answer can become.
+
+use collegial_report::{Figure, Page, Provenance, Table, fragment};
+use serde::Serialize;
+
+use crate::{Error, Style};
+
+/// What a verb answers. Nothing but the numbers is made before it is asked for.
+pub trait Answer: Send + Sync {
+    /// The JSON document that scripts read.
+    fn json(&self) -> Result<String, Error>;
+    /// For people, on a terminal.
+    fn text(&self, style: &Style) -> String;
+    /// The main table, for spreadsheets.
+    fn table(&self) -> Table;
+    /// The gist: sentences, then a table.
+    fn summary(&self) -> (Vec<String>, Table);
+
+    /// The gist as a fragment of a page, for notebooks.
+    fn html(&self) -> String {
+        let (sentences, table) = self.summary();
+        fragment(&sentences.join("\n\n"), &table)
+    }
+
+    /// The figures with their file names; none for most answers.
+    fn figures(&self) -> Vec<(&'static str, Figure)> {
+        vec![]
+    }
+
+    /// A page with everything, where there is more to say than the text does.
+    fn page(&self, _provenance: Provenance) -> Option<Page> {
+        None
+    }
+}
+
+/// The JSON form of a document, indented.
+pub fn to_json(document: &impl Serialize) -> Result<String, Error> {
+    serde_json::to_string_pretty(document).map_err(Error::Json)
+}

@@ -1,0 +1,199 @@
+//! `fit`: Algorithm 1.
+
+pub(crate) mod view;
+
+use std::time::Instant;
+
+use collegial_ntk::fit::{Measurements, Method, Sampling, Shard, default_widths};
+use collegial_ntk::{Fit, Output};
+use collegial_report::{Figure, Table};
+use collegial_reproduce::drawings::fit as drawings;
+use serde::{Deserialize, Serialize};
+
+use crate::{Answer, Error, Model, Monitor, Style, Widths, to_json};
+
+/// Which module, how much is drawn, and how the line is fitted.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Request {
+    /// The module; of a network the block of its first stage is taken.
+    #[serde(flatten)]
+    pub model: Model,
+    /// Draws per width (T).
+    pub trials: u64,
+    /// Widths to measure; by default the paper's grid for a bottleneck, else sixteenths of the width.
+    pub widths: Option<Widths>,
+    /// Draw until alpha's 95 % interval is within this share of alpha.
+    pub precision: Option<f64>,
+    /// The kernel of the output averaged over all positions instead of one position's.
+    pub pooled: bool,
+    /// This process's share of the draws, `2/8`; by default all.
+    pub shard: Option<String>,
+    /// How the line is fitted.
+    #[serde(flatten)]
+    pub line: Line,
+    /// Seed of everything random.
+    pub seed: u64,
+}
+
+/// How the line is fitted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default)]
+pub struct Line {
+    /// Weigh points by their standard errors (the paper weighs all alike).
+    pub weighted: bool,
+    /// Force the line through the origin (the paper's has an intercept).
+    pub no_intercept: bool,
+}
+
+impl Default for Request {
+    fn default() -> Self {
+        Self {
+            model: Model::default(),
+            trials: 2000,
+            widths: None,
+            precision: None,
+            pooled: false,
+            shard: None,
+            line: Line::default(),
+            seed: 0,
+        }
+    }
+}
+
+impl Line {
+    fn method(self) -> Method {
+        Method { weighted: self.weighted, intercept: !self.no_intercept }
+    }
+}
+
+/// What was drawn, before a line is put through it.
+#[derive(Clone, Debug)]
+pub struct Draws {
+    /// What shards save and `merge` joins.
+    pub measurements: Measurements,
+    /// How long it took.
+    pub seconds: f64,
+    /// Whether the monitor stopped it; the draws made before are kept.
+    pub interrupted: bool,
+}
+
+/// The fitted law.
+#[derive(Clone, Debug, Serialize)]
+pub struct Fitted {
+    /// Alpha with its points and the verdict on the law.
+    #[serde(flatten)]
+    pub fit: Fit,
+    /// Seed of the draws.
+    pub seed: u64,
+    /// Whether every draw that was asked for is there.
+    pub complete: bool,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+/// Draws and fits.
+///
+/// # Errors
+///
+/// Where the module cannot be sampled, or the monitor stopped it.
+pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Fitted, Error> {
+    let draws = draw(request, monitor)?;
+    if draws.interrupted { Err(Error::Interrupted) } else { draws.fitted(request.line) }
+}
+
+/// Draws; what was drawn before an interruption is kept.
+///
+/// # Errors
+///
+/// Where the module cannot be sampled.
+pub fn draw(request: &Request, monitor: &dyn Monitor) -> Result<Draws, Error> {
+    let module = request.model.spec()?.analysed_module()?;
+    let widths = match &request.widths {
+        Some(Widths(widths)) => widths.clone(),
+        None => default_widths(&module)?,
+    };
+    let sampling = Sampling {
+        seed: request.seed,
+        trials: request.trials,
+        precision: request.precision,
+        shard: request.shard.as_deref().map_or(Ok(Shard::ALL), shard)?,
+        output: if request.pooled { Output::PooledUnit } else { Output::Unit },
+        method: request.line.method(),
+    };
+    let start = Instant::now();
+    let measurements = Measurements::take(&module, &widths, &sampling, monitor)?;
+    let (seconds, interrupted) = (start.elapsed().as_secs_f64(), monitor.stopped());
+    Ok(Draws { measurements, seconds, interrupted })
+}
+
+/// A share of the draws, written `2/8`: the second of eight.
+///
+/// # Errors
+///
+/// One sentence on what is wrong with it.
+pub fn shard(text: &str) -> Result<Shard, Error> {
+    let (index, count) =
+        text.split_once('/').ok_or_else(|| Error::request("write it as 2/8: the second of eight"))?;
+    let number = |text: &str| {
+        let number = text.parse::<u64>();
+        number.map_err(|_| Error::request(format!("{text:?} is not a number; write it as 2/8")))
+    };
+    Ok(Shard::new(number(index)?, number(count)?)?)
+}
+
+impl Draws {
+    /// Puts the line through them.
+    ///
+    /// # Errors
+    ///
+    /// Where there are too few.
+    pub fn fitted(&self, line: Line) -> Result<Fitted, Error> {
+        let (seed, complete) = (self.measurements.seed(), self.measurements.is_complete());
+        let fit = Fit::new(&self.measurements, line.method())?;
+        Ok(Fitted { fit, seed, complete, seconds: self.seconds })
+    }
+
+    /// What `merge` reads.
+    ///
+    /// # Errors
+    ///
+    /// Where a number has no JSON form.
+    pub fn to_file(&self) -> Result<String, Error> {
+        serde_json::to_string(&self.measurements).map_err(Error::Json)
+    }
+}
+
+impl Fitted {
+    /// The measured points and the line.
+    pub fn figure(&self) -> Figure {
+        drawings::figure(&self.fit)
+    }
+
+    fn sentences(&self) -> Vec<String> {
+        vec![drawings::alpha_sentence(&self.fit), drawings::verdict_sentence(&self.fit)]
+    }
+}
+
+impl Answer for Fitted {
+    fn json(&self) -> Result<String, Error> {
+        to_json(self)
+    }
+
+    fn text(&self, _style: &Style) -> String {
+        let (table, seconds) = (self.table().to_text(), self.seconds);
+        format!("{table}\n{}\n{seconds:.2} s\n", self.sentences().join("\n"))
+    }
+
+    fn table(&self) -> Table {
+        view::table(&self.fit)
+    }
+
+    fn summary(&self) -> (Vec<String>, Table) {
+        (self.sentences(), self.table())
+    }
+
+    fn figures(&self) -> Vec<(&'static str, Figure)> {
+        vec![("alpha.svg", self.figure()), ("residuals.svg", drawings::residual_figure(&self.fit))]
+    }
+}

@@ -1,0 +1,66 @@
+//! `forward`: the outputs of a network for given inputs.
+
+use std::path::PathBuf;
+
+use collegial_nn::{Mode, Network};
+use collegial_train::checkpoint::CheckpointFile;
+use serde::{Deserialize, Serialize};
+
+use crate::array::Array;
+use crate::model::{Source, weights as weight_path};
+use crate::{Error, Model, Monitor};
+
+/// Images computed at once.
+const BATCH: usize = 64;
+
+/// Which network, at which weights.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Request {
+    /// The network; a checkpoint in its place brings its weights.
+    #[serde(flatten)]
+    pub model: Model,
+    /// A checkpoint; by default the weights that training from `seed` starts with.
+    pub weights: Option<PathBuf>,
+    /// Seed of the weights.
+    pub seed: u64,
+}
+
+/// The outputs, inputs x outputs. Norms use their running statistics.
+///
+/// # Errors
+///
+/// Where network, weights and inputs do not belong together, or the monitor stopped it.
+pub fn run(request: &Request, inputs: &Array, monitor: &dyn Monitor) -> Result<Array, Error> {
+    let source = request.model.open()?;
+    let spec = source.spec().with(&request.model.overrides())?;
+    let graph = spec.graph()?;
+    let rows = inputs.rows("the array", &graph)?;
+    let batch = rows.len().clamp(1, BATCH);
+    let mut network = match (source, &request.weights) {
+        (Source::Weights(file), None) => file.inference(&spec, batch)?,
+        (Source::Weights(file), Some(weights)) => {
+            return Err(Error::request(format!(
+                "the weights are given twice, by {} and by `weights={}`; leave one out",
+                file.path().display(),
+                weights.display()
+            )));
+        }
+        (Source::Spec(_), weights) => {
+            let mut network = Network::builder(&graph).seed(request.seed).build()?;
+            if let Some(path) = weights {
+                CheckpointFile::read(&weight_path(path)?)?.fill_network(&mut network, &spec.name())?;
+            }
+            network.inference(batch)?
+        }
+    };
+    let mut values = vec![];
+    for rows in rows.chunks(batch) {
+        if monitor.stopped() {
+            return Err(Error::Interrupted);
+        }
+        values.extend_from_slice(network.forward(&rows.concat(), Mode::Evaluate)?);
+    }
+    let outputs = graph.output_shape();
+    Ok(Array { shape: vec![rows.len(), outputs.channels * outputs.pixels()], values })
+}

@@ -1,0 +1,148 @@
+//! `info`: what is in a network, layer by layer and in all.
+
+use collegial_arch::{LayerCounts, MAX_DIMENSION, Spec};
+use collegial_report::{Align, Table, grouped};
+use serde::{Deserialize, Serialize};
+
+use crate::{Answer, Error, Model, Style, to_json};
+
+/// Which network.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Request {
+    /// The network.
+    #[serde(flatten)]
+    pub model: Model,
+    /// Images per training step, for the bytes it needs.
+    pub batch: usize,
+}
+
+impl Default for Request {
+    fn default() -> Self {
+        Self { model: Model::default(), batch: 128 }
+    }
+}
+
+/// Its counts.
+#[derive(Clone, Debug, Serialize)]
+pub struct Counted {
+    /// Its name.
+    pub model: String,
+    /// Trainable parameters.
+    pub parameters: u64,
+    /// Floating-point operations per image.
+    pub flops: u64,
+    /// Multiply-accumulates per image.
+    pub macs: u64,
+    /// Elements that convolutions and dense layers put out per image.
+    pub activations: u64,
+    /// Bytes of all weights.
+    pub weight_bytes: u128,
+    /// Images per training step.
+    pub batch: usize,
+    /// Bytes that such a step holds at least.
+    pub training_bytes: u128,
+    /// One entry per layer.
+    pub layers: Vec<LayerCounts>,
+    /// The network itself.
+    pub spec: Spec,
+}
+
+/// Counts.
+///
+/// # Errors
+///
+/// Where there is no such network, or the batch is out of range.
+pub fn run(request: &Request) -> Result<Counted, Error> {
+    if !(1..=MAX_DIMENSION).contains(&request.batch) {
+        let batch = request.batch;
+        return Err(Error::request(format!(
+            "`batch=` is {batch}; it must be a number between 1 and {MAX_DIMENSION}"
+        )));
+    }
+    let spec = request.model.spec()?;
+    let counts = spec.graph()?.counts()?;
+    Ok(Counted {
+        model: spec.name(),
+        parameters: counts.total.parameters,
+        flops: counts.total.flops,
+        macs: counts.total.macs,
+        activations: counts.total.activations,
+        weight_bytes: counts.weight_bytes(),
+        batch: request.batch,
+        training_bytes: counts.training_bytes(request.batch),
+        layers: counts.layers,
+        spec,
+    })
+}
+
+impl Answer for Counted {
+    fn json(&self) -> Result<String, Error> {
+        to_json(self)
+    }
+
+    fn text(&self, _style: &Style) -> String {
+        format!("{}\n{}\n", self.layer_table(true).to_text(), self.sentences().join("\n"))
+    }
+
+    fn table(&self) -> Table {
+        self.layer_table(false)
+    }
+
+    fn summary(&self) -> (Vec<String>, Table) {
+        (self.sentences(), self.layer_table(true))
+    }
+}
+
+impl Counted {
+    /// Thousands are set apart for people, not for spreadsheets.
+    fn layer_table(&self, for_people: bool) -> Table {
+        let number = |value: u64| if for_people { grouped(value) } else { value.to_string() };
+        let mut table = Table::new(&[
+            ("layer", Align::Left),
+            ("kind", Align::Left),
+            ("output", Align::Right),
+            ("parameters", Align::Right),
+            ("FLOPs", Align::Right),
+            ("activations", Align::Right),
+        ]);
+        for layer in &self.layers {
+            table.push([
+                layer.name.clone(),
+                layer.kind.clone(),
+                layer.output.map(|side| side.to_string()).join("x"),
+                number(layer.counts.parameters),
+                number(layer.counts.flops),
+                number(layer.counts.activations),
+            ]);
+        }
+        table
+    }
+
+    fn sentences(&self) -> Vec<String> {
+        let counts = format!(
+            "{}: {} parameters, {} FLOPs and {} activations per image",
+            self.model,
+            grouped(self.parameters),
+            grouped(self.flops),
+            grouped(self.activations),
+        );
+        let memory = format!(
+            "{} of weights; a training step of {} images holds at least {}",
+            bytes(self.weight_bytes),
+            self.batch,
+            bytes(self.training_bytes),
+        );
+        vec![counts, memory]
+    }
+}
+
+/// Bytes with a unit.
+fn bytes(count: u128) -> String {
+    match count {
+        0..10_000 => format!("{count} bytes"),
+        10_000..1_000_000 => format!("{:.1} kB", count as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", count as f64 / 1e6),
+        _ => format!("{:.2} GB", count as f64 / 1e9),
+    }
+}

@@ -1,0 +1,46 @@
+//! The one door to everything that collegial can do: per verb a request, which is data, and an answer, which is data too.
+//!
+//! A request deserialises from JSON whose keys are the program's options ([`Search`](search::Request) reads
+//! `{"model": "resnext29-1x128d", "alpha": 1.6}`); what is left out has its default, and unknown keys are
+//! refused. `run` computes the [`Answer`]. Serialised, an answer is the document that `--json` prints; text,
+//! tables, figures and pages of it are made when they are asked for.
+//!
+//! ```
+//! use collegial_ops::{Answer, Silent, search};
+//!
+//! let request: search::Request = serde_json::from_str(r#"{"model": "resnext29-1x128d", "alpha": 1.6}"#)?;
+//! let answer = search::run(&request, &Silent)?;
+//! assert!(answer.table().to_csv().starts_with("width,"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod answer;
+pub mod array;
+mod error;
+pub mod evaluate;
+pub mod export;
+pub mod files;
+pub mod fit;
+pub mod forward;
+pub mod info;
+pub mod merge;
+pub mod model;
+pub mod moments;
+pub mod ntk;
+pub mod reproduce;
+mod request;
+pub mod search;
+mod style;
+pub mod train;
+pub mod validate;
+pub mod widths;
+mod words;
+
+pub use answer::{Answer, to_json};
+pub use collegial_stats::{Monitor, Silent};
+pub use error::Error;
+pub use model::Model;
+pub use request::request;
+pub use style::Style;
+pub use widths::Widths;
+pub use words::{Words, spoken};

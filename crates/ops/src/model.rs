@@ -1,0 +1,117 @@
+//! MODEL, for every verb: a name, a spec's file or text, a run, a checkpoint, a safetensors or an ONNX file.
+
+use std::path::{Path, PathBuf};
+
+use collegial_arch::{Design, Overrides, Spec};
+use collegial_export::WeightFile;
+use collegial_search::with_design;
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Monitor};
+
+/// A model, with the settings that its name leaves open.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default)]
+pub struct Model {
+    /// A name, or the text or path of what holds the network; a path need not be UTF-8.
+    pub model: PathBuf,
+    /// Number of classes of a network.
+    pub classes: Option<usize>,
+    /// Inputs of a fully connected network, or input channels of a block.
+    pub inputs: Option<usize>,
+    /// Outputs of a fully connected network, or output channels of a block.
+    pub outputs: Option<usize>,
+    /// Side of the square images.
+    pub image: Option<usize>,
+}
+
+/// Where the network of a [`Model`] was found.
+pub enum Source {
+    /// Named or written as a spec: its weights have to be drawn.
+    Spec(Spec),
+    /// In a file that holds its weights too.
+    Weights(Box<WeightFile>),
+}
+
+impl Model {
+    /// The model of a name, text or path, without settings.
+    pub fn named(model: impl Into<PathBuf>) -> Self {
+        Self { model: model.into(), ..Self::default() }
+    }
+
+    /// The settings that were given.
+    pub fn overrides(&self) -> Overrides {
+        let Self { classes, inputs, outputs, image, .. } = *self;
+        Overrides { classes, inputs, outputs, image }
+    }
+
+    /// The network as it is named, settings not applied, with its weights where they come along.
+    pub fn open(&self) -> Result<Source, Error> {
+        let weights = |path: &Path| Ok(Source::Weights(Box::new(WeightFile::open(path, None)?)));
+        match self.model.to_str() {
+            Some(text) if WeightFile::is_meant(text) => weights(&self.model),
+            Some(text) => Ok(Source::Spec(Spec::load(text)?)),
+            // No name and no spec's text, so a path: a spec's if its ending says so.
+            None if self.model.extension().is_some_and(|ending| ending == "toml") => {
+                let text = std::fs::read_to_string(&self.model).map_err(Error::reading(&self.model))?;
+                Ok(Source::Spec(Spec::from_toml(&text)?))
+            }
+            None => weights(&self.model),
+        }
+    }
+
+    /// The network as it is named, settings not applied; a data set may set them.
+    pub fn bare_spec(&self) -> Result<Spec, Error> {
+        Ok(self.open()?.into_spec())
+    }
+
+    /// The spec that is meant, settings applied.
+    pub fn spec(&self) -> Result<Spec, Error> {
+        Ok(self.bare_spec()?.with(&self.overrides())?)
+    }
+}
+
+impl Source {
+    /// The network.
+    pub fn spec(&self) -> &Spec {
+        match self {
+            Self::Spec(spec) => spec,
+            Self::Weights(file) => file.spec(),
+        }
+    }
+
+    /// The network alone.
+    pub fn into_spec(self) -> Spec {
+        match self {
+            Self::Spec(spec) => spec,
+            Self::Weights(file) => file.spec().clone(),
+        }
+    }
+}
+
+/// The model with m members of width n, such as `37x10d`, in place of its own.
+///
+/// # Errors
+///
+/// Where there is no such model, or it cannot have such a design.
+pub fn redesigned(model: &Model, design: &str) -> Result<Spec, Error> {
+    let design: Design = design.parse()?;
+    Ok(with_design(&model.spec()?, design)?)
+}
+
+/// Says that a file cannot be checked.
+pub(crate) fn note_unchecked(file: &WeightFile, monitor: &dyn Monitor) {
+    if file.lacks_checksum() {
+        monitor.say(&unchecked(file.path()));
+    }
+}
+
+/// Why a file cannot be checked.
+pub(crate) fn unchecked(path: &Path) -> String {
+    format!("note: {} carries no checksum: version 0.1.0 wrote it", path.display())
+}
+
+/// The file of weights that a path leads to: itself, or the newest of a checkpoint's or run's directory.
+pub(crate) fn weights(path: &Path) -> Result<PathBuf, Error> {
+    Ok(collegial_train::run::find_model(path)?)
+}

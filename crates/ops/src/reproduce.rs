@@ -1,0 +1,192 @@
+//! `reproduce`: every figure and table of the paper.
+
+use std::path::PathBuf;
+
+use collegial_report::{Align, Table};
+use collegial_reproduce::{
+    Context, Error as Failed, ITEMS, Item, item, reproduce, write_index, write_report,
+};
+pub use collegial_reproduce::{Report, Scale};
+use collegial_trials::Parts;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::{Answer, Error, Monitor, Style, to_json};
+
+/// Which items, at which scale.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Request {
+    /// `fig2`, ..., `table5`, or `all`.
+    pub items: Vec<String>,
+    /// How much to compute: `smoke`, `laptop` or `paper`.
+    pub scale: Scale,
+    /// Directory under which the data sets are.
+    pub data: Option<PathBuf>,
+    /// Where pages, figures, data and finished parts go.
+    pub out: PathBuf,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// How the request was made, for the index page.
+    pub command: String,
+}
+
+impl Default for Request {
+    fn default() -> Self {
+        Self {
+            items: vec![],
+            scale: Scale::Laptop,
+            data: None,
+            out: PathBuf::from("reproduction"),
+            seed: 0,
+            command: String::new(),
+        }
+    }
+}
+
+/// A report per item.
+#[derive(Debug)]
+pub struct Reproduced {
+    /// In the order that was asked for.
+    pub reports: Vec<Report>,
+    /// How much was computed.
+    pub scale: Scale,
+    /// From which seed.
+    pub seed: u64,
+    /// The page to look at first.
+    pub first_page: PathBuf,
+}
+
+/// Computes, and writes a page per item. What is finished when it is interrupted is kept.
+///
+/// # Errors
+///
+/// Where there is no such item or no such data, or the monitor stopped it.
+pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Reproduced, Error> {
+    let items = choose(&request.items)?;
+    let scale = request.scale;
+    if let Some(root) = request.data.as_ref().filter(|root| !root.is_dir()) {
+        return Err(Error::request(format!("the data directory {} does not exist", root.display())));
+    }
+    let parts = Parts::open(request.out.join("parts"))?;
+    let reports = reports(request, &items, &parts, monitor).map_err(|error| told(error, monitor))?;
+    let first = match reports.as_slice() {
+        [report] => report.item,
+        _ => "index",
+    };
+    let first_page = request.out.join(format!("{first}.html"));
+    if items.len() > 1 {
+        write_index(&request.out, &reports, scale, &request.command)?;
+    }
+    Ok(Reproduced { reports, scale, seed: request.seed, first_page })
+}
+
+fn reports(
+    request: &Request,
+    items: &[&'static dyn Item],
+    parts: &Parts,
+    monitor: &dyn Monitor,
+) -> Result<Vec<Report>, Failed> {
+    let scale = request.scale;
+    let context = Context { scale, seed: request.seed, data: request.data.clone(), parts, monitor };
+    let mut reports = vec![];
+    for item in items {
+        let report = reproduce(*item, &context)?;
+        write_report(&request.out, &report)?;
+        monitor.say(&format!("{}: {}", report.item, report.summary.words()));
+        reports.push(report);
+    }
+    Ok(reports)
+}
+
+/// What was interrupted says how it goes on.
+pub(crate) fn told(error: Failed, monitor: &dyn Monitor) -> Error {
+    if error.is_interruption() {
+        monitor.say(&error.to_string());
+    }
+    error.into()
+}
+
+/// The items that were named, once each; `all` stands for every one.
+fn choose(names: &[String]) -> Result<Vec<&'static dyn Item>, Error> {
+    if names.iter().any(|name| name == "all") {
+        return Ok(ITEMS.to_vec());
+    }
+    if names.is_empty() {
+        return Err(Error::request("`items=` is empty; name figures or tables, or all"));
+    }
+    let mut items: Vec<&'static dyn Item> = vec![];
+    for name in names {
+        let item = item(name)?;
+        if !items.iter().any(|known| known.name() == item.name()) {
+            items.push(item);
+        }
+    }
+    Ok(items)
+}
+
+impl Reproduced {
+    /// The first thing that involves no chance and came out differently, not for a known reason.
+    pub fn failure(&self) -> Option<&str> {
+        let differing = self.reports.iter().flat_map(|report| report.differs().filter(|row| row.fails()));
+        differing.map(|row| row.what.as_str()).next()
+    }
+
+    fn fails(&self) -> bool {
+        self.reports.iter().any(Report::fails)
+    }
+}
+
+impl Answer for Reproduced {
+    fn json(&self) -> Result<String, Error> {
+        let items: Vec<_> = self.reports.iter().map(Report::to_json).collect();
+        to_json(&json!({
+            "scale": self.scale.name(), "seed": self.seed, "fails": self.fails(), "items": items,
+        }))
+    }
+
+    fn text(&self, style: &Style) -> String {
+        self.reports.iter().map(|report| text(report, style)).collect()
+    }
+
+    /// All comparisons, the item of each in the first column.
+    fn table(&self) -> Table {
+        let mut table = Table::new(&[
+            ("item", Align::Left),
+            ("what", Align::Left),
+            ("published", Align::Right),
+            ("obtained", Align::Right),
+            ("verdict", Align::Left),
+        ]);
+        for report in &self.reports {
+            for row in &report.outcome.comparisons {
+                table.push([
+                    report.item.to_owned(),
+                    row.what.clone(),
+                    row.published.clone(),
+                    row.obtained_with_interval(),
+                    row.verdict.to_string(),
+                ]);
+            }
+        }
+        table
+    }
+
+    fn summary(&self) -> (Vec<String>, Table) {
+        let sentence = |report: &Report| {
+            format!("{}: {}. {}", report.title, report.summary.words(), report.outcome.sentence)
+        };
+        (self.reports.iter().map(sentence).collect(), self.table())
+    }
+}
+
+fn text(report: &Report, style: &Style) -> String {
+    let (title, verdict) = (style.strong(&report.title), report.summary.words());
+    let tables: String = match report.outcome.tables.as_slice() {
+        [] => report.table().to_text(),
+        tables => {
+            tables.iter().map(|(table, caption)| format!("{caption}\n\n{}\n", table.to_text())).collect()
+        }
+    };
+    format!("{title}\n{verdict}: {}\n\n{tables}\n", report.outcome.sentence)
+}

@@ -1,0 +1,308 @@
+//! `train`: from the files of a data set to a test error.
+
+mod show;
+
+pub use show::json_line;
+
+use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
+use std::path::{Path, PathBuf};
+
+use collegial_arch::Spec;
+use collegial_report::grouped;
+pub use collegial_train::Epoch;
+use collegial_train::checkpoint::Checkpoint;
+use collegial_train::data::Dataset;
+use collegial_train::recipe::{self, Recipe};
+use collegial_train::{
+    Data, Error as TrainError, Job, Outcome, RunDirectory, Saving, Trainer, TrainingMonitor, run as runs,
+    spec_for,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::model::unchecked;
+use crate::{Error, Model, Monitor};
+
+/// Which network, on which data, how.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Request {
+    /// The network; class count and image size are the data set's.
+    #[serde(flatten)]
+    pub model: Model,
+    /// Directory of the data set.
+    pub data: PathBuf,
+    /// Directory of the run; by default `runs/MODEL-DATA`.
+    pub out: Option<PathBuf>,
+    /// Go on from the newest checkpoint, or begin if there is none.
+    pub resume: bool,
+    /// A recipe's name or TOML file; by default the data set's.
+    pub recipe: Option<String>,
+    /// Changes to the recipe, `learning_rate=0.05`.
+    pub set: Vec<String>,
+    /// Epochs in all; by default the recipe's.
+    pub epochs: Option<NonZeroU32>,
+    /// Train on the first images only.
+    pub limit: Option<NonZeroUsize>,
+    /// Train several times, with seeds from `seed` on.
+    pub runs: NonZeroU32,
+    /// Save a checkpoint every so many steps too.
+    pub save_every: Option<NonZeroU64>,
+    /// Seed of weights, order and augmentation.
+    pub seed: u64,
+}
+
+impl Default for Request {
+    fn default() -> Self {
+        Self {
+            model: Model::default(),
+            data: PathBuf::new(),
+            out: None,
+            resume: false,
+            recipe: None,
+            set: vec![],
+            epochs: None,
+            limit: None,
+            runs: NonZeroU32::MIN,
+            save_every: None,
+            seed: 0,
+        }
+    }
+}
+
+/// An epoch of one of the runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunEpoch {
+    /// Its results.
+    #[serde(flatten)]
+    pub epoch: Epoch,
+    /// The run's seed.
+    pub seed: u64,
+}
+
+/// A run that is done.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finished {
+    /// Its last checkpoint.
+    pub checkpoint: PathBuf,
+    /// The network's name.
+    pub model: String,
+    /// The run's seed.
+    pub seed: u64,
+    /// Epochs trained.
+    pub epochs: usize,
+    /// Steps trained.
+    pub steps: u64,
+    /// After the last epoch.
+    pub test_error: Option<f64>,
+    /// The mean over the last ten epochs.
+    pub test_error_last_10: Option<f64>,
+    /// The run's test error as `validate` and the paper's figures have it: the mean over the last tenth of the epochs,
+    /// at least one and at most ten.
+    pub run_error: Option<f64>,
+}
+
+/// All runs together.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// Of the last run.
+    pub checkpoint: Option<PathBuf>,
+    /// Of every run.
+    pub checkpoints: Vec<PathBuf>,
+    /// How many.
+    pub runs: usize,
+    /// The mean over the runs.
+    pub test_error: f64,
+    /// Of that mean; of one run there is none.
+    pub standard_error: Option<f64>,
+    /// Of every run, the mean over the last tenth of its epochs.
+    pub test_errors: Vec<f64>,
+}
+
+/// What training brought.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Trained {
+    /// Of the last run.
+    pub checkpoint: PathBuf,
+    /// The network's name.
+    pub model: String,
+    /// After the last epoch; of several runs the mean over the last tenth of their epochs.
+    pub test_error: Option<f64>,
+    /// Every run.
+    pub runs: Vec<Finished>,
+    /// All runs together, where there are several.
+    pub summary: Option<Summary>,
+    /// Every epoch of every run.
+    pub epochs: Vec<RunEpoch>,
+}
+
+/// Whoever wants every epoch and every run at once, not only at the end.
+pub trait Log: Sync {
+    /// An epoch is done and saved.
+    fn epoch(&self, _epoch: &RunEpoch) {}
+    /// A run is done.
+    fn finished(&self, _run: &Finished) {}
+}
+
+/// Nobody does.
+impl Log for () {}
+
+/// Trains.
+///
+/// # Errors
+///
+/// Where network, data and recipe do not belong together, or the monitor stopped it: then a checkpoint is saved and
+/// `resume` goes on from there.
+pub fn run(request: &Request, monitor: &dyn Monitor, log: &dyn Log) -> Result<Trained, Error> {
+    let dataset = Dataset::open(&request.data).map_err(TrainError::from)?;
+    let spec = spec_for(&request.model.bare_spec()?, &request.model.overrides(), &dataset)?;
+    let directories = directories(request, &spec, &dataset);
+    let recipe = choose_recipe(request, &dataset, &directories)?;
+    let data = Data::new(dataset, &recipe)?;
+    introduce(&spec, &data, &recipe, monitor)?;
+    let (mut finished, mut epochs, mut errors) = (vec![], vec![], vec![]);
+    for (seed, directory) in directories {
+        let job = Job { spec: spec.clone(), recipe: recipe.clone(), seed, data: data.clone() };
+        let trainer = train(request, job, &directory, monitor, log)?;
+        let progress = trainer.progress();
+        let run = Finished {
+            checkpoint: trainer.checkpoint(),
+            model: spec.name(),
+            seed,
+            epochs: progress.history.len(),
+            steps: progress.steps,
+            test_error: progress.history.last().map(|epoch| epoch.test_error),
+            test_error_last_10: progress.last_ten(),
+            run_error: progress.run_error(),
+        };
+        log.finished(&run);
+        errors.extend(run.run_error);
+        epochs.extend(progress.history.iter().map(|epoch| RunEpoch { epoch: epoch.clone(), seed }));
+        finished.push(run);
+    }
+    let checkpoints: Vec<PathBuf> = finished.iter().map(|run| run.checkpoint.clone()).collect();
+    let summary = (errors.len() > 1).then(|| Summary::of(&errors, checkpoints.clone()));
+    Ok(Trained {
+        checkpoint: checkpoints.last().cloned().unwrap_or_default(),
+        model: spec.name(),
+        test_error: match &summary {
+            Some(summary) => Some(summary.test_error),
+            None => finished.last().and_then(|run| run.test_error),
+        },
+        runs: finished,
+        summary,
+        epochs,
+    })
+}
+
+/// The seed and the directory of every run.
+fn directories(request: &Request, spec: &Spec, dataset: &Dataset) -> Vec<(u64, PathBuf)> {
+    let named = || Path::new("runs").join(format!("{}-{}", spec.name(), recipe::name_for(dataset)));
+    let out = request.out.clone().unwrap_or_else(named);
+    let (first, count) = (request.seed, u64::from(request.runs.get()));
+    match count {
+        1 => vec![(first, out)],
+        _ => (first..first.saturating_add(count))
+            .map(|seed| (seed, out.join(format!("seed-{seed}"))))
+            .collect(),
+    }
+}
+
+/// What was given, or what the run that is resumed has.
+fn choose_recipe(request: &Request, dataset: &Dataset, runs: &[(u64, PathBuf)]) -> Result<Recipe, Error> {
+    let mut changes = request.set.clone();
+    changes.extend(request.limit.map(|limit| format!("limit={limit}")));
+    // What is given again on resuming changes the run's own recipe, so that a difference is found and named.
+    let saved = runs.iter().filter(|_| request.resume && request.recipe.is_none());
+    let saved = saved.map(|(_, directory)| directory).find_map(|directory| saved_recipe(directory));
+    let text = match (&saved, &request.recipe) {
+        (Some(saved), _) => saved.to_toml(),
+        (None, None) => recipe::text(recipe::name_for(dataset)).unwrap_or_default().to_owned(),
+        (None, Some(name)) => recipe::load(name)?,
+    };
+    changes.extend(request.epochs.map(|epochs| format!("epochs={epochs}")));
+    let recipe = Recipe::build(&text, &changes)?;
+    let images = dataset.train().len();
+    let limit = recipe.limit.map_or(images, |limit| limit.min(images));
+    Ok(recipe.fitted(limit))
+}
+
+/// The recipe of a run that can be resumed; what is wrong with one that cannot is said later.
+fn saved_recipe(directory: &Path) -> Option<Recipe> {
+    let model = runs::find_model(directory).ok()?;
+    Some(Checkpoint::read(model.parent()?).ok()?.training_header.recipe)
+}
+
+fn introduce(spec: &Spec, data: &Data, recipe: &Recipe, monitor: &dyn Monitor) -> Result<(), Error> {
+    let parameters = grouped(spec.graph()?.counts()?.total.parameters);
+    monitor.say(&format!("{spec}: {parameters} parameters; {}", data.identity()));
+    if recipe.micro_batch() < recipe.batch {
+        let (batch, micro) = (recipe.batch, recipe.micro_batch());
+        monitor.say(&format!(
+            "a step takes {batch} images in micro-batches of {micro}; batch norms see one micro-batch at a time"
+        ));
+    }
+    if let Some(milestone) = recipe.schedule.milestones.first().filter(|&&at| at >= f64::from(recipe.epochs))
+    {
+        monitor.say(&format!(
+            "the learning rate stays as it is: the recipe lowers it first after epoch {milestone}, and {} are trained",
+            recipe.epochs
+        ));
+    }
+    Ok(())
+}
+
+/// One run, from the beginning or from its checkpoint.
+fn train(
+    request: &Request,
+    job: Job,
+    directory: &Path,
+    monitor: &dyn Monitor,
+    log: &dyn Log,
+) -> Result<Trainer, Error> {
+    let seed = job.seed;
+    let directory = RunDirectory::open(directory)?;
+    let mut trainer = if request.resume && directory.latest().is_some() {
+        Trainer::resume(job, directory)?
+    } else {
+        Trainer::begin(job, directory)?
+    };
+    if trainer.resumed_unchecked() {
+        monitor.say(&unchecked(&trainer.checkpoint()));
+    }
+    let saving = Saving { steps: request.save_every.map(NonZeroU64::get), ..Saving::default() };
+    let outcome = trainer.run(&Watch { seed, monitor, log }, saving)?;
+    if outcome == Outcome::Stopped {
+        let checkpoint = trainer.checkpoint();
+        let path = checkpoint.display();
+        monitor.say(&format!("interrupted: saved to {path}; `resume=` goes on from there"));
+        return Err(Error::Interrupted);
+    }
+    Ok(trainer)
+}
+
+/// Passes on what the training loop tells.
+struct Watch<'a> {
+    seed: u64,
+    monitor: &'a dyn Monitor,
+    log: &'a dyn Log,
+}
+
+impl Monitor for Watch<'_> {
+    fn progress(&self, share: f64, state: Option<&str>) {
+        self.monitor.progress(share, state);
+    }
+
+    fn say(&self, sentence: &str) {
+        self.monitor.say(sentence);
+    }
+
+    fn stopped(&self) -> bool {
+        self.monitor.stopped()
+    }
+}
+
+impl TrainingMonitor for Watch<'_> {
+    fn finished_epoch(&self, epoch: &Epoch) {
+        self.log.epoch(&RunEpoch { epoch: epoch.clone(), seed: self.seed });
+    }
+}

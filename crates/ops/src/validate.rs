@@ -1,0 +1,177 @@
+//! `validate`: does the variance rank trained test errors?
+
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::{Path, PathBuf};
+
+use collegial_arch::Spec;
+use collegial_report::{Figure, Page, Provenance, Table};
+use collegial_search::Search;
+use collegial_train::data::Dataset;
+use collegial_train::recipe::{self, Recipe};
+use collegial_train::{Data, Error as TrainError, spec_for};
+use collegial_trials::validate::Question;
+pub use collegial_trials::validate::{Validation, Verdict};
+use collegial_trials::{Context, Parts};
+use serde::{Deserialize, Serialize};
+
+use crate::reproduce::told;
+use crate::search::Cost;
+use crate::{Answer, Error, Model, Monitor, Style, to_json};
+
+/// Which baseline, on which data, how many designs and runs.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Request {
+    /// The baseline; class count and image size are the data set's.
+    #[serde(flatten)]
+    pub model: Model,
+    /// Directory of the data set.
+    pub data: PathBuf,
+    /// Designs to train, the baseline included.
+    pub designs: usize,
+    /// Trainings of every design.
+    pub runs: NonZeroU32,
+    /// Epochs of every training; by default the recipe's.
+    pub epochs: Option<NonZeroU32>,
+    /// Train on the first images only.
+    pub limit: Option<NonZeroUsize>,
+    /// What is kept equal.
+    pub cost: Cost,
+    /// Also train designs of equal variance, on the dual curve.
+    pub dual: bool,
+    /// Changes to the recipe, `learning_rate=0.05`.
+    pub set: Vec<String>,
+    /// Where finished runs are kept; by default `runs/validate-MODEL-DATA`.
+    pub out: Option<PathBuf>,
+    /// Seed of everything random.
+    pub seed: u64,
+}
+
+/// How many designs can be trained.
+pub const DESIGNS: std::ops::RangeInclusive<usize> = 3..=100;
+
+impl Default for Request {
+    fn default() -> Self {
+        Self {
+            model: Model::default(),
+            data: PathBuf::new(),
+            designs: 8,
+            runs: NonZeroU32::MIN.saturating_add(4),
+            epochs: None,
+            limit: None,
+            cost: Cost::Params,
+            dual: false,
+            set: vec![],
+            out: None,
+            seed: 0,
+        }
+    }
+}
+
+/// Predicted and measured, and where it is kept.
+#[derive(Clone, Debug, Serialize)]
+pub struct Validated {
+    /// What came out.
+    #[serde(flatten)]
+    pub validation: Validation,
+    /// Where finished runs are kept.
+    #[serde(skip)]
+    pub out: PathBuf,
+    /// Seed of the runs.
+    #[serde(skip)]
+    pub seed: u64,
+}
+
+/// Trains and compares. An interrupted validation goes on with the same request.
+///
+/// # Errors
+///
+/// Where the baseline has no width to change, a design cannot be trained, or the monitor stopped it.
+pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Validated, Error> {
+    if !DESIGNS.contains(&request.designs) {
+        let (count, low, high) = (request.designs, DESIGNS.start(), DESIGNS.end());
+        return Err(Error::request(format!("`designs=` is {count}; it must be between {low} and {high}")));
+    }
+    let Some(cost) = request.cost.counted() else {
+        return Err(Error::request(
+            "designs are compared at a cost that stays the same from run to run; take params, flops or activations",
+        ));
+    };
+    let dataset = Dataset::open(&request.data).map_err(TrainError::from)?;
+    let baseline = spec_for(&request.model.bare_spec()?, &request.model.overrides(), &dataset)?;
+    let search = Search::new(baseline.clone()).cost(cost);
+    let recipe = recipe(request, &dataset)?;
+    let out = request.out.clone().unwrap_or_else(|| default_directory(&baseline, &dataset));
+    let data = Data::new(dataset, &recipe)?;
+    let parts = Parts::open(out.join("parts"))?;
+    let question = Question {
+        baseline: &baseline,
+        search: &search,
+        data: &data,
+        recipe: &recipe,
+        designs: request.designs,
+        runs: request.runs.get(),
+        dual: request.dual,
+    };
+    let context = Context { seed: request.seed, parts: &parts, monitor };
+    let validation = question.answer(&context).map_err(|error| told(error.into(), monitor))?;
+    Ok(Validated { validation, out, seed: request.seed })
+}
+
+fn default_directory(baseline: &Spec, dataset: &Dataset) -> PathBuf {
+    Path::new("runs").join(format!("validate-{}-{}", baseline.name(), recipe::name_for(dataset)))
+}
+
+fn recipe(request: &Request, dataset: &Dataset) -> Result<Recipe, Error> {
+    let mut changes = request.set.clone();
+    changes.extend(request.limit.map(|limit| format!("limit={limit}")));
+    changes.extend(request.epochs.map(|epochs| format!("epochs={epochs}")));
+    let mut recipe = Recipe::build(recipe::text(recipe::name_for(dataset)).unwrap_or_default(), &changes)?;
+    let usual = Recipe::for_dataset(dataset)?;
+    if !request.set.iter().any(|change| change.starts_with("schedule")) {
+        // A shorter training divides its rate after the same shares of it.
+        let share = f64::from(recipe.epochs) / f64::from(usual.epochs);
+        recipe.schedule.milestones.iter_mut().for_each(|milestone| *milestone *= share);
+    }
+    let images = dataset.train().len();
+    Ok(recipe.clone().fitted(recipe.limit.map_or(images, |limit| limit.min(images))))
+}
+
+impl Validated {
+    /// Whether the prediction is contradicted.
+    pub fn contradicted(&self) -> bool {
+        self.validation.verdict == Verdict::Contradicted
+    }
+}
+
+impl Answer for Validated {
+    fn json(&self) -> Result<String, Error> {
+        to_json(self)
+    }
+
+    fn text(&self, style: &Style) -> String {
+        let validation = &self.validation;
+        let primal = validation.primal.table().to_text();
+        let mut text = format!("{}\n\n{primal}", style.strong(&validation.sentence));
+        if let (Some(dual), Some(sentence)) = (&validation.dual, validation.dual_sentence()) {
+            text.push_str(&format!("\n{sentence}\n\n{}", dual.table().to_text()));
+        }
+        text
+    }
+
+    fn table(&self) -> Table {
+        self.validation.primal.table()
+    }
+
+    fn summary(&self) -> (Vec<String>, Table) {
+        (vec![self.validation.sentence.clone()], self.table())
+    }
+
+    fn figures(&self) -> Vec<(&'static str, Figure)> {
+        self.validation.figures()
+    }
+
+    fn page(&self, provenance: Provenance) -> Option<Page> {
+        Some(self.validation.page(Provenance { seed: Some(self.seed), ..provenance }))
+    }
+}
