@@ -37,7 +37,7 @@ def test_every_form_gives_the_same_spec(tmp_path):
 def test_with_design():
     assert Spec("resnext29-1x128d", classes=100).with_design("37x10d") == Spec("resnext29-37x10d", classes=100)
     assert Spec("bottleneck-128").with_design("4x12d").to_dict()["members"] == 4
-    with pytest.raises(collegial.CollegialError, match="no inner width"):
+    with pytest.raises(collegial.CollegialError, match="basic blocks"):
         Spec("wrn28-10").with_design("4x12d")
     with pytest.raises(collegial.CollegialError, match="0x12d|members"):
         Spec("resnext29-1x128d").with_design("0x12d")

@@ -29,6 +29,14 @@ pub enum Error {
         /// The nearest known names, or the forms that names take.
         hint: String,
     },
+    /// A network that members cannot be made of.
+    #[error("{name} is outside: {reason}")]
+    Outside {
+        /// Its name.
+        name: String,
+        /// Why.
+        reason: &'static str,
+    },
     /// A name in a spec that cannot stand as the name of a file.
     #[error(
         "a spec cannot be called {}: names have 1 to {MAX_NAME} letters, digits and -_., and do not begin \

@@ -1,4 +1,4 @@
-//! From names to specs: `resnext29-37x10d`, `wrn28-10`, `fc6-30x48`, `bottleneck-128`.
+//! From names to specs: `resnext29-37x10d`, `resnet50`, `regnet_x_400mf`, `wrn28-10`, `fc6-30x48`, `bottleneck-128`.
 
 use crate::bottleneck::Bottleneck;
 use crate::design::number;
@@ -7,11 +7,16 @@ use crate::fully_connected::FullyConnected;
 use crate::resnext::Resnext;
 use crate::stage_design::{Designs, StageDesign};
 use crate::wide_resnet::WideResnet;
-use crate::{Error, Spec, zoo};
+use crate::{Error, Spec, outside, regnet_models, zoo};
 
-/// Reads a name; an unknown one is answered with the nearest known names.
+/// Reads a name; one of a family that members do not suit is answered with the reason, an unknown one with the
+/// nearest known names.
 pub(crate) fn parse(name: &str) -> Result<Spec, Error> {
-    let spec = match_form(name).unwrap_or_else(|| Err(zoo::unknown(name)))?;
+    let lower = name.to_ascii_lowercase();
+    if let Some(reason) = outside::reason(&lower) {
+        return Err(Error::Outside { name: name.to_owned(), reason });
+    }
+    let spec = match_form(&lower).unwrap_or_else(|| Err(zoo::unknown(name)))?;
     spec.check()?;
     Ok(spec)
 }
@@ -28,8 +33,14 @@ pub(crate) fn check(name: &str) -> Result<(), Error> {
 
 /// `None` where the text has the form of no name.
 fn match_form(name: &str) -> Option<Result<Spec, Error>> {
+    if let Some(rest) = name.strip_prefix("wide_resnet") {
+        return wide(rest);
+    }
     if let Some(rest) = name.strip_prefix("resnext").or_else(|| name.strip_prefix("resnet")) {
         return resnext(rest);
+    }
+    if name.starts_with("regnet") {
+        return regnet(name);
     }
     if let Some(rest) = name.strip_prefix("wrn") {
         let (depth, factor) = rest.split_once('-')?;
@@ -49,21 +60,71 @@ fn match_form(name: &str) -> Option<Result<Spec, Error>> {
     fully_connected(name.strip_prefix("fc")?)
 }
 
-/// `29-37x10d`, or `50` alone for the plain ResNet-50 (1x64d).
+/// `29-37x10d`, `50_32x4d` as torchvision writes it, `20_1x64d_cifar10`, or `50` alone for the plain ResNet-50 (1x64d).
 fn resnext(rest: &str) -> Option<Result<Spec, Error>> {
-    let (depth, designs) = rest.split_once('-').unwrap_or((rest, "1x64d"));
+    let (rest, classes) = match rest.strip_suffix("_cifar100") {
+        Some(rest) => (rest, Some(100)),
+        None => match rest.strip_suffix("_cifar10").or_else(|| rest.strip_suffix("_svhn")) {
+            Some(rest) => (rest, Some(10)),
+            None => (rest, None),
+        },
+    };
+    let (depth, designs) = rest.split_once(['-', '_']).unwrap_or((rest, "1x64d"));
+    let (depth, small) = match depth.strip_suffix("cifar") {
+        Some(depth) => (depth, true),
+        None => (depth, classes.is_some()),
+    };
     let depth = number("the depth of a ResNeXt", depth)?;
     let designs = Designs::parse(designs)?;
     Some(both(depth, designs).and_then(|(depth, designs)| {
         let name = format!("resnext{depth}-{designs}");
-        Resnext::of_depth(depth, designs).map(Spec::Resnext).ok_or_else(|| Error::UnknownName {
-            name,
-            hint: "ResNeXt depths with names are 29, 38, 50, 101 and 152; describe others in a TOML spec"
-                .into(),
-        })
+        let network = if small { Resnext::cifar(depth, designs) } else { Resnext::of_depth(depth, designs) };
+        let mut network = network.ok_or_else(|| Error::UnknownName { name, hint: DEPTHS.into() })?;
+        network.classes = classes.unwrap_or(network.classes);
+        Ok(Spec::Resnext(network))
     }))
 }
 
+const DEPTHS: &str = "ResNeXt depths with names are 29, 38 (64x64 images), 50, 101, 152 and 9k + 2 for CIFAR, such \
+                      as 20 and 56; describe others in a TOML spec";
+
+/// `50_2`: torchvision's wide ResNets are ResNets with an inner width of 64 times the factor.
+fn wide(rest: &str) -> Option<Result<Spec, Error>> {
+    let (depth, factor) = rest.split_once('_')?;
+    let depth = number("the depth of a wide ResNet", depth)?;
+    let factor = number("the widening factor", factor)?;
+    Some(both(depth, factor).and_then(|(depth, factor)| {
+        let width = crate::error::product("the inner width", &[64, factor])?;
+        let design = StageDesign::new(1, [width; 2])?;
+        let hint = "wide ResNets with names are wide_resnet50_2 and wide_resnet101_2, and wrn28-10 for CIFAR";
+        let unknown =
+            || Error::UnknownName { name: format!("wide_resnet{depth}_{factor}"), hint: hint.into() };
+        let network = Resnext::imagenet(depth, Designs::Doubling(design)).ok_or_else(unknown)?;
+        Ok(Spec::Resnext(network))
+    }))
+}
+
+/// `regnet_x_400mf`, or with other designs `regnet_x_400mf-4x8d-8x8d-20x8d-48x8d`.
+fn regnet(name: &str) -> Option<Result<Spec, Error>> {
+    if let Some(network) = regnet_models::find(name) {
+        return Some(Ok(Spec::Regnet(network)));
+    }
+    // Sizes may have a hyphen before them, so that the designs begin at the second or third.
+    let ends = name.match_indices(['-', ',']).map(|(end, _)| end);
+    let (network, designs) = ends
+        .into_iter()
+        .find_map(|end| Some((regnet_models::find(&name[..end])?, Designs::parse(&name[end + 1..])?)))?;
+    Some(designs.and_then(|designs| {
+        let stages: Vec<StageDesign> = match designs {
+            Designs::PerStage(designs) => designs,
+            Designs::Doubling(design) => match design.design() {
+                Some(design) => return Ok(Spec::Regnet(network.with_design(design)?)),
+                None => vec![design; network.stages()],
+            },
+        };
+        Ok(Spec::Regnet(network.with_stage_designs(&stages)?))
+    }))
+}
 /// `6-500`, `6-30x48`, `3-100,50`, `3-4x100,50`.
 fn fully_connected(rest: &str) -> Option<Result<Spec, Error>> {
     let (depth, shape) = match rest.split_once('-') {

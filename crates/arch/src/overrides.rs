@@ -55,6 +55,12 @@ impl Spec {
                 set(&mut network.classes, classes);
                 set(&mut network.image, image);
             }
+            Spec::Regnet(network) => {
+                forbid(inputs, || refuse("--inputs", FIXED_PORTS_HINT))?;
+                forbid(outputs, || refuse("--outputs", FIXED_PORTS_HINT))?;
+                set(&mut network.classes, classes);
+                set(&mut network.image, image);
+            }
             Spec::WideResnet(network) => {
                 forbid(inputs, || refuse("--inputs", FIXED_PORTS_HINT))?;
                 forbid(outputs, || refuse("--outputs", FIXED_PORTS_HINT))?;

@@ -63,12 +63,36 @@ const NAMED: &[(usize, Stem, &[usize], usize, usize)] = &[
 ];
 
 impl Resnext {
-    /// The network of a named depth: 29 (32x32 images, 10 classes), 38 (64x64, 1000), 50, 101, 152 (ImageNet).
+    /// The network of a depth: 29 and all others of the form 9k + 2 (32x32 images, 10 classes), but for 38 (64x64, 1000)
+    /// and 101, which like 50 and 152 is ImageNet's; for those two see [`cifar`](Self::cifar).
     pub fn of_depth(depth: usize, design: impl Into<Designs>) -> Option<Self> {
-        let &(_, stem, blocks, classes, image) = NAMED.iter().find(|named| named.0 == depth)?;
-        let (stem_channels, outputs) = (sixty_four(), two_hundred_fifty_six());
         let design = design.into();
-        Some(Self { stem, blocks: blocks.to_vec(), design, classes, image, stem_channels, outputs })
+        match NAMED.iter().find(|named| named.0 == depth) {
+            Some(&(_, stem, blocks, classes, image)) => {
+                let (stem_channels, outputs) = (sixty_four(), two_hundred_fifty_six());
+                Some(Self { stem, blocks: blocks.to_vec(), design, classes, image, stem_channels, outputs })
+            }
+            None => Self::cifar(depth, design),
+        }
+    }
+
+    /// The network of depth 50, 101 or 152 for ImageNet.
+    pub fn imagenet(depth: usize, design: impl Into<Designs>) -> Option<Self> {
+        Self::of_depth(depth, design).filter(|network| network.stem == Stem::Imagenet)
+    }
+
+    /// ResNeXt-(9k + 2) for CIFAR: three stages of k blocks, 32x32 images, 10 classes.
+    pub fn cifar(depth: usize, design: impl Into<Designs>) -> Option<Self> {
+        let nine = depth.checked_sub(2).filter(|rest| *rest > 0 && rest.is_multiple_of(9))?;
+        Some(Self {
+            stem: Stem::Small,
+            blocks: vec![nine / 9; 3],
+            design: design.into(),
+            classes: 10,
+            image: 32,
+            stem_channels: sixty_four(),
+            outputs: two_hundred_fifty_six(),
+        })
     }
 
     /// Layers with weights on the longest path: three per block, the stem and the classifier.
@@ -76,9 +100,15 @@ impl Resnext {
         3 * self.blocks.iter().sum::<usize>() + 2
     }
 
-    /// `resnext29-37x10d`, or with one design per stage `resnext29-37x10d-19x20d-9x40d`.
+    /// `resnext29-37x10d`, or with one design per stage `resnext29-37x10d-19x20d-9x40d`; `resnext38cifar-1x64d` where
+    /// the depth alone would name another network.
     pub fn name(&self) -> String {
-        format!("resnext{}-{}", self.depth(), self.design)
+        let depth = self.depth();
+        let other =
+            |named: &&(usize, Stem, &[usize], usize, usize)| named.0 == depth && named.2 != self.blocks;
+        let for_cifar = self.stages() == 3 && self.blocks.iter().all(|count| *count == self.blocks[0]);
+        let suffix = if for_cifar && NAMED.iter().any(|named| other(&named)) { "cifar" } else { "" };
+        format!("resnext{depth}{suffix}-{}", self.design)
     }
 
     /// The same network with one design for all stages.

@@ -11,6 +11,7 @@ use crate::design::Design;
 use crate::fully_connected::FullyConnected;
 use crate::graph::Graph;
 use crate::module::Module;
+use crate::regnet::Regnet;
 use crate::resnext::Resnext;
 use crate::sequence::Sequence;
 use crate::stage_design::StageDesign;
@@ -29,6 +30,8 @@ pub enum Spec {
     Sequence(Sequence),
     /// A ResNet or ResNeXt.
     Resnext(Resnext),
+    /// A RegNet.
+    Regnet(Regnet),
     /// A Wide ResNet.
     WideResnet(WideResnet),
 }
@@ -102,6 +105,7 @@ impl Spec {
             Self::Bottleneck(block) => block.sequence().graph(),
             Self::Sequence(sequence) => sequence.graph(),
             Self::Resnext(network) => network.graph(),
+            Self::Regnet(network) => network.graph(),
             Self::WideResnet(network) => network.graph(),
         }
     }
@@ -112,7 +116,7 @@ impl Spec {
             Self::FullyConnected(module) => Some(Module::FullyConnected(module)),
             Self::Bottleneck(module) => Some(Module::Bottleneck(module)),
             Self::Sequence(module) => Some(Module::Sequence(module)),
-            Self::Resnext(_) | Self::WideResnet(_) => None,
+            Self::Resnext(_) | Self::Regnet(_) | Self::WideResnet(_) => None,
         }
     }
 
@@ -121,12 +125,17 @@ impl Spec {
     pub fn analysed_module(&self) -> Result<Module, Error> {
         match self {
             Self::Resnext(network) => Ok(Module::Bottleneck(network.block(0)?)),
-            _ => self.module().ok_or_else(|| {
-                Error::Inconsistent(format!(
-                    "{} has no inner width that could be split into members; take a resnext, fc or bottleneck model, or a TOML module",
-                    self.name()
-                ))
+            Self::Regnet(_) => Err(Error::Inconsistent(format!(
+                "the stages of {} have widths of their own, for which there is no search yet; its blocks can be \
+                 searched one by one, as TOML modules of kind bottleneck",
+                self.name()
+            ))),
+            Self::WideResnet(_) => Err(Error::Outside {
+                name: self.name(),
+                reason: "it has basic blocks: one hidden layer, and splitting that changes nothing; take a resnext, regnet, fc \
+                         or bottleneck model, or a TOML module",
             }),
+            _ => self.module().ok_or_else(|| Error::NoBlocks { model: self.name() }),
         }
     }
 
@@ -134,6 +143,7 @@ impl Spec {
     pub fn blocks(&self) -> Result<Vec<Block>, Error> {
         match self {
             Self::Resnext(network) => network.blocks(),
+            Self::Regnet(network) => network.blocks(),
             Self::Bottleneck(block) => Ok(vec![Block { stage: 0, count: 1, bottleneck: block.clone() }]),
             _ => Err(Error::NoBlocks { model: self.name() }),
         }
@@ -143,6 +153,7 @@ impl Spec {
     pub fn with_design(&self, design: Design) -> Result<Self, Error> {
         let spec = match self {
             Self::Resnext(network) => Self::Resnext(network.with_design(design)),
+            Self::Regnet(network) => Self::Regnet(network.with_design(design)?),
             _ => {
                 let module = self.analysed_module()?.scaled_to(design.width)?;
                 module.with_members(design.multiplicity)?.into()
@@ -156,6 +167,7 @@ impl Spec {
     pub fn with_stage_designs(&self, designs: &[StageDesign]) -> Result<Self, Error> {
         let spec = match (self, designs) {
             (Self::Resnext(network), _) => Self::Resnext(network.with_stage_designs(designs)?),
+            (Self::Regnet(network), _) => Self::Regnet(network.with_stage_designs(designs)?),
             (Self::Bottleneck(block), [design]) => {
                 let block = Bottleneck { members: design.multiplicity, ..block.clone() };
                 Self::Bottleneck(block.with_widths(design.widths))
@@ -181,6 +193,7 @@ impl Spec {
             Self::Bottleneck(block) => block.name(),
             Self::Sequence(sequence) => sequence.name.clone(),
             Self::Resnext(network) => network.name(),
+            Self::Regnet(network) => network.name(),
             Self::WideResnet(network) => network.name(),
         }
     }

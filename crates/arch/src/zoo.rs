@@ -1,52 +1,137 @@
-//! Names that people know, to answer unknown ones with the nearest.
+//! Names that people know, by family: to list them, and to answer unknown ones with the nearest.
 
-use crate::Error;
+use serde::Serialize;
 
-/// The networks of the paper's tables and figures.
-pub const KNOWN_NAMES: &[&str] = &[
-    "resnext29-1x128d",
-    "resnext29-3x64d",
-    "resnext29-37x10d",
-    "resnext29-28x12d",
-    "resnext29-10x10d",
-    "resnext29-8x12d",
-    "resnext29-44x8d",
-    "resnext29-60x6d",
-    "resnext29-1x226d",
-    "resnext29-8x64d",
-    "resnext29-101x10d",
-    "resnext38-1x96d",
-    "resnext38-22x10d",
-    "resnext50-1x64d",
-    "resnext50-32x4d",
-    "resnext50-12x10d",
-    "resnext101-1x64d",
-    "resnext101-32x4d",
-    "resnext101-12x10d",
-    "wrn28-10",
-    "wrn28-5",
-    "wrn36-5",
-    "fc6-500",
-    "fc6-200",
-    "fc6-30x48",
-    "bottleneck-128",
+use crate::counts::Totals;
+use crate::{Error, Spec, regnet_models};
+
+/// Networks that are told apart by a few numbers in their names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Family {
+    /// What it is called.
+    pub title: &'static str,
+    /// The forms that its names take, and what they stand for.
+    pub form: &'static str,
+    /// Names worth listing.
+    pub names: Vec<String>,
+}
+
+/// One line of a list of models.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Model {
+    /// The title of its family.
+    pub family: &'static str,
+    /// Its name, which reads back as its spec.
+    pub name: String,
+    /// What it counts.
+    #[serde(flatten)]
+    pub counts: Totals,
+}
+
+/// Titles, forms and the names of the paper's tables and figures and of torchvision.
+const FAMILIES: &[(&str, &str, &[&str])] = &[
+    (
+        "ResNeXt for CIFAR",
+        "resnext29-37x10d: 37 members of width 10, depth 9k + 2 (38 and 101 as resnext38cifar-..., resnext101cifar-...)",
+        &[
+            "resnext20-1x64d",
+            "resnext29-1x128d",
+            "resnext29-3x64d",
+            "resnext29-37x10d",
+            "resnext29-28x12d",
+            "resnext29-10x10d",
+            "resnext29-8x12d",
+            "resnext29-44x8d",
+            "resnext29-60x6d",
+            "resnext29-1x226d",
+            "resnext29-8x64d",
+            "resnext29-101x10d",
+            "resnext38cifar-1x64d",
+            "resnext56-1x64d",
+            "resnext272-1x64d",
+        ],
+    ),
+    (
+        "ResNeXt for 64x64 images",
+        "resnext38-22x10d: four stages of three blocks",
+        &["resnext38-1x96d", "resnext38-22x10d"],
+    ),
+    (
+        "ResNet and ResNeXt for ImageNet",
+        "resnext50-32x4d (also 101, 152); resnet50 is resnext50-1x64d, wide_resnet50_2 is resnext50-1x128d, \
+         resnext50_32x4d is understood",
+        &[
+            "resnext50-1x64d",
+            "resnext50-1x128d",
+            "resnext50-32x4d",
+            "resnext50-12x10d",
+            "resnext101-1x64d",
+            "resnext101-1x128d",
+            "resnext101-32x4d",
+            "resnext101-32x8d",
+            "resnext101-64x4d",
+            "resnext101-12x10d",
+            "resnext152-1x64d",
+        ],
+    ),
+    (
+        "RegNet",
+        "regnet_x_400mf as torchvision has it, regnetx-400mf as pycls and timm (regnetx_004) have it",
+        &[],
+    ),
+    ("Wide ResNet", "wrn28-10: depth 28, ten times as wide", &["wrn28-10", "wrn28-5", "wrn36-5"]),
+    (
+        "Fully connected",
+        "fc6-30x48: six weight matrices, 30 members of width 48",
+        &["fc6-500", "fc6-200", "fc6-30x48"],
+    ),
+    ("Bottleneck block", "bottleneck-37x10d: one block by itself", &["bottleneck-128"]),
 ];
 
 /// The forms that names take.
-pub const NAME_FORMS: &str = "resnext29-37x10d (also 38, 50, 101, 152), wrn28-10, fc6-500, fc6-30x48, bottleneck-128, or the path of a TOML spec";
+pub const NAME_FORMS: &str = "resnext29-37x10d, resnet50, regnet_x_400mf, wrn28-10, fc6-500, fc6-30x48, bottleneck-128, \
+                              or the path of a TOML spec";
+
+/// Every family with the names worth listing.
+pub fn families() -> Vec<Family> {
+    let owned = |names: &[&str]| names.iter().map(ToString::to_string).collect();
+    FAMILIES
+        .iter()
+        .map(|&(title, form, names)| {
+            let names = match title {
+                "RegNet" => regnet_models::all().map(|(name, _)| name).collect(),
+                _ => owned(names),
+            };
+            Family { title, form, names }
+        })
+        .collect()
+}
+
+/// Every listed model with its counts.
+pub fn models() -> Result<Vec<Model>, Error> {
+    let mut all = Vec::new();
+    for family in families() {
+        for name in family.names {
+            let counts = name.parse::<Spec>()?.graph()?.counts()?.total;
+            all.push(Model { family: family.title, name, counts });
+        }
+    }
+    Ok(all)
+}
 
 /// The answer to a name of no known form.
 pub(crate) fn unknown(name: &str) -> Error {
-    let mut nearest: Vec<(f64, &str)> = KNOWN_NAMES
-        .iter()
-        .map(|known| (strsim::jaro_winkler(&name.to_lowercase(), known), *known))
+    let lower = name.to_lowercase();
+    let known = families().into_iter().flat_map(|family| family.names);
+    let mut nearest: Vec<(f64, String)> = known
+        .map(|known| (strsim::jaro_winkler(&lower, &known), known))
         .filter(|(similarity, _)| *similarity > 0.75)
         .collect();
     nearest.sort_by(|a, b| b.0.total_cmp(&a.0));
     let hint = match nearest.as_slice() {
         [] => format!("names look like {NAME_FORMS}"),
         near => {
-            let names: Vec<&str> = near.iter().take(3).map(|(_, known)| *known).collect();
+            let names: Vec<&str> = near.iter().take(3).map(|(_, known)| known.as_str()).collect();
             format!("did you mean {}?", names.join(" or "))
         }
     };

@@ -1,6 +1,6 @@
 //! Names, TOML and JSON round trips; what is refused and in which words; counts against explicit sums.
 
-use collegial_arch::{KNOWN_NAMES, Module, Op, Overrides, Spec};
+use collegial_arch::{Module, Op, Overrides, Spec, families, models};
 use proptest::prelude::*;
 
 fn parse(name: &str) -> Spec {
@@ -13,7 +13,7 @@ fn refusal(name: &str) -> String {
 
 #[test]
 fn every_known_name_round_trips_through_toml_and_json() {
-    for name in KNOWN_NAMES {
+    for name in families().iter().flat_map(|family| &family.names) {
         let spec = parse(name);
         assert_eq!(&spec.name(), name);
         assert_eq!(Spec::from_toml(&spec.to_toml()).unwrap(), spec, "{name}");
@@ -71,13 +71,10 @@ fn count(spec: &Spec) -> u64 {
 
 #[test]
 fn unknown_names_are_answered_with_the_nearest() {
-    assert!(
-        refusal("resnxt29-37x10d").contains("did you mean resnext29-37x10d"),
-        "{}",
-        refusal("resnxt29-37x10d")
-    );
+    let nearest = "did you mean resnext29-37x10d or resnext29-10x10d or resnext38-22x10d?";
+    assert!(refusal("resnxt29-37x10d").contains(nearest), "{}", refusal("resnxt29-37x10d"));
     assert!(refusal("transformer").contains("names look like"));
-    assert!(refusal("resnext30-1x64d").contains("29, 38, 50, 101 and 152"));
+    assert!(refusal("resnext30-1x64d").contains("9k + 2 for CIFAR"));
 }
 
 #[test]
@@ -222,4 +219,98 @@ proptest! {
             prop_assert!(!name.starts_with('.') && !name.contains(['/', '\\', ':']));
         }
     }
+}
+
+#[test]
+fn every_listed_model_has_its_counts() {
+    let models = models().unwrap();
+    let count =
+        |name: &str| models.iter().find(|model| model.name == name).map(|model| model.counts.parameters);
+    assert_eq!(count("resnext50-1x64d"), Some(25_557_032));
+    assert_eq!(count("regnetx-200mf"), Some(2_684_792));
+    assert_eq!(models.len(), families().iter().map(|family| family.names.len()).sum::<usize>());
+}
+
+#[test]
+fn networks_are_known_by_their_usual_names() {
+    for (usual, ours) in [
+        ("resnet50", "resnext50-1x64d"),
+        ("ResNet152", "resnext152-1x64d"),
+        ("wide_resnet50_2", "resnext50-1x128d"),
+        ("wide_resnet101_2", "resnext101-1x128d"),
+        ("resnext50_32x4d", "resnext50-32x4d"),
+        ("resnext101_64x4d", "resnext101-64x4d"),
+        ("resnext20_16x4d_cifar10", "resnext20-16x4d"),
+        ("RegNetX-1.6GF", "regnet_x_1_6gf"),
+        ("regnetx_016", "regnet_x_1_6gf"),
+        ("regnetx_004", "regnetx-400mf"),
+        ("RegNetX-200MF", "regnetx-200mf"),
+        ("regnetx_120", "regnetx-12gf"),
+    ] {
+        assert_eq!(parse(usual).name(), ours);
+    }
+    assert_eq!(refusal("wide_resnet28_10").matches("wrn28-10").count(), 1);
+}
+
+/// 38 = 9 * 4 + 2 and 101 = 9 * 11 + 2 are also depths of CIFAR's ResNeXts; the names of the paper and of ImageNet stay.
+#[test]
+fn cifar_depths_that_name_other_networks_say_so() {
+    for (name, blocks, stages) in
+        [("resnext38-1x64d", 12, 4), ("resnext38cifar-1x64d", 12, 3), ("resnext101cifar-1x64d", 33, 3)]
+    {
+        let spec = parse(name);
+        assert_eq!(spec.name(), name);
+        let found = spec.blocks().unwrap();
+        assert_eq!(found.iter().map(|block| block.count).sum::<usize>(), blocks);
+        assert_eq!(found.last().unwrap().stage + 1, stages);
+    }
+    assert_eq!(parse("resnext38_1x64d_cifar10").name(), "resnext38cifar-1x64d");
+    assert_eq!(parse("resnext29cifar-1x64d").name(), "resnext29-1x64d");
+    let hundred = parse("resnext20_1x64d_cifar100").graph().unwrap();
+    assert_eq!(hundred.output_shape().channels, 100);
+}
+
+#[test]
+fn what_is_outside_is_told_why() {
+    assert_eq!(
+        refusal("resnet18"),
+        "resnet18 is outside: it has basic blocks: one hidden layer, and splitting that changes nothing; take a \
+         ResNet with bottleneck blocks, such as resnet50"
+    );
+    for (name, reason) in [
+        ("vgg16_bn", "plain chain"),
+        ("mobilenet_v3_small", "depthwise"),
+        ("vit_b_16", "attention"),
+        ("densenet121", "side by side"),
+        ("convnext_tiny", "one hidden layer"),
+    ] {
+        assert!(refusal(name).contains(reason), "{}", refusal(name));
+    }
+    assert!(!refusal("resnet180").contains("basic"), "another depth");
+    let error = parse("wrn28-10").analysed_module().unwrap_err().to_string();
+    assert!(error.contains("basic blocks"), "{error}");
+    let error = parse("regnet_x_400mf").analysed_module().unwrap_err().to_string();
+    assert!(error.contains("no search yet"), "{error}");
+}
+
+#[test]
+fn a_regnet_takes_other_groups() {
+    let spec = parse("regnet_x_400mf-4x8d-8x8d-20x8d-50x8d");
+    assert_eq!(spec.name(), "regnet_x_400mf-4x8d-8x8d-20x8d-50x8d");
+    assert_eq!(
+        parse("regnet_x_400mf-4x8d"),
+        spec,
+        "one design: as many more members as there are more outputs"
+    );
+    assert_eq!(Spec::from_toml(&spec.to_toml()).unwrap(), spec);
+    let pycls = parse("regnetx-400mf-2x16d-4x16d-10x16d-24x16d");
+    assert_eq!(pycls.name(), "regnetx-400mf");
+    let graph = parse("regnet_x_400mf").graph().unwrap();
+    for name in ["stem.0", "trunk_output.block1.block1-0.proj.1", "trunk_output.block4.block4-11.f.c.1", "fc"]
+    {
+        assert!(graph.find(name).is_some(), "{name}");
+    }
+    let middle = &graph.nodes[graph.find("trunk_output.block2.block2-0.f.b.0").unwrap()];
+    assert_eq!(middle.op, Op::Conv { kernel: 3, stride: 2, padding: 1, groups: 4 });
+    assert_eq!((middle.shape.channels, middle.shape.height), (64, 28));
 }

@@ -95,6 +95,6 @@ fn arrays_go_in_and_come_out() {
 fn models_change_their_form_and_design() {
     let toml = to_toml("resnext29-1x128d").unwrap();
     assert_eq!(redesigned(&toml, "37x10d").unwrap(), redesigned("resnext29-37x10d", "37x10d").unwrap());
-    assert!(sentence(redesigned("wrn28-10", "2x3d")).contains("no inner width"));
+    assert!(sentence(redesigned("wrn28-10", "2x3d")).contains("basic blocks: one hidden layer"));
     assert!(sentence(redesigned("fc3-8", "many")).contains("many"));
 }

@@ -6,7 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use collegial_arch::{Activation, Designs, FullyConnected, Resnext, Spec, StageDesign, Stem, WideResnet};
+use collegial_arch::{
+    Activation, Designs, FullyConnected, Regnet, Resnext, Spec, StageDesign, Stem, WideResnet,
+};
 
 /// Shapes by name, as PyTorch has them.
 pub type Shapes = BTreeMap<String, Vec<usize>>;
@@ -17,13 +19,15 @@ pub fn spec(shapes: &Shapes) -> Result<Spec, String> {
         fully_connected(shapes)
     } else if shapes.contains_key("layer1.0.conv3.weight") {
         resnext(shapes)
+    } else if shapes.contains_key("trunk_output.block1.block1-0.f.c.0.weight") {
+        regnet(shapes)
     } else if shapes.contains_key("layer1.0.conv2.weight") {
         wide_resnet(shapes)
     } else {
         let first = shapes.keys().next().map_or("no tensor at all".to_owned(), |name| format!("{name:?}"));
         Err(format!(
-            "those of a ResNeXt (layer1.0.conv3.weight), a Wide ResNet (layer1.0.conv2.weight) or a fully connected network \
-             (fc1.weight) are missing, it begins with {first}"
+            "those of a ResNeXt (layer1.0.conv3.weight), a RegNet (trunk_output.block1.block1-0.f.c.0.weight), a Wide ResNet \
+             (layer1.0.conv2.weight) or a fully connected network (fc1.weight) are missing, it begins with {first}"
         ))
     }?;
     spec.check().map_err(|error| error.to_string())?;
@@ -39,9 +43,10 @@ fn resnext(shapes: &Shapes) -> Result<Spec, String> {
     };
     let [outputs, ..] = shape::<4>(shapes, "layer1.0.conv3.weight")?;
     let [classes, _] = shape(shapes, "fc.weight")?;
-    let blocks = blocks(shapes);
-    let designs: Vec<StageDesign> =
-        (1..=blocks.len()).map(|stage| stage_design(shapes, stage)).collect::<Result<_, _>>()?;
+    let blocks = blocks(shapes, |stage, block| format!("layer{stage}.{block}.conv1.weight"));
+    let designs: Vec<StageDesign> = (1..=blocks.len())
+        .map(|stage| stage_design(shapes, |layer| format!("layer{stage}.0.conv{layer}.weight")))
+        .collect::<Result<_, _>>()?;
     let design = Designs::per_stage(&designs);
     let image = match stem {
         Stem::Imagenet => 224,
@@ -51,9 +56,26 @@ fn resnext(shapes: &Shapes) -> Result<Spec, String> {
     Ok(Spec::Resnext(Resnext { stem, blocks, design, classes, image, stem_channels, outputs }))
 }
 
-/// The members of a stage's first block: the 3x3 convolution shows the width of what goes into one of them.
-fn stage_design(shapes: &Shapes, stage: usize) -> Result<StageDesign, String> {
-    let name = |layer: usize| format!("layer{stage}.0.conv{layer}.weight");
+fn regnet(shapes: &Shapes) -> Result<Spec, String> {
+    let name = |stage: usize, block: usize, layer: &str| {
+        format!("trunk_output.block{stage}.block{stage}-{block}.f.{layer}.0.weight")
+    };
+    let [stem_channels, ..] = shape::<4>(shapes, "stem.0.weight")?;
+    let [classes, _] = shape(shapes, "fc.weight")?;
+    let blocks = blocks(shapes, |stage, block| name(stage, block, "c"));
+    let (mut outputs, mut designs) = (vec![], vec![]);
+    for stage in 1..=blocks.len() {
+        let [channels, ..] = shape::<4>(shapes, &name(stage, 0, "c"))?;
+        outputs.push(channels);
+        designs.push(stage_design(shapes, |layer| name(stage, 0, ["a", "b"][layer - 1]))?);
+    }
+    let design = Designs::PerStage(designs);
+    Ok(Spec::Regnet(Regnet { blocks, outputs, design, classes, image: 224, stem_channels }))
+}
+
+/// The members of a stage's first block, by the names of its layers 1 and 2: the 3x3 convolution shows the width of what
+/// goes into one of them.
+fn stage_design(shapes: &Shapes, name: impl Fn(usize) -> String) -> Result<StageDesign, String> {
     let [outer, width, ..] = shape::<4>(shapes, &name(2))?;
     // That a tensor is missing is said when the network is filled.
     let inner = shapes.get(&name(1)).and_then(|shape| shape.first()).map_or(outer, |&rows| rows);
@@ -72,7 +94,10 @@ fn wide_resnet(shapes: &Shapes) -> Result<Spec, String> {
     }
     let [channels, ..] = shape::<4>(shapes, "layer1.0.conv1.weight")?;
     let [classes, _] = shape(shapes, "fc.weight")?;
-    let (factor, blocks) = (ratio("layer1.0.conv1.weight", channels, 16)?, blocks(shapes));
+    let (factor, blocks) = (
+        ratio("layer1.0.conv1.weight", channels, 16)?,
+        blocks(shapes, |stage, block| format!("layer{stage}.{block}.conv1.weight")),
+    );
     let stages = blocks.len();
     let depth = blocks[0].saturating_mul(2 * stages).saturating_add(4);
     let image = if stages > 3 { 64 } else { 32 };
@@ -103,9 +128,9 @@ fn fully_connected(shapes: &Shapes) -> Result<Spec, String> {
     }))
 }
 
-/// Blocks per stage, as many as are numbered without a gap; there is at least one.
-fn blocks(shapes: &Shapes) -> Vec<usize> {
-    let has = |stage: usize, block: usize| shapes.contains_key(&format!("layer{stage}.{block}.conv1.weight"));
+/// Blocks per stage, as many as are numbered without a gap, by the name of a tensor that each has; there is at least one.
+fn blocks(shapes: &Shapes, name: impl Fn(usize, usize) -> String) -> Vec<usize> {
+    let has = |stage: usize, block: usize| shapes.contains_key(&name(stage, block));
     let stages = (1..).take_while(|&stage| has(stage, 0)).count().max(1);
     (1..=stages).map(|stage| (0..).take_while(|&block| has(stage, block)).count()).collect()
 }

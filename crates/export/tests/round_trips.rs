@@ -41,9 +41,15 @@ fn outputs(file: &WeightFile) -> Vec<f32> {
 fn every_family_comes_back() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
-    for name in
-        ["resnext29-3x2d", "resnext29-3x2d-2x3_5d-1x4d", "resnext50-2x3d", "wrn10-1", "fc4-3x5", "fc3-7"]
-    {
+    for name in [
+        "resnext29-3x2d",
+        "resnext29-3x2d-2x3_5d-1x4d",
+        "regnetx-200mf-1x3d",
+        "resnext50-2x3d",
+        "wrn10-1",
+        "fc4-3x5",
+        "fc3-7",
+    ] {
         let (spec, original) = (spec(name), path("original.safetensors"));
         let model = trained(&spec, &original);
         assert_eq!(model.to_safetensors().unwrap(), fs::read(&original).unwrap(), "{name}");

@@ -20,7 +20,7 @@ pub fn spec_for(spec: &Spec, given: &Overrides, dataset: &Dataset) -> Result<Spe
             agree("inputs", given.inputs, shape.len(), "values per image")?;
             Overrides { inputs: Some(shape.len()), classes: Some(classes), image: given.image, outputs: None }
         }
-        Spec::Resnext(_) | Spec::WideResnet(_) => {
+        Spec::Resnext(_) | Spec::Regnet(_) | Spec::WideResnet(_) => {
             if shape.channels != 3 || shape.height != shape.width {
                 return Err(Unfit::Images { model: spec.name(), shape }.into());
             }

@@ -4,6 +4,7 @@ from .._collegial import CollegialError
 from .._optional import need
 from .._spec import Spec
 from .fully_connected import FullyConnected
+from .regnet import RegNet
 from .resnext import ResNeXt
 from .wide_resnet import WideResNet
 
@@ -31,12 +32,16 @@ def from_spec(spec):
         members, width = stage_designs(spec["design"], len(spec["blocks"]))
         optional = {key: spec[key] for key in ("stem_channels", "outputs") if key in spec}
         return ResNeXt(spec["blocks"], members, width, spec["classes"], spec["stem"], **optional)
+    if kind == "regnet":
+        members, width = stage_designs(spec["design"], len(spec["blocks"]))
+        optional = {key: spec[key] for key in ("stem_channels",) if key in spec}
+        return RegNet(spec["blocks"], spec["outputs"], members, width, spec["classes"], **optional)
     if kind == "wide-resnet":
         return WideResNet(spec["depth"], spec["factor"], spec["stages"], spec["classes"])
     if kind == "fully-connected":
         optional = {key: spec[key] for key in ("members", "activation") if key in spec}
         return FullyConnected(spec["inputs"], spec["outputs"], spec["widths"], **optional)
-    raise CollegialError(f"a network of kind {kind} has no PyTorch module; resnext, wide-resnet and fully-connected have one")
+    raise CollegialError(f"a network of kind {kind} has no PyTorch module; resnext, regnet, wide-resnet and fully-connected have one")
 
 
 def stage_designs(design, stages):

@@ -3,7 +3,7 @@
 //! The module is the source of the Python package's own file, so that there is one definition of each family; the rest is
 //! `train.py` beside this file, in which lines such as `# NETWORK` mark what is put in.
 
-use collegial_arch::{Activation, Resnext, Spec, StageDesign, Stem};
+use collegial_arch::{Activation, Designs, Regnet, Resnext, Spec, StageDesign, Stem};
 use collegial_train::data::{Augment, Kind, Normalise};
 use collegial_train::recipe::{Optimiser, Recipe};
 
@@ -11,6 +11,7 @@ use crate::Error;
 
 const TEMPLATE: &str = include_str!("train.py");
 const RESNEXT: &str = include_str!("families/resnext.py");
+const REGNET: &str = include_str!("families/regnet.py");
 const WIDE_RESNET: &str = include_str!("families/wide_resnet.py");
 const FULLY_CONNECTED: &str = include_str!("families/fully_connected.py");
 
@@ -25,6 +26,7 @@ pub fn recipe_for(spec: &Spec) -> &'static str {
     };
     match spec {
         Spec::Resnext(network) => by_image(network.image, network.classes),
+        Spec::Regnet(network) => by_image(network.image, network.classes),
         Spec::WideResnet(network) => by_image(network.image, network.classes),
         Spec::FullyConnected(network) if network.inputs != 3072 => "mnist",
         Spec::FullyConnected(network) => by_image(32, network.outputs),
@@ -57,6 +59,7 @@ pub fn data_of(kind: Kind) -> Result<Option<Kind>, Error> {
 pub fn script(spec: &Spec, recipe: &Recipe, data: Option<Kind>) -> Result<String, Error> {
     let (source, call) = match spec {
         Spec::Resnext(network) => (RESNEXT, resnext(network)?),
+        Spec::Regnet(network) => (REGNET, regnet(network)?),
         Spec::WideResnet(network) => {
             let (depth, factor, stages) = (network.depth, network.factor, network.stages);
             let classes = network.classes;
@@ -107,18 +110,29 @@ fn resnext(network: &Resnext) -> Result<String, Error> {
     };
     let (members, width) = match design.design() {
         Some(design) => (design.multiplicity.to_string(), design.width.to_string()),
-        None => {
-            let designs: Vec<StageDesign> =
-                (0..network.stages()).map(|stage| design.stage(stage)).collect::<Result<_, _>>()?;
-            let members: Vec<usize> = designs.iter().map(|design| design.multiplicity).collect();
-            let widths: Vec<[usize; 2]> = designs.iter().map(|design| design.widths).collect();
-            (format!("{members:?}"), format!("{widths:?}"))
-        }
+        None => per_stage(design, network.stages())?,
     };
     Ok(format!(
         "ResNeXt({blocks:?}, members={members}, width={width}, classes={classes}, stem=\"{stem}\", \
          stem_channels={stem_channels}, outputs={outputs})"
     ))
+}
+
+fn regnet(network: &Regnet) -> Result<String, Error> {
+    let Regnet { blocks, outputs, classes, stem_channels, .. } = network;
+    let (members, width) = per_stage(&network.design, network.stages())?;
+    Ok(format!(
+        "RegNet({blocks:?}, outputs={outputs:?}, members={members}, width={width}, classes={classes}, \
+         stem_channels={stem_channels})"
+    ))
+}
+
+/// Members and pairs of widths of all stages, as Python lists.
+fn per_stage(design: &Designs, stages: usize) -> Result<(String, String), Error> {
+    let designs: Vec<StageDesign> = (0..stages).map(|stage| design.stage(stage)).collect::<Result<_, _>>()?;
+    let members: Vec<usize> = designs.iter().map(|design| design.multiplicity).collect();
+    let widths: Vec<[usize; 2]> = designs.iter().map(|design| design.widths).collect();
+    Ok((format!("{members:?}"), format!("{widths:?}")))
 }
 
 fn activation(activation: Activation) -> &'static str {
@@ -163,6 +177,7 @@ fn constants(spec: &Spec, recipe: &Recipe, data: Option<Kind>) -> Result<String,
     };
     let image = match spec {
         Spec::Resnext(network) => network.image,
+        Spec::Regnet(network) => network.image,
         Spec::WideResnet(network) => network.image,
         _ => 224,
     };
@@ -212,7 +227,7 @@ mod tests {
 
     #[test]
     fn the_template_imports_what_the_families_use() {
-        for source in [RESNEXT, WIDE_RESNET, FULLY_CONNECTED] {
+        for source in [RESNEXT, REGNET, WIDE_RESNET, FULLY_CONNECTED] {
             let imports =
                 source.lines().filter(|line| line.starts_with("import ") || line.starts_with("from "));
             for import in
@@ -238,6 +253,10 @@ mod tests {
             (
                 "resnext50-32x4d",
                 "return ResNeXt([3, 4, 6, 3], members=32, width=4, classes=1000, stem=\"imagenet\"",
+            ),
+            (
+                "regnet_x_400mf",
+                "return RegNet([1, 2, 7, 12], outputs=[32, 64, 160, 400], members=[2, 4, 10, 25]",
             ),
             ("wrn28-10", "return WideResNet(depth=28, factor=10, stages=3, classes=10)"),
             ("fc3-30x48", "return FullyConnected(784, 10, widths=[48, 48], members=30, activation=\"relu\")"),
