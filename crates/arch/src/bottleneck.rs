@@ -1,4 +1,5 @@
-//! The bottleneck residual block of ResNet and ResNeXt: 1x1 to n, 3x3, 1x1 to n_out (the paper's Fig. 5).
+//! The bottleneck residual block of ResNet and ResNeXt: 1x1 to n, 3x3, 1x1 to n_out (the paper's
+//! Fig. 5).
 
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +37,8 @@ pub struct Bottleneck {
     /// What is added to the output.
     #[serde(default = "identity")]
     pub shortcut: Shortcut,
-    /// Side of the square image it works on; counts of FLOPs and activations depend on it, the optimum does not.
+    /// Side of the square image it works on; counts of FLOPs and activations depend on it, the
+    /// optimum does not.
     #[serde(default = "thirty_two")]
     pub image: usize,
 }

@@ -78,9 +78,9 @@ impl Counts {
         4 * u128::from(self.total.parameters)
     }
 
-    /// Bytes that a training step with momentum holds at least: weights, gradients and one momentum buffer,
-    /// and for every image the input and the outputs of all layers that work out of place (convolutions,
-    /// dense layers, norms, pools; ReLU and additions work in place).
+    /// Bytes that a training step with momentum holds at least: weights, gradients and one momentum
+    /// buffer, and for every image the input and the outputs of all layers that work out of place
+    /// (convolutions, dense layers, norms, pools; ReLU and additions work in place).
     pub fn training_bytes(&self, batch: usize) -> u128 {
         3 * self.weight_bytes() + 4 * batch as u128 * u128::from(self.stored_per_image)
     }

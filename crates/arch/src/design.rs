@@ -25,7 +25,8 @@ impl Design {
         Ok(Self { multiplicity, width })
     }
 
-    /// Reads `37x10d`, or `37x10` where the `d` is left out; `None` where the text has another form.
+    /// Reads `37x10d`, or `37x10` where the `d` is left out; `None` where the text has another
+    /// form.
     pub(crate) fn parse(text: &str) -> Option<Result<Self, Error>> {
         let (multiplicity, width) = text.split_once('x')?;
         let width = width.strip_suffix('d').unwrap_or(width);

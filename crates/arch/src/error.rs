@@ -1,4 +1,5 @@
-//! What can be wrong with a spec, each as one sentence with the offending value and what would be accepted.
+//! What can be wrong with a spec, each as one sentence with the offending value and what would be
+//! accepted.
 
 use std::path::PathBuf;
 
@@ -6,9 +7,9 @@ use crate::shape::Shape;
 
 /// The largest accepted value of any dimension (channels, units, classes, members, batch).
 ///
-/// It is far above any real network and low enough that every count fits 128 bits whatever the spec says,
-/// so arithmetic on counts cannot wrap: the worst product is two channel counts (2^48), a kernel (2^20), an
-/// image (2^32) and a factor 2, below 2^102 for one layer.
+/// It is far above any real network and low enough that every count fits 128 bits whatever the spec
+/// says, so arithmetic on counts cannot wrap: the worst product is two channel counts (2^48), a
+/// kernel (2^20), an image (2^32) and a factor 2, below 2^102 for one layer.
 pub const MAX_DIMENSION: usize = 1 << 24;
 
 /// The largest side of an image or a pool window.
@@ -199,7 +200,8 @@ pub(crate) fn within(what: impl Into<String>, value: usize, low: usize, high: us
     }
 }
 
-/// A product of dimensions that is itself a dimension (for example the channels of all members together).
+/// A product of dimensions that is itself a dimension (for example the channels of all members
+/// together).
 pub(crate) fn product(what: impl Into<String>, factors: &[usize]) -> Result<usize, Error> {
     let exact = factors.iter().fold(1u128, |total, &factor| total.saturating_mul(factor as u128));
     match usize::try_from(exact) {

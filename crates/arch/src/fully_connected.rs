@@ -1,4 +1,5 @@
-//! Fully connected networks and ensembles of them (Eqs. 1 and 2): bias-free, 1/sqrt(m) at the output.
+//! Fully connected networks and ensembles of them (Eqs. 1 and 2): bias-free, 1/sqrt(m) at the
+//! output.
 
 use serde::{Deserialize, Serialize};
 
@@ -43,9 +44,10 @@ impl FullyConnected {
         self.widths.len() + 1
     }
 
-    /// The sum over the L layers of 1/n_l as the paper counts it for these networks: L/n at constant width
-    /// (its Fig. 3 has S = 6/n for six matrices, although only five widths are hidden and n_0 is not among
-    /// them). For a width vector: L times the mean of the inverse hidden widths.
+    /// The sum over the L layers of 1/n_l as the paper counts it for these networks: L/n at
+    /// constant width (its Fig. 3 has S = 6/n for six matrices, although only five widths are
+    /// hidden and n_0 is not among them). For a width vector: L times the mean of the inverse
+    /// hidden widths.
     pub fn inverse_width_sum(&self) -> f64 {
         let hidden = self.widths.len();
         let sum: f64 = self.widths.iter().map(|&width| 1.0 / width as f64).sum();

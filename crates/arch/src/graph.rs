@@ -1,8 +1,8 @@
 //! A network as a list of elementary operations in the order of computation.
 //!
-//! Engines interpret it, exporters write it, [`counts`](crate::counts) adds it up. Every [`Spec`](crate::Spec)
-//! has one, with torchvision's names (`layer1.0.conv2`), so that weights can be exchanged; a network that no
-//! spec describes is built layer by layer, see [`Graph::new`].
+//! Engines interpret it, exporters write it, [`counts`](crate::counts) adds it up. Every
+//! [`Spec`](crate::Spec) has one, with torchvision's names (`layer1.0.conv2`), so that weights can
+//! be exchanged; a network that no spec describes is built layer by layer, see [`Graph::new`].
 
 use std::collections::HashMap;
 
@@ -124,9 +124,9 @@ impl Graph {
         self.by_name.get(name).copied()
     }
 
-    /// Whether a layer's output reaches a ReLU before any other layer with weights. Half of what comes in is lost
-    /// there, so that such a layer has a gain of 2, and every other one a gain of 1: weights have the variance
-    /// gain / fan-in.
+    /// Whether a layer's output reaches a ReLU before any other layer with weights. Half of what
+    /// comes in is lost there, so that such a layer has a gain of 2, and every other one a gain of
+    /// 1: weights have the variance gain / fan-in.
     pub fn meets_relu(&self, layer: NodeId) -> bool {
         let mut reached = vec![false; self.nodes.len()];
         reached[layer] = true;

@@ -1,11 +1,13 @@
 //! What a network is: data, not code.
 //!
-//! The main type is [`Spec`]. It has a name (`"resnext29-37x10d".parse::<Spec>()`), a TOML form that users
-//! write for their own modules, and a [`Graph`] of elementary operations that engines interpret and that
-//! [`Counts`] adds up. No number is ever computed *with* a network here; this crate only says what is in it.
+//! The main type is [`Spec`]. It has a name (`"resnext29-37x10d".parse::<Spec>()`), a TOML form
+//! that users write for their own modules, and a [`Graph`] of elementary operations that engines
+//! interpret and that [`Counts`] adds up. No number is ever computed *with* a network here; this
+//! crate only says what is in it.
 //!
-//! In the paper's words (section 4): a *module* [`Module`] has a width vector **n** that Algorithm 1 scales,
-//! a cost β(**n**) ([`Module::member_cost`]) and a multiplicity m; a *network* stacks modules.
+//! In the paper's words (section 4): a *module* [`Module`] has a width vector **n** that Algorithm
+//! 1 scales, a cost β(**n**) ([`Module::member_cost`]) and a multiplicity m; a *network* stacks
+//! modules.
 //!
 //! ```
 //! use collegial_arch::Spec;

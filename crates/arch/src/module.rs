@@ -18,7 +18,8 @@ pub enum Module {
 }
 
 impl Module {
-    /// One member as a plain chain: no shortcut, m = 1. Its kernel is the one whose variance the paper bounds.
+    /// One member as a plain chain: no shortcut, m = 1. Its kernel is the one whose variance the
+    /// paper bounds.
     pub fn member(&self) -> Sequence {
         Sequence { members: 1, shortcut: Shortcut::None, ..self.sequence() }
     }
@@ -56,8 +57,8 @@ impl Module {
         })
     }
 
-    /// The module with every inner width multiplied by the ratio `width / self.width()` and rounded (line 2 of
-    /// Algorithm 1), never below 1.
+    /// The module with every inner width multiplied by the ratio `width / self.width()` and rounded
+    /// (line 2 of Algorithm 1), never below 1.
     pub fn scaled_to(&self, width: usize) -> Result<Self, Error> {
         let base = self.width()?;
         let scale = |inner: usize| {
@@ -108,8 +109,8 @@ impl Module {
         }
     }
 
-    /// β(**n**): what one member costs. Its norms count, the one on its output included; the shortcut and the
-    /// residual sum, which members share, do not.
+    /// β(**n**): what one member costs. Its norms count, the one on its output included; the
+    /// shortcut and the residual sum, which members share, do not.
     pub fn member_cost(&self, cost: Cost) -> Result<u64, Error> {
         Ok(self.member().graph()?.counts()?.total.of(cost))
     }

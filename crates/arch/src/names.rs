@@ -1,4 +1,5 @@
-//! From names to specs: `resnext29-37x10d`, `resnet50`, `regnet_x_400mf`, `wrn28-10`, `fc6-30x48`, `bottleneck-128`.
+//! From names to specs: `resnext29-37x10d`, `resnet50`, `regnet_x_400mf`, `wrn28-10`, `fc6-30x48`,
+//! `bottleneck-128`.
 
 use crate::bottleneck::Bottleneck;
 use crate::design::number;
@@ -9,8 +10,8 @@ use crate::stage_design::{Designs, StageDesign};
 use crate::wide_resnet::WideResnet;
 use crate::{Error, Spec, outside, regnet_models, zoo};
 
-/// Reads a name; one of a family that members do not suit is answered with the reason, an unknown one with the
-/// nearest known names.
+/// Reads a name; one of a family that members do not suit is answered with the reason, an unknown
+/// one with the nearest known names.
 pub(crate) fn parse(name: &str) -> Result<Spec, Error> {
     let lower = name.to_ascii_lowercase();
     if let Some(reason) = outside::reason(&lower) {
@@ -21,8 +22,8 @@ pub(crate) fn parse(name: &str) -> Result<Spec, Error> {
     Ok(spec)
 }
 
-/// Checks a name that a spec gives itself. Programs call files after it, so that it must never be a path; the comma is
-/// in names of fully connected networks.
+/// Checks a name that a spec gives itself. Programs call files after it, so that it must never be a
+/// path; the comma is in names of fully connected networks.
 pub(crate) fn check(name: &str) -> Result<(), Error> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.,".contains(&byte);
     if name.is_empty() || name.len() > MAX_NAME || name.starts_with('.') || !name.bytes().all(allowed) {
@@ -60,7 +61,8 @@ fn match_form(name: &str) -> Option<Result<Spec, Error>> {
     fully_connected(name.strip_prefix("fc")?)
 }
 
-/// `29-37x10d`, `50_32x4d` as torchvision writes it, `20_1x64d_cifar10`, or `50` alone for the plain ResNet-50 (1x64d).
+/// `29-37x10d`, `50_32x4d` as torchvision writes it, `20_1x64d_cifar10`, or `50` alone for the
+/// plain ResNet-50 (1x64d).
 fn resnext(rest: &str) -> Option<Result<Spec, Error>> {
     let (rest, classes) = match rest.strip_suffix("_cifar100") {
         Some(rest) => (rest, Some(100)),

@@ -1,4 +1,5 @@
-//! Settings that a name leaves at their defaults: class count, image size, inputs and outputs of a module.
+//! Settings that a name leaves at their defaults: class count, image size, inputs and outputs of a
+//! module.
 
 use crate::shape::Shape;
 use crate::{Error, Spec};

@@ -24,7 +24,8 @@ pub struct Regnet {
     pub blocks: Vec<usize>,
     /// Output channels per stage.
     pub outputs: Vec<usize>,
-    /// Members and their widths: a list of one design per stage. In a published RegNet, m n are the outputs.
+    /// Members and their widths: a list of one design per stage. In a published RegNet, m n are the
+    /// outputs.
     pub design: Designs,
     /// Number of classes.
     pub classes: usize,
@@ -39,8 +40,8 @@ fn thirty_two() -> usize {
     32
 }
 
-/// The quantised linear rule: block j of d should have w_0 + w_a j channels, which is rounded to a power of w_m
-/// times w_0, and to a multiple of 8. Blocks of equal width are a stage.
+/// The quantised linear rule: block j of d should have w_0 + w_a j channels, which is rounded to a
+/// power of w_m times w_0, and to a multiple of 8. Blocks of equal width are a stage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinearRule {
     /// The number of blocks d.
@@ -143,8 +144,8 @@ impl Regnet {
         self.blocks.len()
     }
 
-    /// The same network with groups of width n in all stages: m of them in the first, and elsewhere as many more as the
-    /// stage has more outputs, which keeps the shape of the family.
+    /// The same network with groups of width n in all stages: m of them in the first, and elsewhere
+    /// as many more as the stage has more outputs, which keeps the shape of the family.
     pub fn with_design(&self, design: Design) -> Result<Self, Error> {
         let first = self.outputs.first().copied().unwrap_or(1);
         let designs: Vec<StageDesign> = self

@@ -1,8 +1,9 @@
 //! The published RegNets by name.
 //!
-//! Rules are those of pycls (`configs/dds_baselines`) and, for the largest, of torchvision. The two round widths
-//! differently, so that three names mean other networks there; pycls' networks are `regnetx-400mf` (also timm's
-//! `regnetx_004`), torchvision's `regnet_x_400mf`. Where both agree, the name is torchvision's.
+//! Rules are those of pycls (`configs/dds_baselines`) and, for the largest, of torchvision. The two
+//! round widths differently, so that three names mean other networks there; pycls' networks are
+//! `regnetx-400mf` (also timm's `regnetx_004`), torchvision's `regnet_x_400mf`. Where both agree,
+//! the name is torchvision's.
 
 use crate::regnet::{LinearRule, Regnet, Rounding};
 
@@ -84,7 +85,8 @@ pub(crate) fn all() -> impl Iterator<Item = (String, Regnet)> {
     X.iter().flat_map(Published::named)
 }
 
-/// The published network with the same stages, whatever its designs; one with the same designs first.
+/// The published network with the same stages, whatever its designs; one with the same designs
+/// first.
 pub(crate) fn like(network: &Regnet) -> Option<(String, Regnet)> {
     let same = |other: &Regnet| {
         (&other.blocks, &other.outputs, other.stem_channels)

@@ -1,4 +1,5 @@
-//! ResNet and ResNeXt: stages of bottleneck blocks, the design `m x n d` doubling its width at every stage.
+//! ResNet and ResNeXt: stages of bottleneck blocks, the design `m x n d` doubling its width at
+//! every stage.
 
 use serde::{Deserialize, Serialize};
 
@@ -31,8 +32,8 @@ pub struct Resnext {
     pub stem: Stem,
     /// Blocks per stage.
     pub blocks: Vec<usize>,
-    /// Members and their widths: one design, of the first stage, whose width doubles at every stage, or a list of
-    /// one design per stage.
+    /// Members and their widths: one design, of the first stage, whose width doubles at every
+    /// stage, or a list of one design per stage.
     pub design: Designs,
     /// Number of classes.
     pub classes: usize,
@@ -63,8 +64,9 @@ const NAMED: &[(usize, Stem, &[usize], usize, usize)] = &[
 ];
 
 impl Resnext {
-    /// The network of a depth: 29 and all others of the form 9k + 2 (32x32 images, 10 classes), but for 38 (64x64, 1000)
-    /// and 101, which like 50 and 152 is ImageNet's; for those two see [`cifar`](Self::cifar).
+    /// The network of a depth: 29 and all others of the form 9k + 2 (32x32 images, 10 classes), but
+    /// for 38 (64x64, 1000) and 101, which like 50 and 152 is ImageNet's; for those two see
+    /// [`cifar`](Self::cifar).
     pub fn of_depth(depth: usize, design: impl Into<Designs>) -> Option<Self> {
         let design = design.into();
         match NAMED.iter().find(|named| named.0 == depth) {
@@ -100,8 +102,8 @@ impl Resnext {
         3 * self.blocks.iter().sum::<usize>() + 2
     }
 
-    /// `resnext29-37x10d`, or with one design per stage `resnext29-37x10d-19x20d-9x40d`; `resnext38cifar-1x64d` where
-    /// the depth alone would name another network.
+    /// `resnext29-37x10d`, or with one design per stage `resnext29-37x10d-19x20d-9x40d`;
+    /// `resnext38cifar-1x64d` where the depth alone would name another network.
     pub fn name(&self) -> String {
         let depth = self.depth();
         let other =
@@ -143,8 +145,8 @@ impl Resnext {
         Ok(all)
     }
 
-    /// The block that a stage repeats (identity shortcut, n_in = n_out): the one the paper analyses.
-    /// Stage 0 of the CIFAR networks has n_in = n_out = 256.
+    /// The block that a stage repeats (identity shortcut, n_in = n_out): the one the paper
+    /// analyses. Stage 0 of the CIFAR networks has n_in = n_out = 256.
     pub fn block(&self, stage: usize) -> Result<Bottleneck, Error> {
         let outputs = self.stage_outputs(stage)?;
         let image = self.stage_image(stage);

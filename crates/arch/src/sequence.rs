@@ -1,7 +1,8 @@
-//! A chain of convolutions and dense layers: the one form that every module of the paper reduces to.
+//! A chain of convolutions and dense layers: the one form that every module of the paper reduces
+//! to.
 //!
-//! m members of a chain are computed at once in the ResNeXt form: the first layer is m times as wide, the
-//! layers in between have m groups, and the members join at the end, see [`Join`].
+//! m members of a chain are computed at once in the ResNeXt form: the first layer is m times as
+//! wide, the layers in between have m groups, and the members join at the end, see [`Join`].
 
 use std::fmt;
 
@@ -115,7 +116,8 @@ pub enum Layer {
     GlobalAveragePool {},
 }
 
-/// A layer with weights, conv or dense alike: a dense layer is a 1x1 convolution of a one-pixel image.
+/// A layer with weights, conv or dense alike: a dense layer is a 1x1 convolution of a one-pixel
+/// image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Linear {
     /// Output channels of one member.
@@ -193,7 +195,8 @@ impl Sequence {
         self.layers.iter().filter_map(Layer::linear)
     }
 
-    /// The width vector **n**: what Algorithm 1 scales. The last layer's width is the output and not in it.
+    /// The width vector **n**: what Algorithm 1 scales. The last layer's width is the output and
+    /// not in it.
     pub fn widths(&self) -> Vec<usize> {
         let mut widths: Vec<usize> = self.linear_layers().map(|layer| layer.width).collect();
         widths.pop();

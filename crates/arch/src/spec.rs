@@ -37,8 +37,8 @@ pub enum Spec {
 }
 
 impl Spec {
-    /// Reads a name (`resnext29-37x10d`), the path of a `.toml` or `.json` file, or what such a file would hold: JSON begins
-    /// with a brace, TOML has more than one line.
+    /// Reads a name (`resnext29-37x10d`), the path of a `.toml` or `.json` file, or what such a
+    /// file would hold: JSON begins with a brace, TOML has more than one line.
     pub fn load(name_or_path: &str) -> Result<Self, Error> {
         if name_or_path.trim_start().starts_with('{') {
             return Self::from_json(name_or_path);
@@ -120,8 +120,8 @@ impl Spec {
         }
     }
 
-    /// The module whose width and multiplicity are searched: the spec itself if it is a module, the block of the first
-    /// stage for a ResNeXt (the block the paper analyses).
+    /// The module whose width and multiplicity are searched: the spec itself if it is a module, the
+    /// block of the first stage for a ResNeXt (the block the paper analyses).
     pub fn analysed_module(&self) -> Result<Module, Error> {
         match self {
             Self::Resnext(network) => Ok(Module::Bottleneck(network.block(0)?)),
@@ -139,7 +139,8 @@ impl Spec {
         }
     }
 
-    /// The blocks whose members a search counts and widens, in order: all of a network's, or the one block that this is.
+    /// The blocks whose members a search counts and widens, in order: all of a network's, or the
+    /// one block that this is.
     pub fn blocks(&self) -> Result<Vec<Block>, Error> {
         match self {
             Self::Resnext(network) => network.blocks(),
@@ -149,7 +150,8 @@ impl Spec {
         }
     }
 
-    /// The same model with m members of width n in place of its own; a network's stages widen as its family does.
+    /// The same model with m members of width n in place of its own; a network's stages widen as
+    /// its family does.
     pub fn with_design(&self, design: Design) -> Result<Self, Error> {
         let spec = match self {
             Self::Resnext(network) => Self::Resnext(network.with_design(design)),
@@ -185,8 +187,8 @@ impl Spec {
         Ok(spec)
     }
 
-    /// The short name; class counts and image sizes are not in it. It can always stand as the name of a file: it has
-    /// at most letters, digits and `-_.,`, and does not begin with a dot.
+    /// The short name; class counts and image sizes are not in it. It can always stand as the name
+    /// of a file: it has at most letters, digits and `-_.,`, and does not begin with a dot.
     pub fn name(&self) -> String {
         match self {
             Self::FullyConnected(network) => network.name(),

@@ -11,8 +11,8 @@ use crate::error::{dimension, product};
 
 /// m members of inner widths n1 and n2, written `37x10_12d`, or `37x10d` where the two are equal.
 ///
-/// n1 channels go into a member's k x k convolution and n2 come out of it: with m groups it takes m n1 channels
-/// to m n2.
+/// n1 channels go into a member's k x k convolution and n2 come out of it: with m groups it takes m
+/// n1 channels to m n2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct StageDesign {
@@ -101,8 +101,8 @@ impl From<StageDesign> for String {
     }
 }
 
-/// The designs of all stages. In TOML and JSON either one text, `"37x10d"`, or a list with one per stage,
-/// `["37x10d", "19x20d", "9x40d"]`; in names the same, joined by hyphens.
+/// The designs of all stages. In TOML and JSON either one text, `"37x10d"`, or a list with one per
+/// stage, `["37x10d", "19x20d", "9x40d"]`; in names the same, joined by hyphens.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(untagged)]
 pub enum Designs {

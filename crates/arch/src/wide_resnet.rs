@@ -29,8 +29,8 @@ pub struct WideResnet {
 const STEM_CHANNELS: usize = 16;
 
 impl WideResnet {
-    /// The network a name stands for: three stages where the depth allows it (32x32 images, 10 classes), else
-    /// four (64x64 images, 1000 classes), as in the paper's Wide ResNet 36-5.
+    /// The network a name stands for: three stages where the depth allows it (32x32 images, 10
+    /// classes), else four (64x64 images, 1000 classes), as in the paper's Wide ResNet 36-5.
     pub fn of_depth(depth: usize, factor: usize) -> Result<Self, Error> {
         let divides = |stages: usize| depth > 4 && (depth - 4).is_multiple_of(2 * stages);
         let (stages, classes, image) = if !divides(3) && divides(4) { (4, 1000, 64) } else { (3, 10, 32) };
@@ -89,8 +89,8 @@ impl WideResnet {
     }
 }
 
-/// norm, ReLU, 3x3, norm, ReLU, 3x3, plus the input; where the channels change, a 1x1 projection of the
-/// normed and rectified input takes the shortcut's place.
+/// norm, ReLU, 3x3, norm, ReLU, 3x3, plus the input; where the channels change, a 1x1 projection of
+/// the normed and rectified input takes the shortcut's place.
 fn lower_block(
     graph: &mut Graph,
     from: NodeId,
