@@ -25,9 +25,11 @@ def search(
     model: Model,
     alpha: float | None = None,
     cost: Literal["params", "flops", "activations", "time"] = "params",
-    variance: Literal["law", "measured", "exact"] = "law",
-    rule: Literal["nearest", "under"] = "nearest",
+    variance: Literal["law", "measured", "exact"] | None = None,
+    rule: Literal["nearest", "under"] | None = None,
     *,
+    paper: bool = False,
+    block_inputs: Literal["network", "white"] = "network",
     budget: int | None = None,
     widths: Iterable[int] | str | None = None,
     multiple_of: int | None = None,
@@ -46,12 +48,14 @@ def search(
     threads: int | None = None,
     progress: Progress = None,
 ) -> SearchResult:
-    """The best number m and width n of members in place of a baseline (Algorithm 2).
+    """The best integer designs m x n in place of a baseline: same cost and least variance, or same variance and least cost.
 
-    alpha is fitted on the spot unless given. `report` writes a self-contained page, `figures` a directory of SVG files.
+    The variance is the mean kernel variance of the network's blocks at initialisation, computed exactly. `paper=True` is Algorithm 2 as
+    printed, on one block with a fitted law; alpha, trials, variance="law" or "measured", free_widths, per_stage and cost="time" imply it. `report` writes a self-contained page, `figures` a directory of SVG files.
     """
     words = command(
-        "search", model, alpha=alpha, cost=cost, variance=variance, rule=rule, budget=budget, widths=widths,
+        "search", model, alpha=alpha, cost=cost, variance=variance, rule=rule, paper=paper, block_inputs=block_inputs,
+        budget=budget, widths=widths,
         multiple_of=multiple_of, max_multiplicity=max_multiplicity, free_widths=free_widths, per_stage=per_stage,
         trials=trials, precision=precision, report=report, figures=figures, classes=classes, inputs=inputs,
         outputs=outputs, image=image, seed=seed, threads=threads,

@@ -101,6 +101,8 @@ snapshots! {
     reproduce_no_data_directory: "reproduce fig3 --data nowhere";
     train_no_data: "train fc3-8 --data nowhere";
     evaluate_nothing: "evaluate nowhere.safetensors --data nowhere";
+    search_designs: "search resnext29-1x128d";
+    search_best_already: "search resnext50-32x4d --block-inputs white";
     search_table: "search resnext29-1x128d --alpha 1.6";
     search_flops: "search resnext29-1x128d --alpha 1.6 --cost flops --per-stage";
     search_figure_3: "search fc6-500 --inputs 748 --outputs 1 --alpha 3.03";

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use collegial_ops::search::{self, Cost, Found, Request, Rule, Source};
+use collegial_ops::search::{self, BlockInputs, Cost, Found, Request, Rule, VarianceSource};
 use collegial_ops::{Answer as _, Widths, files};
 
 use crate::arguments::{Common, Model};
@@ -12,27 +12,34 @@ use crate::output::show;
 use crate::progress::Progress;
 use crate::terminal;
 
-/// Find the best number m and width n of members for a baseline, without training (Algorithm 2)
+/// Find the best number m and width n of members for a baseline, without training
 ///
-/// The primal problem keeps the baseline's cost and minimises the kernel's variance; the dual keeps the variance and minimises
-/// the cost. Both are solved over every width on the block that the network repeats, then m is corrected to the integer
-/// that fits the whole network.
+/// Same cost (primal): the design with the least mean kernel variance of its blocks at initialisation whose network costs no more than the
+/// baseline. Same variance (dual): the cheapest design whose variance is not above the baseline's. Every integer design m x n of the whole
+/// network is looked at, with exact variances. --paper is Algorithm 2 as printed, on one block with a fitted law; --alpha, --trials,
+/// --variance law and measured, --free-widths, --per-stage and --cost time imply it.
 #[derive(Args)]
 pub struct Search {
     #[command(flatten)]
     model: Model,
+    /// Algorithm 2 as printed
+    #[arg(long)]
+    paper: bool,
     /// Alpha of the variance law [default: fitted on the spot]
     #[arg(long, allow_negative_numbers = true, conflicts_with = "trials")]
     alpha: Option<f64>,
     /// What a member is charged for
     #[arg(long, value_enum, default_value_t = Cost::Params)]
     cost: Cost,
-    /// Where the variance comes from
-    #[arg(long, value_enum, default_value_t = Source::Law)]
-    variance: Source,
-    /// How the primal's m is rounded
-    #[arg(long, value_enum, default_value_t = Rule::Nearest)]
-    rule: Rule,
+    /// Where the variance comes from [default: exact where it has a closed form, else measured]
+    #[arg(long, value_enum)]
+    variance: Option<VarianceSource>,
+    /// What the blocks of a network see
+    #[arg(long, value_enum, default_value_t = BlockInputs::Network)]
+    block_inputs: BlockInputs,
+    /// How the primal meets the budget [default: under; nearest with --paper]
+    #[arg(long, value_enum)]
+    rule: Option<Rule>,
     /// What the whole network may cost [default: what the baseline costs]
     #[arg(long, value_name = "COST", allow_negative_numbers = true)]
     budget: Option<u64>,
@@ -51,9 +58,9 @@ pub struct Search {
     /// Also optimise each stage's block by itself
     #[arg(long, conflicts_with_all = ["multiple_of", "widths", "max_multiplicity"])]
     per_stage: bool,
-    /// Draws per width when alpha is fitted
-    #[arg(long, value_name = "T", default_value_t = 2000, allow_negative_numbers = true)]
-    trials: u64,
+    /// Draws per width when alpha is fitted [default: 2000]
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    trials: Option<u64>,
     /// Standard error of every measured variance, as a share of it [default: 0.01]
     #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     precision: Option<f64>,
@@ -70,9 +77,11 @@ impl Search {
     pub fn request(&self, common: &Common) -> Request {
         Request {
             model: self.model.request(),
+            paper: self.paper,
             alpha: self.alpha,
             cost: self.cost,
             variance: self.variance,
+            block_inputs: self.block_inputs,
             rule: self.rule,
             budget: self.budget,
             widths: self.widths.clone(),

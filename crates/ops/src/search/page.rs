@@ -106,7 +106,7 @@ fn reading(answer: &Answer) -> Section {
 fn data(answer: &Answer, json: &str) -> Section {
     Section::new("Data")
         .download(Download::json("search.json", json))
-        .download(Download::csv("curve.csv", view::curve_table(answer).to_csv()))
+        .download(Download::csv("curve.csv", view::curve_table(&answer.curve).to_csv()))
 }
 
 fn capitalised(sentence: &str) -> String {

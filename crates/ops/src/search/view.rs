@@ -2,7 +2,7 @@
 
 use collegial_report::{Align, Table, grouped, significant};
 use collegial_reproduce::drawings::search::{dual_sentence, percent, primal_sentence};
-use collegial_search::{Answer, Nearby, Optimum, Problem};
+use collegial_search::{Answer, CurvePoint, Nearby, Optimum, Problem};
 
 /// The answer in a few sentences.
 pub fn verdict(answer: &Answer) -> Vec<String> {
@@ -111,7 +111,7 @@ fn nearby_row(row: &Nearby) -> [String; 7] {
 }
 
 /// Both objectives at every width.
-pub fn curve_table(answer: &Answer) -> Table {
+pub fn curve_table(curve: &[CurvePoint]) -> Table {
     let mut table = Table::new(&[
         ("width", Align::Right),
         ("cost_of_member", Align::Right),
@@ -121,7 +121,7 @@ pub fn curve_table(answer: &Answer) -> Table {
         ("dual_multiplicity", Align::Right),
         ("efficiency", Align::Right),
     ]);
-    for point in &answer.curve {
+    for point in curve {
         table.push([
             point.width.to_string(),
             point.cost_of_member.to_string(),

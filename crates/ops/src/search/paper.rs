@@ -1,0 +1,195 @@
+//! Algorithm 2 as printed: the law on the block of the first stage, a real-valued m, then the integer correction.
+
+use std::time::Instant;
+
+use collegial_arch::{Module, Spec};
+use collegial_ntk::Fit;
+use collegial_ntk::fit::{Measurements, Method, Sampling, default_widths, measure_variance};
+use collegial_report::{Figure, Page, Provenance, Table};
+use collegial_reproduce::drawings;
+use collegial_search::{
+    Exact, Law, Measured, Rule, Search, Time, Variance, VarianceSource, free_widths, per_stage,
+};
+use serde::Serialize;
+
+use super::{Optima, Request, page, view};
+use crate::{Answer, Error, Monitor, Style, to_json};
+
+/// Both optima, and the fit behind them.
+#[derive(Clone, Debug, Serialize)]
+pub struct Paper {
+    /// The optima, their curve and their neighbours.
+    #[serde(flatten)]
+    pub answer: Optima,
+    /// The fit behind alpha, with its verdict on the law.
+    pub fit: Option<Fit>,
+    /// Seed of the draws.
+    pub seed: u64,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+/// Searches.
+///
+/// # Errors
+///
+/// Where there is nothing to split, nothing fits the budget, or the monitor stopped it.
+pub(super) fn run(request: &Request, monitor: &dyn Monitor) -> Result<Paper, Error> {
+    let baseline = request.model.spec()?;
+    check(request)?;
+    let question = question(request, &baseline)?;
+    let start = Instant::now();
+    let (variance, fit) = variance(request, &question, monitor)?;
+    let mut answer = question.run(variance.as_ref())?;
+    if request.per_stage {
+        answer.per_stage =
+            Some(per_stage(&baseline, answer.primal.width, question.price(), variance.as_ref())?);
+    }
+    if request.free_widths {
+        answer.free_widths = Some(free_widths(&question.module()?, question.price(), variance.as_ref())?);
+    }
+    Ok(Paper { answer, fit, seed: request.seed, seconds: start.elapsed().as_secs_f64() })
+}
+
+/// The refusal of a precision where nothing is measured.
+pub(super) fn precision_refusal() -> Error {
+    Error::request("`precision=` belongs to `variance=measured`; for alpha itself see `fit(precision=)`")
+}
+
+/// The law, unless another source was asked for.
+fn source(request: &Request) -> VarianceSource {
+    request.variance.unwrap_or(VarianceSource::Law)
+}
+
+/// Refuses fields that would otherwise be passed over.
+fn check(request: &Request) -> Result<(), Error> {
+    let refuse = |sentence: &str| Err(Error::request(sentence));
+    if request.alpha.is_some() && source(request) != VarianceSource::Law {
+        return refuse("`alpha=` belongs to `variance=law`; leave one of them out");
+    }
+    if request.precision.is_some() && source(request) != VarianceSource::Measured {
+        return Err(precision_refusal());
+    }
+    if request.per_stage && source(request) == VarianceSource::Measured {
+        return refuse(
+            "`per_stage=` compares blocks of different shapes, which `variance=measured` has not measured; take law",
+        );
+    }
+    Ok(())
+}
+
+fn question(request: &Request, baseline: &Spec) -> Result<Search, Error> {
+    let question = Search::new(baseline.clone())
+        .rule(request.rule.unwrap_or(Rule::Nearest))
+        .budget(request.budget)
+        .widths(request.widths.as_ref().map(|widths| widths.0.clone()))
+        .multiple_of(request.multiple_of)
+        .max_multiplicity(request.max_multiplicity);
+    Ok(match request.cost.counted() {
+        Some(count) => question.cost(count),
+        None => {
+            let time = Time::new(&question.module()?)?;
+            question.cost(time)
+        }
+    })
+}
+
+/// The variance function that was asked for, and the fit behind it if there is one.
+fn variance(
+    request: &Request,
+    question: &Search,
+    monitor: &dyn Monitor,
+) -> Result<(Box<dyn Variance>, Option<Fit>), Error> {
+    let module = question.module()?;
+    match (source(request), request.alpha) {
+        (VarianceSource::Exact, _) => Ok((Box::new(Exact), None)),
+        (VarianceSource::Measured, _) => {
+            let mut widths = question.candidate_widths()?;
+            widths.push(module.width()?);
+            widths.sort_unstable();
+            widths.dedup();
+            let precision = request.precision.unwrap_or(0.01);
+            let samples = measure_variance(&module, &widths, precision, request.seed, monitor)
+                .map_err(|error| if monitor.stopped() { Error::Interrupted } else { error.into() })?;
+            Ok((Box::new(Measured::new(&samples)), None))
+        }
+        (VarianceSource::Law, Some(alpha)) => Ok((Box::new(Law::new(alpha)?), None)),
+        (VarianceSource::Law, None) => {
+            let fit = fitted(&module, request, monitor)?;
+            Ok((Box::new(Law::fitted(&fit)?), Some(fit)))
+        }
+    }
+}
+
+/// Algorithm 1 on the spot.
+fn fitted(module: &Module, request: &Request, monitor: &dyn Monitor) -> Result<Fit, Error> {
+    let sampling = Sampling { trials: request.trials.unwrap_or(2000), ..Sampling::paper(request.seed) };
+    let measurements = Measurements::take(module, &default_widths(module)?, &sampling, monitor)?;
+    if monitor.stopped() {
+        return Err(Error::Interrupted);
+    }
+    Ok(Fit::new(&measurements, Method::default())?)
+}
+
+impl Paper {
+    /// Whether chance played a part.
+    fn drawn(&self) -> bool {
+        self.answer.alpha_ci.is_some() || self.answer.variance_source == "measured"
+    }
+}
+
+impl Answer for Paper {
+    fn json(&self) -> Result<String, Error> {
+        to_json(self)
+    }
+
+    fn text(&self, style: &Style) -> String {
+        let answer = &self.answer;
+        let mut text = String::new();
+        for sentence in view::verdict(answer) {
+            text.push_str(&format!("{}\n", style.strong(&sentence)));
+        }
+        text.push_str(&format!("\n{}\n", drawings::search::dual_figure(answer).to_text(&style.sketch)));
+        text.push_str(&view::table(answer).to_text());
+        if let Some(stages) = view::stage_table(answer) {
+            text.push_str(&format!("\neach stage by itself\n\n{}", stages.to_text()));
+        }
+        if let Some(sentence) = view::free_widths_sentence(answer) {
+            text.push_str(&format!("\n{sentence}\n"));
+        }
+        let mut notes = vec![
+            format!("analysed: {}", answer.analysed),
+            view::source_sentence(answer),
+            view::efficiency_sentence(answer),
+        ];
+        notes.extend(self.fit.as_ref().map(drawings::fit::verdict_sentence));
+        text.push_str(&format!("\n{}\n{:.2} s\n", notes.join("\n"), self.seconds));
+        text
+    }
+
+    fn table(&self) -> Table {
+        view::curve_table(&self.answer.curve)
+    }
+
+    fn summary(&self) -> (Vec<String>, Table) {
+        (view::verdict(&self.answer), view::table(&self.answer))
+    }
+
+    fn figures(&self) -> Vec<(&'static str, Figure)> {
+        let mut figures = vec![
+            ("primal.svg", drawings::search::primal_figure(&self.answer)),
+            ("dual.svg", drawings::search::dual_figure(&self.answer)),
+        ];
+        if let Some(fit) = &self.fit {
+            figures.push(("alpha.svg", drawings::fit::figure(fit)));
+            figures.push(("residuals.svg", drawings::fit::residual_figure(fit)));
+        }
+        figures
+    }
+
+    fn page(&self, provenance: Provenance) -> Option<Page> {
+        let json = to_json(&self.answer).ok()?;
+        let provenance = Provenance { seed: self.drawn().then_some(self.seed), ..provenance };
+        Some(page::page(&self.answer, self.fit.as_ref(), &json, provenance))
+    }
+}
