@@ -448,7 +448,8 @@ impl Network {
 
     /// Starts the profile anew.
     pub fn reset_profile(&mut self) {
-        self.state.profile = Profile::default();
+        let observed = self.settings.purpose == Purpose::Observation;
+        self.state.profile = if observed { Profile::off() } else { Profile::default() };
     }
 
     fn unknown(&self, name: &str) -> Error {

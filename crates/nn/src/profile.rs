@@ -18,10 +18,11 @@ const KINDS: [Kind; 6] =
     [Kind::Pointwise, Kind::Grouped, Kind::Convolution, Kind::Dense, Kind::Fused, Kind::Other];
 const PASSES: [Pass; 3] = [Pass::Forward, Pass::DataGradient, Pass::WeightGradient];
 
-/// Time spent so far, by kind of step and pass. Always on: the clock is read a few times per layer,
-/// not per element.
+/// Time spent so far, by kind of step and pass. The clock is read a few times per layer, not per
+/// element; where networks are so small that this shows, those for observation, it is off.
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
+    off: bool,
     spent: [[Duration; 3]; 6],
 }
 
@@ -35,14 +36,20 @@ impl Profile {
             .filter(|(.., spent)| !spent.is_zero())
     }
 
-    pub(crate) fn start(&self) -> Instant {
-        Instant::now()
+    /// One that reads no clock.
+    pub(crate) fn off() -> Self {
+        Self { off: true, ..Self::default() }
+    }
+
+    /// The time, if it is taken.
+    pub(crate) fn start(&self) -> Option<Instant> {
+        (!self.off).then(Instant::now)
     }
 
     /// Books the time since `started`; returns now.
-    pub(crate) fn stop(&mut self, started: Instant, kind: Kind, pass: Pass) -> Instant {
-        let now = Instant::now();
+    pub(crate) fn stop(&mut self, started: Option<Instant>, kind: Kind, pass: Pass) -> Option<Instant> {
+        let (started, now) = started.zip(self.start())?;
         self.spent[kind as usize][pass as usize] += now - started;
-        now
+        Some(now)
     }
 }

@@ -46,7 +46,11 @@ impl State {
             norms: program.norms.iter().map(|norm| NormState::new(norm.channels)).collect(),
             scratch: Array::zeros(scratch.max().unwrap_or(0)),
             slots: schedule.slots.iter().map(|&len| Array::zeros(len)).collect(),
-            profile: Profile::default(),
+            profile: if settings.purpose == Purpose::Observation {
+                Profile::off()
+            } else {
+                Profile::default()
+            },
         }
     }
 

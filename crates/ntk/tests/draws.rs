@@ -77,6 +77,25 @@ fn a_draw_over_a_batch_has_the_derivatives_of_its_logits() {
 }
 
 #[test]
+fn others_of_a_batch_are_seen_but_have_no_entries() {
+    let graph = resnext();
+    let inputs = normal_inputs(&graph, 5, 13);
+    for norms in [NormPolicy::None, NormPolicy::Batch] {
+        let options = Options { norms, ..Options::default() };
+        let all = NetworkDraws::new(&graph, options, &inputs).unwrap().at(2).unwrap();
+        let some = NetworkDraws::in_batch(&graph, options, &inputs[..2], &inputs[2..]).unwrap();
+        let expected = [all[0], all[1], all[5], all[6]];
+        for (got, expected) in some.at(2).unwrap().iter().zip(expected) {
+            assert!((got - expected).abs() <= 1e-5 * all[0], "{norms:?}: {got} {expected}");
+        }
+        assert_eq!(some.inputs(), 2);
+        let alone = NetworkDraws::new(&graph, options, &inputs[..2]).unwrap().at(2).unwrap();
+        let differs = (alone[0] - all[0]).abs() > 1e-3 * all[0];
+        assert_eq!(differs, norms == NormPolicy::Batch, "statistics are those of the whole batch");
+    }
+}
+
+#[test]
 fn the_trace_is_the_sum_over_outputs() {
     let graph = resnext();
     let inputs = normal_inputs(&graph, 2, 9);

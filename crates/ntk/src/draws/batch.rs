@@ -21,6 +21,9 @@ pub(crate) struct BatchKernel {
     graph: Graph,
     options: Options,
     inputs: Vec<f32>,
+    /// Images of the batch.
+    batch: usize,
+    /// How many of them, the first ones, the kernel is between.
     count: usize,
     /// Gradients of the outputs of one image, one for each output that the kernel is summed over.
     seeds: Vec<Vec<f32>>,
@@ -29,8 +32,14 @@ pub(crate) struct BatchKernel {
 }
 
 impl BatchKernel {
-    pub(crate) fn new(graph: &Graph, options: Options, inputs: &[Vec<f32>]) -> Result<Self, Error> {
-        check_inputs(graph, inputs)?;
+    /// The kernel between `count` images at the beginning of a batch.
+    pub(crate) fn new(
+        graph: &Graph,
+        options: Options,
+        images: &[Vec<f32>],
+        count: usize,
+    ) -> Result<Self, Error> {
+        check_inputs(graph, images)?;
         let outputs = graph.output_shape().channels;
         let unit = match options.readout {
             Readout::Unit(unit) | Readout::PooledUnit(unit) if unit >= outputs => {
@@ -42,8 +51,9 @@ impl BatchKernel {
         let kernel = Self {
             graph: graph.clone(),
             options,
-            inputs: inputs.concat(),
-            count: inputs.len(),
+            inputs: images.concat(),
+            batch: images.len(),
+            count,
             seeds: options.readout.seeds(graph, unit, 1),
             idle: Mutex::new(vec![]),
         };
@@ -56,7 +66,7 @@ impl BatchKernel {
     }
 
     fn network(&self) -> Result<Network, Error> {
-        let builder = Network::builder(&self.graph).batch(self.count).norms(self.options.norms);
+        let builder = Network::builder(&self.graph).batch(self.batch).norms(self.options.norms);
         // Draws run side by side.
         Ok(builder.parametrisation(self.options.parametrisation).one_thread().build()?)
     }
@@ -82,7 +92,7 @@ impl BatchKernel {
         for seed in &self.seeds {
             gradients.clear();
             for image in 0..count {
-                let mut all = vec![0.0; count * seed.len()];
+                let mut all = vec![0.0; self.batch * seed.len()];
                 all[image * seed.len()..][..seed.len()].copy_from_slice(seed);
                 network.forward(&self.inputs, Mode::Train)?;
                 network.backward(&all)?;

@@ -61,9 +61,35 @@ impl NetworkDraws {
             NormPolicy::None | NormPolicy::Frozen => {
                 Kernel::Explicit(Box::new(ExplicitKernel::new(graph, options, inputs)?))
             }
-            NormPolicy::Batch => Kernel::Batch(Box::new(BatchKernel::new(graph, options, inputs)?)),
+            NormPolicy::Batch => {
+                Kernel::Batch(Box::new(BatchKernel::new(graph, options, inputs, inputs.len())?))
+            }
         };
         Ok(Self { graph: graph.clone(), options, kernel, count: inputs.len() })
+    }
+
+    /// Plans draws in which other images make up the batch with the inputs, without entries of their own: each entry
+    /// takes a pass over the whole batch. Only norms over the batch see them.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn in_batch(
+        graph: &Graph,
+        options: Options,
+        inputs: &[Vec<f32>],
+        others: &[Vec<f32>],
+    ) -> Result<Self, Error> {
+        if options.norms != NormPolicy::Batch || inputs.is_empty() {
+            return Self::new(graph, options, inputs);
+        }
+        let kernel = BatchKernel::new(graph, options, &[inputs, others].concat(), inputs.len())?;
+        Ok(Self {
+            graph: graph.clone(),
+            options,
+            kernel: Kernel::Batch(Box::new(kernel)),
+            count: inputs.len(),
+        })
     }
 
     /// How many inputs the kernel is between.
