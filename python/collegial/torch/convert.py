@@ -15,6 +15,7 @@ from .suggest import Objective, suggested
 from .trial import copied
 
 Model = TypeVar("Model", bound=nn.Module)
+Built = TypeVar("Built", bound=nn.Module)
 
 
 def convert(
@@ -44,7 +45,7 @@ def convert(
         raise CollegialError(f"there is nothing to gain by the {objective}: keep {type(model).__name__} as it is, {baseline.design}")
     family = Family(model, found.blocks)
 
-    def rebuild(target: nn.Module) -> nn.Module:
+    def rebuild(target: Built) -> Built:
         for block in found.blocks:
             resize(target, block.slots, *family.design(block, wanted.multiplicity, wanted.width))
         return target
@@ -56,4 +57,4 @@ def convert(
         failure = f"it has {count:,} parameters instead of {wanted.parameters:,}"
     if failure is not None:
         raise CollegialError(f"{type(model).__name__} with {wanted.design} does not run, so it is not returned: {failure}")
-    return rebuild(copied(model))  # type: ignore[return-value]
+    return rebuild(copied(model))

@@ -60,8 +60,9 @@ class Layers:
         """The Conv2d that a call is of; None where its weights are made in another way."""
         owner = self.owner(index)
         module = self.modules[owner] if owner is not None else None
-        ours = isinstance(module, nn.Conv2d) and self.flow.nodes[index].function == "conv2d"
-        return module if ours and module._parameters.get("weight") is not None else None
+        if not isinstance(module, nn.Conv2d) or self.flow.nodes[index].function != "conv2d":
+            return None
+        return module if module._parameters.get("weight") is not None else None
 
     def pointwise(self, index: int) -> bool:
         """Whether a call is a 1x1 convolution."""

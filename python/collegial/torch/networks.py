@@ -1,6 +1,13 @@
 """From a spec, as checkpoints carry it, to the module of its family."""
 
+from __future__ import annotations
+
+from typing import Any
+
+from torch import nn
+
 from .._collegial import CollegialError
+from .._functions import Model, Path
 from .._optional import need
 from .._spec import Spec
 from .fully_connected import FullyConnected
@@ -9,8 +16,8 @@ from .resnext import ResNeXt
 from .wide_resnet import WideResNet
 
 
-def build(model, *, classes=None, weights=None):
-    """The `nn.Module` of a model; `weights` is a safetensors file, such as a checkpoint of ours, whose names it has."""
+def build(model: Model, *, classes: int | None = None, weights: Path | None = None) -> nn.Module:
+    """The `nn.Module` of a model; `weights` is a safetensors file, such as a checkpoint of ours."""
     network = from_spec(Spec(model, classes=classes).to_dict())
     if weights is not None:
         tensors = need("safetensors.torch", "build with weights", "torch").load_file(weights)
@@ -25,12 +32,13 @@ def build(model, *, classes=None, weights=None):
     return network
 
 
-def from_spec(spec):
+def from_spec(spec: dict[str, Any]) -> nn.Module:
     """The `nn.Module` of a spec's JSON form; its state dict has the names of our checkpoints."""
     kind = spec["kind"]
+    given = lambda *keys: {key: spec[key] for key in keys if key in spec}
     if kind == "resnext":
         members, width = stage_designs(spec["design"], len(spec["blocks"]))
-        optional = {key: spec[key] for key in ("stem_channels", "outputs") if key in spec}
+        optional = given("stem_channels", "outputs")
         return ResNeXt(spec["blocks"], members, width, spec["classes"], spec["stem"], **optional)
     if kind == "regnet":
         members, width = stage_designs(spec["design"], len(spec["blocks"]))
@@ -39,14 +47,18 @@ def from_spec(spec):
     if kind == "wide-resnet":
         return WideResNet(spec["depth"], spec["factor"], spec["stages"], spec["classes"])
     if kind == "fully-connected":
-        optional = {key: spec[key] for key in ("members", "activation") if key in spec}
+        optional = given("members", "activation")
         return FullyConnected(spec["inputs"], spec["outputs"], spec["widths"], **optional)
     raise CollegialError(f"a network of kind {kind} has no PyTorch module; resnext, regnet, wide-resnet and fully-connected have one")
 
 
-def stage_designs(design, stages):
-    """Members, and the widths into and out of the 3x3 convolution, of every stage: `37x10d`, `37x10_12d` or a list of these."""
-    members, widths = [], []
+def stage_designs(design: str | list[str], stages: int) -> tuple[list[int], list[tuple[int, int]]]:
+    """Members, and the widths into and out of the 3x3 convolution, of every stage.
+
+    A design is `37x10d`, `37x10_12d` or a list of these.
+    """
+    members: list[int] = []
+    widths: list[tuple[int, int]] = []
     for stage in range(stages):
         text, factor = (design, 2**stage) if isinstance(design, str) else (design[stage], 1)
         count, _, width = text.rstrip("d").partition("x")

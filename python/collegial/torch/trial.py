@@ -6,7 +6,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import nn
@@ -14,6 +14,7 @@ from torch import nn
 from .flow import Flow, Recorder, tensors_in
 from .refusals import Kind, Refusal, Refused
 
+Model = TypeVar("Model", bound=nn.Module)
 # What models take that do not say what they take: side lengths of images, in the order in which
 # they are tried.
 SIDES = (224, 256, 64, 32)
@@ -35,7 +36,7 @@ def skeleton(model: nn.Module) -> nn.Module:
     return bones.eval()
 
 
-def copied(model: nn.Module, memo: dict[int, Any] | None = None) -> nn.Module:
+def copied(model: Model, memo: dict[int, Any] | None = None) -> Model:
     """A deep copy, or a refusal."""
     try:
         return copy.deepcopy(model, memo or {})
