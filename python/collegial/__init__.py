@@ -9,24 +9,46 @@ or a `Spec`. `collegial.torch` (imported by itself, needs PyTorch) builds the ne
 """
 
 from ._collegial import CollegialError, __version__
-from ._functions import fit, forward, info, moments, ntk, search
-from ._results import FitResult, InfoResult, MomentsResult, Record, Result, SearchResult
+from ._functions import evaluate, export, fit, forward, info, moments, ntk, reproduce, search, train, validate
+from ._results import (
+    EvaluateResult,
+    ExportResult,
+    FitResult,
+    InfoResult,
+    MomentsResult,
+    Record,
+    ReproduceResult,
+    Result,
+    SearchResult,
+    TrainResult,
+    ValidateResult,
+)
 from ._spec import Spec
 
 __all__ = [
     "CollegialError",
+    "EvaluateResult",
+    "ExportResult",
     "FitResult",
     "InfoResult",
     "MomentsResult",
     "Record",
+    "ReproduceResult",
     "Result",
     "SearchResult",
     "Spec",
+    "TrainResult",
+    "ValidateResult",
     "__version__",
+    "evaluate",
+    "export",
     "fit",
     "forward",
     "info",
     "moments",
     "ntk",
+    "reproduce",
     "search",
+    "train",
+    "validate",
 ]

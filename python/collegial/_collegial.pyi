@@ -1,21 +1,47 @@
-"""The extension module: words and arrays in, JSON and arrays out. Use the package `collegial` instead."""
+"""The extension module: requests as JSON and arrays in, answers and arrays out. Use the package `collegial` instead."""
 
 from collections.abc import Callable
 from os import PathLike
+
+import numpy
 
 __version__: str
 
 class CollegialError(ValueError):
     """Something that can be fixed, in one sentence with the offending value and what would be accepted."""
 
-def ask(words: list[str], progress: Callable[[float, float], object] | None = None) -> tuple[str, str, str]:
-    """The JSON, the text and the HTML that answer the words of a command line."""
+class Answer:
+    """What a verb answered."""
 
-def kernel(words: list[str], inputs: bytes | None = None) -> bytes:
-    """The kernel that answers the words of `collegial ntk`, as a .npy file, between the inputs of another one."""
+    def json(self) -> str:
+        """The document that the command line prints with --json."""
 
-def forward(model: str, weights: str | PathLike[str] | None, inputs: bytes, seed: int, threads: int | None) -> bytes:
-    """The outputs of a network, as a .npy file, for the inputs of another one."""
+    def text(self) -> str:
+        """For people, without escape sequences."""
+
+    def html(self) -> str:
+        """For notebooks."""
+
+    def write_page(self, path: str | PathLike[str], call: str) -> bool:
+        """Writes a self-contained page that says by which call it was made; whether there is one."""
+
+    def write_figures(self, directory: str | PathLike[str]) -> None:
+        """Writes the figures as SVG files, with their data as CSV, into a directory."""
+
+def ask(
+    verb: str,
+    request: str,
+    threads: int | None = None,
+    progress: Callable[[float, float], object] | None = None,
+    epoch: Callable[[str], object] | None = None,
+) -> Answer:
+    """Answers a verb's request."""
+
+def ntk(request: str, inputs: numpy.ndarray | None = None, threads: int | None = None) -> numpy.ndarray:
+    """The kernel, N x N, between the given inputs."""
+
+def forward(request: str, inputs: numpy.ndarray, threads: int | None = None) -> numpy.ndarray:
+    """The outputs of a network, inputs x outputs."""
 
 def to_toml(model: str) -> str:
     """The TOML form of a model."""

@@ -1,6 +1,7 @@
 """What `progress=` may be: a callable, or True for a bar."""
 
 import contextlib
+import json
 import sys
 
 
@@ -38,3 +39,8 @@ class _Line:
 
     def __exit__(self, *_):
         print(file=sys.stderr)
+
+
+def every_epoch(callback):
+    """A callable for the JSON of an epoch, or None."""
+    return None if callback is None else lambda document: callback(json.loads(document))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 from . import _collegial
-from ._words import command
+from ._request import request
 
 
 class Spec:
-    """A network or module: from a name, the path or text of a TOML or JSON spec, a dict, or another Spec.
+    """A network or module: from a name, the path or text of a TOML or JSON spec, a dict, a checkpoint, or another Spec.
 
     `classes`, `inputs`, `outputs` and `image` set what a name leaves open.
     """
@@ -23,9 +23,9 @@ class Spec:
         outputs: int | None = None,
         image: int | None = None,
     ):
-        words = command("info", model, classes=classes, inputs=inputs, outputs=outputs, image=image)
-        self._info = json.loads(_collegial.ask(words)[0])
-        self._word = json.dumps(self._info["spec"])
+        question = request(model, classes=classes, inputs=inputs, outputs=outputs, image=image)
+        self._info = json.loads(_collegial.ask("info", question).json())
+        self._text = json.dumps(self._info["spec"])
 
     @property
     def name(self) -> str:
@@ -54,15 +54,15 @@ class Spec:
 
     def to_dict(self) -> dict:
         """The JSON form, which `Spec` reads back."""
-        return json.loads(self._word)
+        return json.loads(self._text)
 
     def to_toml(self) -> str:
         """The TOML form, which `Spec` reads back."""
-        return _collegial.to_toml(self._word)
+        return _collegial.to_toml(self._text)
 
     def with_design(self, design: str) -> Spec:
         """The same network with other members, such as "37x10d"."""
-        return Spec(_collegial.redesigned(self._word, design))
+        return Spec(_collegial.redesigned(self._text, design))
 
     def __repr__(self):
         return f"Spec({self.name!r}, {self.parameters:,} parameters)"
@@ -71,4 +71,4 @@ class Spec:
         return isinstance(other, Spec) and self.to_dict() == other.to_dict()
 
     def __hash__(self):
-        return hash(self._word)
+        return hash(self._text)

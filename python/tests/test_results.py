@@ -52,6 +52,21 @@ def test_to_pandas(case):
         assert list(frame.columns) == list(result.to_dict()[key][0])
 
 
+def test_designs_have_numbers_in_columns():
+    found = RESULTS["search"]()
+    frame = found.to_pandas("designs")
+    assert list(frame.role[:2]) == ["baseline", "optimum"] and set(frame.problem.dropna()) == {"primal", "dual"}
+    best = frame[(frame.role == "optimum") & (frame.problem == "primal")].iloc[0]
+    assert (best.members, best.width, best.parameters) == (37, 10, found.primal["parameters"])
+    assert frame.variance.dtype.kind == "f"
+    with pytest.raises(ValueError, match="there is no table 'curves' here; there are designs, "):
+        found.to_pandas("curves")
+
+
+def test_a_repr_has_no_escape_sequences(case):
+    assert "\x1b" not in repr(case[1])
+
+
 def test_plot(case):
     _, result = case
     axes = result.plot()

@@ -22,5 +22,9 @@ def test_the_stub_names_what_the_module_has():
 def test_the_package_is_typed_and_exports_what_it_says():
     assert files("collegial").joinpath("py.typed").is_file()
     assert all(hasattr(collegial, name) for name in collegial.__all__)
-    for function in (collegial.search, collegial.fit, collegial.moments, collegial.ntk, collegial.info, collegial.forward):
-        assert function.__doc__ and "return" in function.__annotations__
+    functions = [value for name, value in vars(collegial).items() if name in collegial.__all__ and inspect.isfunction(value)]
+    assert len(functions) == 11
+    for function in functions:
+        assert "return" in function.__annotations__
+        for name in inspect.signature(function).parameters:
+            assert f"        {name}: " in function.__doc__, f"{function.__name__} does not explain {name}"

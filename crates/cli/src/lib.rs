@@ -2,10 +2,9 @@
 //! One file per verb; the work is done by the libraries.
 //!
 //! [`main`] is the program. Results go to stdout, everything else to stderr. Exit 0: done; 1: the answer is "no"; 2: an
-//! error the user can fix, said in one sentence; 130: interrupted (143 by SIGTERM). [`ask`] answers the same words with the result itself.
+//! error the user can fix, said in one sentence; 130: interrupted (143 by SIGTERM).
 
 mod arguments;
-pub mod ask;
 mod failure;
 mod output;
 mod progress;

@@ -1,18 +1,22 @@
-//! `collegial._collegial`: what the Python package `collegial` is built on. No logic: words and arrays go in, the JSON, text and
-//! arrays of [`collegial::ask`] come out, and errors become exceptions.
-//!
-//! Arrays cross as the content of .npy files, which numpy and we both read and write.
+//! `collegial._collegial`: what the Python package `collegial` is built on. No logic: requests come as JSON and arrays as numpy
+//! arrays, [`collegial_ops`] answers, and errors become exceptions in Python's words.
 
-mod attended;
+mod answer;
+mod interruptible;
+mod pool;
+mod words;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 
-use attended::attended;
+use answer::Answer;
+use collegial_ops::array::Array;
+use collegial_ops::{self as ops, Model};
 use collegial_report::{Align, Table, fragment};
+use interruptible::{Listeners, interruptible};
+use numpy::{IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArrayDyn};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use words::exception;
 
 pyo3::create_exception!(
     collegial,
@@ -25,62 +29,104 @@ pyo3::create_exception!(
 #[pymodule]
 mod _collegial {
     #[pymodule_export]
-    use super::{CollegialError, ask, forward, kernel, main, redesigned, table, to_toml};
+    use super::{Answer, CollegialError, ask, forward, main, ntk, redesigned, table, to_toml};
 
     #[pymodule_export]
     #[allow(non_upper_case_globals)]
     const __version__: &str = env!("CARGO_PKG_VERSION");
 }
 
-/// The JSON, the text and the HTML that answer the words of a command line.
+/// Answers a verb's request.
 #[pyfunction]
-#[pyo3(signature = (words, progress = None))]
-fn ask(
-    py: Python<'_>,
-    words: Vec<String>,
-    progress: Option<&Bound<'_, PyAny>>,
-) -> PyResult<(String, String, String)> {
-    let answer = attended(py, progress, move |watch| collegial::ask::ask(&words, &watch))?;
-    Ok((answer.json, answer.text, answer.html))
-}
-
-/// The kernel that answers the words of `collegial ntk`, between the given inputs.
-#[pyfunction]
-#[pyo3(signature = (words, inputs = None))]
-fn kernel<'py>(
+#[pyo3(signature = (verb, request, threads = None, progress = None, epoch = None))]
+fn ask<'py>(
     py: Python<'py>,
-    words: Vec<String>,
-    inputs: Option<Vec<u8>>,
-) -> PyResult<Bound<'py, PyBytes>> {
-    let file = attended(py, None, move |_| collegial::ask::kernel(&words, inputs.as_deref()))?;
-    Ok(PyBytes::new(py, &file))
+    verb: &str,
+    request: String,
+    threads: Option<usize>,
+    progress: Option<Bound<'py, PyAny>>,
+    epoch: Option<Bound<'py, PyAny>>,
+) -> PyResult<Answer> {
+    // What only looks something up needs no thread.
+    match verb {
+        "info" => return Answer::of(ops::request(&request).and_then(|request| ops::info::run(&request))),
+        "moments" => {
+            return Answer::of(ops::request(&request).and_then(|request| ops::moments::run(&request)));
+        }
+        _ => {}
+    }
+    let verb = verb.to_owned();
+    let work = move |watch: &interruptible::Watch| {
+        pool::on_threads(threads, || match verb.as_str() {
+            "fit" => Answer::boxed(ops::fit::run(&ops::request(&request)?, watch)?),
+            "merge" => Answer::boxed(ops::merge::run(&ops::request(&request)?)?),
+            "search" => Answer::boxed(ops::search::run(&ops::request(&request)?, watch)?),
+            "train" => Answer::boxed(ops::train::run(&ops::request(&request)?, watch, watch)?),
+            "evaluate" => Answer::boxed(ops::evaluate::run(&ops::request(&request)?, watch)?),
+            "export" => Answer::boxed(ops::export::run(&ops::request(&request)?, watch)?),
+            "validate" => Answer::boxed(ops::validate::run(&ops::request(&request)?, watch)?),
+            "reproduce" => Answer::boxed(ops::reproduce::run(&ops::request(&request)?, watch)?),
+            other => Err(ops::Error::Malformed(format!("{other:?} is not a verb"))),
+        })
+    };
+    interruptible(py, &Listeners { progress, epoch }, work)
 }
 
-/// The outputs of a network.
+/// The kernel, N x N, between the given inputs.
 #[pyfunction]
-#[pyo3(signature = (model, weights, inputs, seed, threads))]
+#[pyo3(signature = (request, inputs = None, threads = None))]
+fn ntk<'py>(
+    py: Python<'py>,
+    request: String,
+    inputs: Option<PyReadonlyArrayDyn<'py, f32>>,
+    threads: Option<usize>,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let array = inputs.map(|inputs| array(&inputs)).transpose()?;
+    let rows = interruptible(py, &Listeners::default(), move |_| {
+        pool::on_threads(threads, || {
+            let request = ops::ntk::Request { array, ..ops::request(&request)? };
+            Ok(ops::ntk::run(&request)?.kernel)
+        })
+    })?;
+    rows.concat().into_pyarray(py).reshape([rows.len(), rows.len()])
+}
+
+/// The outputs of a network, inputs x outputs.
+#[pyfunction]
+#[pyo3(signature = (request, inputs, threads = None))]
+#[expect(clippy::needless_pass_by_value, reason = "Python's arrays come as values")]
 fn forward<'py>(
     py: Python<'py>,
-    model: String,
-    weights: Option<PathBuf>,
-    inputs: Vec<u8>,
-    seed: u64,
+    request: String,
+    inputs: PyReadonlyArrayDyn<'py, f32>,
     threads: Option<usize>,
-) -> PyResult<Bound<'py, PyBytes>> {
-    let work = move |_| collegial::ask::forward(&model, weights.as_deref(), &inputs, seed, threads);
-    Ok(PyBytes::new(py, &attended(py, None, work)?))
+) -> PyResult<Bound<'py, PyArray2<f32>>> {
+    let array = array(&inputs)?;
+    let outputs = interruptible(py, &Listeners::default(), move |watch| {
+        pool::on_threads(threads, || ops::forward::run(&ops::request(&request)?, &array, watch))
+    })?;
+    let (rows, columns) = (outputs.shape[0], outputs.shape[1]);
+    outputs.values.into_pyarray(py).reshape([rows, columns])
+}
+
+/// The numbers of a contiguous array.
+fn array(inputs: &PyReadonlyArrayDyn<'_, f32>) -> PyResult<Array> {
+    let view = inputs.as_array();
+    Ok(Array { shape: view.shape().to_vec(), values: inputs.as_slice()?.to_vec() })
 }
 
 /// The TOML form of a model.
 #[pyfunction]
-fn to_toml(py: Python<'_>, model: String) -> PyResult<String> {
-    attended(py, None, move |_| collegial::ask::to_toml(&model))
+fn to_toml(model: &str) -> PyResult<String> {
+    Ok(Model::named(model).spec().map_err(|error| exception(&error))?.to_toml())
 }
 
 /// The JSON form of a model with another design.
 #[pyfunction]
-fn redesigned(py: Python<'_>, model: String, design: String) -> PyResult<String> {
-    attended(py, None, move |_| collegial::ask::redesigned(&model, &design))
+fn redesigned(model: &str, design: &str) -> PyResult<String> {
+    ops::model::redesigned(&Model::named(model), design)
+        .and_then(|spec| ops::to_json(&spec))
+        .map_err(|error| exception(&error))
 }
 
 /// Sentences and a table, as text and as HTML; the first column lines up on the left.
