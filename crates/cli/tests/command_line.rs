@@ -62,7 +62,8 @@ snapshots! {
     help_moments: "moments --help";
     moments_table: "moments --widths 784,8,8,8";
     moments_json: "moments fc6-30x48 --json";
-    moments_not_fully_connected: "moments bottleneck-8";
+    moments_of_a_block: "moments bottleneck-8";
+    moments_of_a_network: "moments resnext29-1x128d";
     moments_width_zero: "moments --widths 784,0";
     moments_nothing: "moments";
     help_ntk: "ntk --help";

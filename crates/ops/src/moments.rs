@@ -1,32 +1,45 @@
-//! `moments`: exact moments of the kernel of a fully connected ReLU network.
+//! `moments`: exact moments of the kernel of fully connected networks and bottleneck blocks.
 
 use std::path::PathBuf;
 
-use collegial_arch::{Activation, FullyConnected, Spec};
-use collegial_ntk::exact;
+use collegial_arch::{FullyConnected, Module, Spec};
+use collegial_ntk::SingleColumn;
+use collegial_ntk::exact::ExactMoments;
 use collegial_report::{Align, Table, significant};
 use serde::{Deserialize, Serialize};
 
+use crate::array::Array;
 use crate::{Answer, Error, Model, Style, Widths, to_json};
 
 /// Which network: a model, or widths in its place.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Request {
-    /// A fully connected model such as `fc6-500`.
+    /// A module: `fc6-500`, `bottleneck-128`, or a chain of one's own.
     pub model: Option<PathBuf>,
-    /// Widths in place of a model, the input's first.
+    /// Widths of a fully connected network in place of a model, the input's first.
     pub widths: Option<Widths>,
+    /// A .npy file with one input, channels x height x width; by default standard normal inputs are averaged.
+    pub input: Option<PathBuf>,
+    /// The input itself, in place of a file.
+    #[serde(skip)]
+    pub array: Option<Array>,
 }
 
 /// Mean and variance of one diagonal entry of the kernel.
 #[derive(Clone, Debug, Serialize)]
 pub struct Exact {
+    /// The module's name; `null` where widths were given.
+    pub module: Option<String>,
     /// The input's first.
     pub widths: Vec<usize>,
     /// m.
     pub members: usize,
-    /// E[K] for an input with |x|^2 = n_0.
+    /// P: how many positions of the first layer the output unit sees.
+    pub columns: usize,
+    /// Whether an input was given; else standard normal ones are averaged.
+    pub at_input: bool,
+    /// E[K]: at the given input, or for one of average length.
     pub mean: f64,
     /// E[K^2] / E[K]^2.
     pub second_moment_ratio: f64,
@@ -34,6 +47,8 @@ pub struct Exact {
     pub variance: f64,
     /// The variance of one member.
     pub member_variance: f64,
+    /// The standard deviation over standard normal inputs of a member's variance at one input.
+    pub spread: Option<f64>,
     /// The alpha with which the law would give this variance.
     pub effective_alpha: f64,
 }
@@ -42,24 +57,59 @@ pub struct Exact {
 ///
 /// # Errors
 ///
-/// Where there is no such network, or no closed form for it.
+/// Where there is no such module, no closed form for it (the layer is named), or the input does not fit it.
 pub fn run(request: &Request) -> Result<Exact, Error> {
-    let network = network(request)?;
-    let moments = exact::moments(&network.widths)?;
-    let members = network.members as f64;
-    let variance = moments.variance() / members;
+    let module = module(request)?;
+    let chain = module.member();
+    if module.widths().is_empty() {
+        return Err(Error::request(
+            "a network without hidden layers has a constant kernel; give at least one hidden width",
+        ));
+    }
+    let exact = SingleColumn::new(&chain)?;
+    let (moments, spread) = match input(request)? {
+        Some(array) => {
+            let shape = chain.input;
+            let expected = [shape.channels, shape.height, shape.width];
+            // A dense network takes a vector as well.
+            if array.shape != expected && !(shape.pixels() == 1 && array.shape == expected[..1]) {
+                let name =
+                    request.input.as_ref().map_or("the array".into(), |path| path.display().to_string());
+                return Err(Error::InputShape { name, found: array.shape, expected });
+            }
+            (exact.at_input(&chain, &array.values)?, None)
+        }
+        None => {
+            let averaged = exact.averaged()?;
+            (averaged.moments, Some(averaged.spread))
+        }
+    };
+    let members = module.members();
+    let variance = moments.variance() / members as f64;
     Ok(Exact {
-        widths: [network.inputs].into_iter().chain(network.widths.clone()).collect(),
-        members: network.members,
+        module: request.model.is_some().then(|| module.name()),
+        widths: [chain.input.channels].into_iter().chain(module.widths()).collect(),
+        members,
+        columns: exact.columns(),
+        at_input: spread.is_none(),
         mean: moments.mean,
         second_moment_ratio: 1.0 + variance,
         variance,
         member_variance: moments.variance(),
-        effective_alpha: moments.effective_alpha(network.inverse_width_sum()),
+        spread,
+        effective_alpha: ExactMoments::effective_alpha(&moments, module.inverse_fan_in_sum()),
     })
 }
 
-fn network(request: &Request) -> Result<FullyConnected, Error> {
+fn input(request: &Request) -> Result<Option<Array>, Error> {
+    match (&request.array, &request.input) {
+        (Some(array), _) => Ok(Some(array.clone())),
+        (None, Some(path)) => Array::read(path).map(Some),
+        (None, None) => Ok(None),
+    }
+}
+
+fn module(request: &Request) -> Result<Module, Error> {
     let spec = match (&request.model, &request.widths) {
         (Some(_), Some(_)) => {
             return Err(Error::request("a model and `widths=` were both given; leave one of them out"));
@@ -77,15 +127,12 @@ fn network(request: &Request) -> Result<FullyConnected, Error> {
         (None, None) => return Err(Error::request("give a model or `widths=`")),
     };
     spec.check()?;
-    match spec {
-        Spec::FullyConnected(network) if network.widths.is_empty() => Err(Error::request(
-            "a network without hidden layers has a constant kernel; give at least one hidden width",
-        )),
-        Spec::FullyConnected(network) if network.activation == Activation::Relu => Ok(network),
-        other => Err(Error::request(format!(
-            "exact moments are known for fully connected ReLU networks only, not for {other}; `fit()` samples others"
-        ))),
-    }
+    spec.module().ok_or_else(|| {
+        Error::request(format!(
+            "{spec} is a whole network; exact moments are those of a module, such as its block: \
+             `search()` gives every block's variance, and `ntk(draws=)` draws the network's"
+        ))
+    })
 }
 
 impl Answer for Exact {
@@ -106,10 +153,18 @@ impl Answer for Exact {
         let widths: Vec<String> = self.widths.iter().map(ToString::to_string).collect();
         table.push(["widths, the input's first".into(), widths.join(",")]);
         table.push(["members m".into(), self.members.to_string()]);
-        table.push(["E[K] at |x|^2 = n_0".into(), significant(self.mean, 6)]);
+        if self.columns > 1 {
+            table.push(["positions P of the first layer".into(), self.columns.to_string()]);
+        }
+        let mean = if self.at_input { "E[K] at the input" } else { "E[K] at |x|^2 = n_0 per position" };
+        table.push([mean.into(), significant(self.mean, 6)]);
         table.push(["E[K^2] / E[K]^2".into(), significant(self.second_moment_ratio, 10)]);
         table.push(["Var[K] / E[K]^2".into(), significant(self.variance, 10)]);
         table.push(["the same of one member".into(), significant(self.member_variance, 10)]);
+        if let Some(spread) = self.spread {
+            let name = "its standard deviation over inputs";
+            table.push([name.into(), significant(spread, 2)]);
+        }
         table.push(["effective alpha".into(), significant(self.effective_alpha, 6)]);
         table
     }

@@ -1,4 +1,4 @@
-//! `collegial moments`: exact moments of the kernel of a fully connected ReLU network.
+//! `collegial moments`: exact moments of the kernel of fully connected networks and bottleneck blocks.
 
 use std::path::PathBuf;
 
@@ -9,25 +9,35 @@ use crate::arguments::Common;
 use crate::failure::Failure;
 use crate::output::show;
 
-/// Exact mean and variance of the kernel of a fully connected ReLU network, without sampling
+/// Exact mean and variance of the kernel of a fully connected network or a bottleneck block, without sampling
 ///
-/// K(x, x) is the diagonal entry of the empirical tangent kernel of one output at initialisation (NTK parametrisation, no
-/// biases). Its mean is given for an input with |x|^2 = n_0; the variance, in units of the squared mean, is the same for every
-/// input.
+/// K(x, x) is the diagonal entry of the empirical tangent kernel of one output unit at initialisation (NTK parametrisation,
+/// no biases); of a map the unit in its middle. Known for chains of ReLU and linear layers that are seen at one position behind
+/// their first layer: fully connected networks, 1x1 - k x k - 1x1 blocks of any stride, and TOML modules of that kind. The
+/// variance, in units of the squared mean, is averaged over standard normal inputs; its standard deviation over
+/// inputs is given beside it, and --input fixes one.
 #[derive(Args)]
 pub struct Moments {
-    /// A fully connected model such as fc6-500 or fc6-30x48
-    #[arg(value_name = "MODEL", required_unless_present = "widths", conflicts_with = "widths")]
+    /// A module: fc6-500, fc6-30x48, bottleneck-128, or a TOML spec of a chain
+    #[arg(value_name = "MODULE", required_unless_present = "widths", conflicts_with = "widths")]
     model: Option<PathBuf>,
-    /// Widths in place of a model, the input's first: 784,48,48
+    /// Widths of a fully connected network in place of a module, the input's first: 784,48,48
     #[arg(long, value_name = "LIST")]
     widths: Option<Widths>,
+    /// One input from a .npy file: channels x height x width (f4 or f8)
+    #[arg(long, value_name = "FILE")]
+    input: Option<PathBuf>,
 }
 
 impl Moments {
     /// The question in the words of the library.
     pub fn request(&self) -> ops::moments::Request {
-        ops::moments::Request { model: self.model.clone(), widths: self.widths.clone() }
+        ops::moments::Request {
+            model: self.model.clone(),
+            widths: self.widths.clone(),
+            input: self.input.clone(),
+            array: None,
+        }
     }
 }
 
