@@ -31,6 +31,7 @@ pub enum Verb {
     Fit(verbs::fit::Fit),
     Merge(verbs::merge::Merge),
     Search(verbs::search::Search),
+    Score(verbs::score::Score),
     Train(verbs::train::Train),
     Evaluate(verbs::evaluate::Evaluate),
     Export(verbs::export::Export),

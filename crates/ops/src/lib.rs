@@ -29,6 +29,7 @@ pub mod moments;
 pub mod ntk;
 pub mod reproduce;
 mod request;
+pub mod score;
 pub mod search;
 mod style;
 pub mod train;

@@ -37,6 +37,28 @@ pub enum Error {
         /// What the system said.
         reason: String,
     },
+    /// A file that is no table.
+    #[error("{name} cannot be read as a table: {reason}")]
+    Table {
+        /// Which.
+        name: String,
+        /// Why.
+        reason: String,
+    },
+    /// A column that a table has not.
+    #[error("the table has no column {column:?}; it has {}", quoted(columns))]
+    Column {
+        /// The one that was named.
+        column: String,
+        /// Those that there are.
+        columns: Vec<String>,
+    },
+    /// A row that describes no network.
+    #[error("{reason}")]
+    Row {
+        /// Why.
+        reason: String,
+    },
     /// A spec.
     #[error(transparent)]
     Spec(#[from] collegial_arch::Error),
@@ -52,4 +74,8 @@ pub enum Error {
     /// Data sets.
     #[error(transparent)]
     Data(#[from] collegial_train::data::DataError),
+}
+
+fn quoted(names: &[String]) -> String {
+    names.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ")
 }

@@ -12,6 +12,7 @@ mod error;
 mod parts;
 mod pool;
 mod row;
+pub mod score;
 mod show;
 mod sweep;
 pub mod synthetic;

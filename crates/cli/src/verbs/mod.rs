@@ -10,6 +10,7 @@ pub mod merge;
 pub mod moments;
 pub mod ntk;
 pub mod reproduce;
+pub mod score;
 pub mod search;
 pub mod train;
 pub mod validate;

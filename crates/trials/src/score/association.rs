@@ -1,0 +1,237 @@
+//! How well predictors rank errors: Spearman's correlation, partial ones, and slopes in ln-ln, within groups of rows.
+
+use std::collections::BTreeMap;
+
+use collegial_stats::{Interval, bootstrap, spearman};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Predictor, Question, ScoredRow};
+
+/// Fewer rows than this have no correlation worth printing.
+const FEWEST: usize = 4;
+
+/// Values that all replicates of one bootstrap may sort in all, and the replicates at least and at most.
+const WORK: u64 = 4_000_000;
+const REPLICATES: (u64, u64) = (200, 2000);
+
+/// The stream of random numbers that is ours ("asso").
+const STREAM: u32 = 0x6173_736f;
+
+/// The rank correlation of one predictor with one target in one group.
+///
+/// Positive where the predictor is right: variances should grow with the error, sizes (parameters, FLOPs, width) should
+/// fall, and their sign is turned.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Association {
+    /// The group's value in the grouping column; `null` without one.
+    pub group: Option<String>,
+    /// The column of errors.
+    pub target: String,
+    /// The predictor.
+    pub predictor: Predictor,
+    /// What is held fixed: the partial rank correlation given this predictor.
+    pub given: Option<Predictor>,
+    /// The correlation; `null` where it has no meaning, as for a predictor that is the same in all rows.
+    pub spearman: Option<f64>,
+    /// Its 95 % interval, by resampling rows.
+    pub ci: Option<[f64; 2]>,
+    /// How many rows.
+    pub rows: usize,
+}
+
+/// The least-squares slope of ln error on ln predictor in one group.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Slope {
+    /// The group's value in the grouping column; `null` without one.
+    pub group: Option<String>,
+    /// The column of errors.
+    pub target: String,
+    /// The predictor.
+    pub predictor: Predictor,
+    /// The slope: 0.1 means that ten times as much goes with 10^0.1 times the error.
+    pub slope: f64,
+    /// Its standard error.
+    pub standard_error: f64,
+    /// How many rows.
+    pub rows: usize,
+}
+
+/// Spearman's partial correlation: that of the ranks of x and y, those of z held fixed.
+///
+/// `None` where it has no meaning: where two of them cannot be correlated, or z orders x or y completely.
+pub fn partial_spearman(x: &[f64], y: &[f64], z: &[f64]) -> Option<f64> {
+    let (xy, xz, yz) = (spearman(x, y)?, spearman(x, z)?, spearman(y, z)?);
+    let left = (1.0 - xz * xz) * (1.0 - yz * yz);
+    (left > 1e-9).then(|| (xy - xz * yz) / left.sqrt())
+}
+
+/// The rows of one group that have a value of one target.
+struct Group<'a> {
+    name: Option<String>,
+    target: &'a str,
+    rows: Vec<&'a ScoredRow>,
+    errors: Vec<f64>,
+}
+
+/// All correlations and slopes that a question asks for.
+pub(super) fn all(rows: &[ScoredRow], question: &Question) -> (Vec<Association>, Vec<Slope>) {
+    let (mut associations, mut slopes) = (vec![], vec![]);
+    for group in groups(rows, question) {
+        for predictor in Predictor::ALL {
+            for given in [None, Some(Predictor::Parameters), Some(Predictor::Flops)] {
+                if given != Some(predictor) {
+                    associations.push(group.association(predictor, given, question.seed));
+                }
+            }
+            slopes.extend(group.slope(predictor));
+        }
+    }
+    (associations, slopes)
+}
+
+fn groups<'a>(rows: &'a [ScoredRow], question: &'a Question) -> Vec<Group<'a>> {
+    let mut groups = vec![];
+    for target in &question.targets {
+        let mut parts: BTreeMap<Option<String>, Vec<(&ScoredRow, f64)>> = BTreeMap::new();
+        for row in rows {
+            let Some(error) = row.cells.get(target).and_then(Value::as_f64) else { continue };
+            let name = question.group.as_ref().and_then(|column| row.cells.get(column)).map(words);
+            parts.entry(name).or_default().push((row, error));
+        }
+        for (name, part) in parts.into_iter().filter(|(_, part)| part.len() >= FEWEST) {
+            let (rows, errors) = part.into_iter().unzip();
+            groups.push(Group { name, target, rows, errors });
+        }
+    }
+    groups
+}
+
+fn words(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+impl Group<'_> {
+    fn values(&self, predictor: Predictor) -> Vec<f64> {
+        self.rows.iter().map(|row| predictor.expectation(&row.predictors)).collect()
+    }
+
+    fn association(&self, predictor: Predictor, given: Option<Predictor>, seed: u64) -> Association {
+        let x = self.values(predictor);
+        let z = given.map(|given| self.values(given));
+        let statistic = |x: &[f64], y: &[f64], z: Option<&[f64]>| match z {
+            None => spearman(x, y),
+            Some(z) => partial_spearman(x, y, z),
+        };
+        let estimate = statistic(&x, &self.errors, z.as_deref());
+        let rows = self.rows.len();
+        let ci = estimate.and_then(|_| {
+            let replicates = (WORK / rows as u64).clamp(REPLICATES.0, REPLICATES.1);
+            let values = bootstrap(seed, STREAM, replicates, rows, |drawn| {
+                let of = |values: &[f64]| -> Vec<f64> { drawn.iter().map(|&at| values[at]).collect() };
+                let z = z.as_deref().map(of);
+                statistic(&of(&x), &of(&self.errors), z.as_deref()).unwrap_or(f64::NAN)
+            });
+            // Resamples that repeat few rows may have no order.
+            let values: Vec<f64> = values.into_iter().filter(|value| !value.is_nan()).collect();
+            (!values.is_empty()).then(|| {
+                let Interval { low, high } = Interval::percentile(&values, 0.95);
+                [low, high]
+            })
+        });
+        Association {
+            group: self.name.clone(),
+            target: self.target.to_owned(),
+            predictor,
+            given,
+            spearman: estimate,
+            ci,
+            rows,
+        }
+    }
+
+    /// `None` where the predictor or the error is the same everywhere, or not positive.
+    fn slope(&self, predictor: Predictor) -> Option<Slope> {
+        let x: Vec<f64> = self.rows.iter().map(|row| predictor.value(&row.predictors).ln()).collect();
+        let y: Vec<f64> = self.errors.iter().map(|error| error.ln()).collect();
+        let count = x.len() as f64;
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / count;
+        let (mean_x, mean_y) = (mean(&x), mean(&y));
+        let of = |f: &dyn Fn(f64, f64) -> f64| -> f64 {
+            x.iter().zip(&y).map(|(x, y)| f(x - mean_x, y - mean_y)).sum()
+        };
+        let square = of(&|x, _| x * x);
+        let slope = of(&|x, y| x * y) / square;
+        let residual = of(&|x, y| (y - slope * x).powi(2));
+        let standard_error = (residual / (count - 2.0) / square).sqrt();
+        (slope.is_finite() && standard_error.is_finite()).then(|| Slope {
+            group: self.name.clone(),
+            target: self.target.to_owned(),
+            predictor,
+            slope,
+            standard_error,
+            rows: x.len(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{ScoredTable, Table};
+    use super::*;
+
+    /// Twelve designs of ResNeXt-29 whose errors are `slope` times the logarithm of m n, plus a fixed scatter.
+    fn table(slope: f64) -> Table {
+        let mut text = String::from("depth,m,n,recipe,error\n");
+        let scatter = [0.3, -0.2, 0.1, -0.4, 0.2, 0.0, -0.1, 0.4, -0.3, 0.15, -0.15, 0.05];
+        for (index, scatter) in scatter.into_iter().enumerate() {
+            let (m, n) = (1 + index % 4 * 3, 8 << (index / 4));
+            let error = 20.0 - slope * f64::from(m as u32 * n).ln() + 0.5 * scatter;
+            text += &format!("29,{m},{n},{},{error}\n", if index % 2 == 0 { "a" } else { "b" });
+        }
+        Table::from_csv(text.as_bytes()).unwrap()
+    }
+
+    fn scored(slope: f64, group: Option<&str>) -> ScoredTable {
+        let question = Question { targets: vec!["error".into()], group: group.map(str::to_owned), seed: 1 };
+        ScoredTable::new(&table(slope), &question).unwrap()
+    }
+
+    fn score_association(table: &ScoredTable) -> &Association {
+        let plain = |found: &&Association| found.predictor == Predictor::Score && found.given.is_none();
+        table.correlations.iter().find(plain).unwrap()
+    }
+
+    /// Errors that fall with m n are ranked by the score, reversed ones are ranked the other way, and scatter alone is not.
+    #[test]
+    fn clear_reversed_and_no_effect_are_told_apart() {
+        let of = |slope| score_association(&scored(slope, None)).clone();
+        let (clear, reversed, none) = (of(3.0), of(-3.0), of(0.0));
+        assert!(clear.ci.unwrap()[0] > 0.5, "{clear:?}");
+        assert!(reversed.ci.unwrap()[1] < -0.5, "{reversed:?}");
+        assert!(none.ci.unwrap()[0] < 0.0 && none.ci.unwrap()[1] > 0.0, "{none:?}");
+    }
+
+    #[test]
+    fn groups_are_kept_apart() {
+        let table = scored(3.0, Some("recipe"));
+        let groups: Vec<_> = table.correlations.iter().filter_map(|found| found.group.as_deref()).collect();
+        assert!(groups.contains(&"a") && groups.contains(&"b"));
+        assert!(table.correlations.iter().all(|found| found.rows == 6));
+        assert!(table.slopes.iter().all(|slope| slope.rows == 6 && slope.standard_error > 0.0));
+    }
+
+    /// Ranks made by hand: x and y agree but for what both share with z.
+    #[test]
+    fn partial_correlations() {
+        let z = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+        let x = [2.0, 1.0, 4.0, 3.0, 6.0, 5.0];
+        let y = [1.0, 3.0, 2.0, 5.0, 4.0, 6.0];
+        let (xy, xz, yz) = (spearman(&x, &y).unwrap(), spearman(&x, &z).unwrap(), spearman(&y, &z).unwrap());
+        // The textbook's determinant form.
+        let expected = (xy - xz * yz) / ((1.0 - xz * xz).sqrt() * (1.0 - yz * yz).sqrt());
+        assert!((partial_spearman(&x, &y, &z).unwrap() - expected).abs() < 1e-12);
+        assert!(expected < 0.0 && xy > 0.4, "what is left is against the trend: {expected} {xy}");
+        assert_eq!(partial_spearman(&z, &y, &z), None);
+    }
+}

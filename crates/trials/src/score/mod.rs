@@ -1,0 +1,94 @@
+//! Do predictions rank the errors of networks that were trained already? A table of designs in, their scores and rank
+//! correlations out.
+//!
+//! The main type is [`ScoredTable`]. Every row of a [`Table`] describes one network (see [`row_spec`] for the forms);
+//! its [`Predictors`] are computed from the spec alone. Given columns of errors, each predictor is correlated with
+//! each of them within groups of rows, such as one training recipe: errors of different recipes do not compare.
+
+mod association;
+mod network;
+mod predictors;
+mod table;
+
+use rayon::prelude::*;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::Error;
+pub use association::{Association, Slope, partial_spearman};
+pub use network::row_spec;
+pub use predictors::{Predictor, Predictors};
+pub use table::Table;
+
+/// What is asked of a table.
+#[derive(Clone, Debug, Default)]
+pub struct Question {
+    /// Columns of errors to correlate with.
+    pub targets: Vec<String>,
+    /// The column whose values part the rows into groups; all rows are one group without it.
+    pub group: Option<String>,
+    /// Seeds the bootstrap.
+    pub seed: u64,
+}
+
+/// One row that could be read, with its predictors.
+#[derive(Clone, Debug, Serialize)]
+pub struct ScoredRow {
+    /// The row's number in the table, from 1.
+    pub row: usize,
+    /// The table's own columns; numbers as numbers.
+    #[serde(flatten)]
+    pub cells: Map<String, Value>,
+    /// What was computed.
+    #[serde(flatten)]
+    pub predictors: Predictors,
+}
+
+/// One row that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RefusedRow {
+    /// The row's number in the table, from 1.
+    pub row: usize,
+    /// Why.
+    pub reason: String,
+}
+
+/// A table with all that was computed of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct ScoredTable {
+    /// The rows that could be read.
+    pub rows: Vec<ScoredRow>,
+    /// Those that could not.
+    pub refused: Vec<RefusedRow>,
+    /// Rank correlations of every predictor with every target in every group of at least four rows.
+    pub correlations: Vec<Association>,
+    /// Slopes of ln error on ln predictor, likewise.
+    pub slopes: Vec<Slope>,
+}
+
+impl ScoredTable {
+    /// Scores every row, and correlates.
+    ///
+    /// # Errors
+    ///
+    /// If a target or the grouping column is not in the table.
+    pub fn new(table: &Table, question: &Question) -> Result<Self, Error> {
+        for column in question.targets.iter().chain(&question.group) {
+            table.require(column)?;
+        }
+        let outcomes: Vec<_> = (0..table.len())
+            .into_par_iter()
+            .map(|row| row_spec(table, row).and_then(|spec| Predictors::of(&spec)).map_err(|e| e.to_string()))
+            .collect();
+        let (mut rows, mut refused) = (vec![], vec![]);
+        for (index, outcome) in outcomes.into_iter().enumerate() {
+            let row = index + 1;
+            match outcome {
+                Ok(predictors) => rows.push(ScoredRow { row, cells: table.cells(index), predictors }),
+                Err(reason) => refused.push(RefusedRow { row, reason }),
+            }
+        }
+        let (correlations, slopes) = association::all(&rows, question);
+        Ok(Self { rows, refused, correlations, slopes })
+    }
+}

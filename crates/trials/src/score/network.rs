@@ -1,0 +1,145 @@
+//! From a row of a table to the network it describes.
+
+use collegial_arch::{Designs, Regnet, Resnext, Spec, StageDesign, Stem};
+
+use super::Table;
+use crate::Error;
+
+/// The network of a row. Three forms are read, the first whose columns are filled in:
+///
+/// - `blocks` and `outputs` (one number per stage, joined by hyphens: `3-4-6-3`, `256-512-1024-2048`), `m` and `n` (one
+///   number per stage, or one that stands for all: m stays and n doubles at every stage), `stem` (`small`: 3x3;
+///   `imagenet`: 7x7 and a pool, the default; `simple`: 3x3 of stride 2, every stage halving the image), and if wanted
+///   `classes` (1000) and `image` (32 for `small`, else 224);
+/// - `depth`, `m` and `n`: a ResNeXt of that depth, as its name `resnext29-37x10d` would say;
+/// - `model`: a name, or the path of a spec.
+///
+/// # Errors
+///
+/// If a form is begun but not complete, or the network cannot be.
+pub fn row_spec(table: &Table, row: usize) -> Result<Spec, Error> {
+    let cell = |column: &str| table.get(row, column);
+    if cell("blocks").is_some() {
+        return stages(table, row);
+    }
+    match (cell("depth"), cell("m"), cell("n"), cell("model")) {
+        (Some(depth), Some(m), Some(n), _) => Ok(format!("resnext{depth}-{m}x{n}d").parse()?),
+        (_, _, _, Some(model)) => Ok(Spec::load(model)?),
+        _ => Err(Error::Row {
+            reason: "it names no network: fill in model, or depth, m and n, or blocks, outputs, m and n"
+                .into(),
+        }),
+    }
+}
+
+fn stages(table: &Table, row: usize) -> Result<Spec, Error> {
+    let blocks = numbers(table, row, "blocks")?;
+    let outputs = numbers(table, row, "outputs")?;
+    let design = designs(table, row, blocks.len())?;
+    if outputs.len() != blocks.len() {
+        return Err(Error::Row {
+            reason: format!("{} stages have blocks, but {} have outputs", blocks.len(), outputs.len()),
+        });
+    }
+    let stem = table.get(row, "stem").unwrap_or("imagenet");
+    let number = |column, default| match table.get(row, column) {
+        Some(_) => numbers(table, row, column).map(|list| list[0]),
+        None => Ok(default),
+    };
+    let classes = number("classes", 1000)?;
+    let image = number("image", if stem == "small" { 32 } else { 224 })?;
+    let spec = match stem {
+        "simple" => Spec::Regnet(Regnet { blocks, outputs, design, classes, image, stem_channels: 32 }),
+        "small" | "imagenet" => {
+            let doubles = outputs.windows(2).all(|pair| pair[1] == 2 * pair[0]);
+            if !doubles {
+                return Err(Error::Row {
+                    reason: format!(
+                        "outputs {outputs:?} do not double from stage to stage; only stem simple takes such"
+                    ),
+                });
+            }
+            let stem = if stem == "small" { Stem::Small } else { Stem::Imagenet };
+            Spec::Resnext(Resnext {
+                stem,
+                blocks,
+                design,
+                classes,
+                image,
+                stem_channels: 64,
+                outputs: outputs[0],
+            })
+        }
+        other => {
+            return Err(Error::Row {
+                reason: format!("the stem {other:?} is none of small, imagenet, simple"),
+            });
+        }
+    };
+    spec.check()?;
+    Ok(spec)
+}
+
+fn designs(table: &Table, row: usize, stages: usize) -> Result<Designs, Error> {
+    let (m, n) = (numbers(table, row, "m")?, numbers(table, row, "n")?);
+    if let ([m], [n]) = (&m[..], &n[..]) {
+        return Ok(Designs::Doubling(StageDesign::new(*m, [*n; 2])?));
+    }
+    let at = |list: &[usize], stage: usize, grows: bool| match list {
+        [one] if grows => one << stage,
+        [one] => *one,
+        list => list[stage],
+    };
+    for (what, list) in [("m", &m), ("n", &n)] {
+        if list.len() != 1 && list.len() != stages {
+            return Err(Error::Row {
+                reason: format!("{stages} stages, but {} values of {what}", list.len()),
+            });
+        }
+    }
+    let designs: Result<Vec<StageDesign>, collegial_arch::Error> =
+        (0..stages).map(|stage| StageDesign::new(at(&m, stage, false), [at(&n, stage, true); 2])).collect();
+    Ok(Designs::PerStage(designs?))
+}
+
+fn numbers(table: &Table, row: usize, column: &str) -> Result<Vec<usize>, Error> {
+    let text = table.get(row, column).unwrap_or("");
+    let list: Option<Vec<usize>> = text.split('-').map(|number| number.trim().parse().ok()).collect();
+    list.filter(|list| list.len() <= 8).ok_or_else(|| Error::Row {
+        reason: format!("{column} is {text:?}; write whole numbers joined by hyphens, one per stage"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(text: &str) -> Result<Spec, Error> {
+        row_spec(&Table::from_csv(text.as_bytes()).unwrap(), 0)
+    }
+
+    #[test]
+    fn three_forms_of_one_network() {
+        let name = spec("model\nresnext50-32x4d\n").unwrap();
+        assert_eq!(spec("depth,m,n\n50,32,4\n").unwrap(), name);
+        assert_eq!(spec("blocks,outputs,m,n\n3-4-6-3,256-512-1024-2048,32,4\n").unwrap(), name);
+        let listed = spec("blocks,outputs,m,n\n3-4-6-3,256-512-1024-2048,32-32-32-32,4-8-16-32\n").unwrap();
+        let count = |spec: &Spec| spec.graph().unwrap().counts().unwrap().total;
+        assert_eq!(count(&listed), count(&name));
+        assert_eq!(count(&name).parameters, 25_028_904);
+    }
+
+    #[test]
+    fn rows_that_are_no_network_say_why() {
+        let reason = |text| spec(text).unwrap_err().to_string();
+        assert!(reason("model,m\n,4\n").contains("it names no network"));
+        assert!(reason("blocks,outputs,m,n\n3-x,256-512,1,4\n").contains("blocks is \"3-x\""));
+        assert!(
+            reason("blocks,outputs,m,n\n3-3,256,1,4\n").contains("2 stages have blocks, but 1 have outputs")
+        );
+        assert!(reason("blocks,outputs,m,n\n3-3,256-300,1,4\n").contains("do not double"));
+        assert!(reason("blocks,outputs,m,n\n3-3,256-512,1-2-3,4\n").contains("3 values of m"));
+        assert!(reason("blocks,outputs,m,n,stem\n3-3,256-512,1,4,vd\n").contains("the stem \"vd\""));
+        assert!(reason("model\nresnet18\n").contains("basic blocks"));
+    }
+}

@@ -1,0 +1,101 @@
+//! What can be said of a network's errors beforehand, from its spec alone.
+
+use collegial_arch::{Module, Spec};
+use collegial_ntk::covariance::Images;
+use collegial_search::{BlockInputs, Law, ScoredBlocks, Variance};
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+
+/// The paper's α of the bottleneck block (section 4.1), for the law's column.
+const ALPHA: f64 = 1.60;
+
+/// The predictors of one network.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Predictors {
+    /// The mean over its blocks of Var(n)/m, exact, with what the blocks see in the network.
+    pub score: f64,
+    /// The same with white patches, as in the paper.
+    pub white_score: f64,
+    /// The mean over its blocks of (e^{α S} - 1)/m: the paper's law with α = 1.60.
+    pub law: f64,
+    /// Parameters of the whole network.
+    pub parameters: u64,
+    /// FLOPs of the whole network.
+    pub flops: u64,
+    /// The harmonic mean over its blocks of the inner width m n: Theorem 1's quantity.
+    pub inner_width: f64,
+}
+
+/// Which of the predictors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Predictor {
+    /// The exact score with what the blocks see.
+    Score,
+    /// The exact score with white patches.
+    WhiteScore,
+    /// The paper's law.
+    Law,
+    /// Parameters.
+    Parameters,
+    /// FLOPs.
+    Flops,
+    /// Inner width m n.
+    Width,
+}
+
+impl Predictor {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Score, Self::WhiteScore, Self::Law, Self::Parameters, Self::Flops, Self::Width];
+
+    /// Its value, turned so that more means a larger error is expected: variances as they are, sizes negative.
+    pub(super) fn expectation(self, of: &Predictors) -> f64 {
+        match self {
+            Self::Score => of.score,
+            Self::WhiteScore => of.white_score,
+            Self::Law => of.law,
+            Self::Parameters => -(of.parameters as f64),
+            Self::Flops => -(of.flops as f64),
+            Self::Width => -of.inner_width,
+        }
+    }
+
+    /// Its value as it is.
+    pub fn value(self, of: &Predictors) -> f64 {
+        self.expectation(of).abs()
+    }
+}
+
+impl Predictors {
+    /// Computes all of a network with bottleneck blocks.
+    ///
+    /// # Errors
+    ///
+    /// If the network has no blocks with an inner width, or a block has no closed form.
+    pub fn of(spec: &Spec) -> Result<Self, Error> {
+        let images = Images::natural();
+        let score = |inputs| Ok::<f64, Error>(ScoredBlocks::of(spec, inputs, &images)?.score());
+        let total = spec.graph()?.counts()?.total;
+        let law = Law::new(ALPHA)?;
+        let blocks = spec.blocks()?;
+        let count: f64 = blocks.iter().map(|block| block.count as f64).sum();
+        let (mut sum, mut inverse) = (0.0, 0.0);
+        for block in &blocks {
+            let members = block.bottleneck.members as f64;
+            let share = block.count as f64 / count;
+            let module = Module::Bottleneck(block.bottleneck.clone());
+            sum += share * law.of(&module)?.value / members;
+            inverse += share / (members * module.width()? as f64);
+        }
+        Ok(Self {
+            score: score(BlockInputs::Network)?,
+            white_score: score(BlockInputs::White)?,
+            law: sum,
+            parameters: total.parameters,
+            flops: total.flops,
+            inner_width: 1.0 / inverse,
+        })
+    }
+}
