@@ -7,6 +7,7 @@ mod fig3;
 mod fig4;
 mod fig_alpha;
 mod fig_dynamics;
+mod network;
 mod table1;
 mod table2;
 mod table3;
@@ -31,4 +32,5 @@ pub const ITEMS: &[&dyn Item] = &[
     &table5::Table5,
     &fig_alpha::FigAlpha,
     &fig_dynamics::FigDynamics,
+    &network::Network,
 ];

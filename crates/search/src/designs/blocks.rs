@@ -122,6 +122,13 @@ impl ScoredBlocks {
         self.mean(|block| block.variance(&real(&block.widths)) / block.members as f64)
     }
 
+    /// Var/m of every block with its stage (from 0), in the order of the network.
+    pub fn variances(&self) -> Vec<(usize, f64)> {
+        let of = |block: &ScoredBlock| block.variance(&real(&block.widths)) / block.members as f64;
+        let repeated = |block: &ScoredBlock| std::iter::repeat_n((block.stage, of(block)), block.count);
+        self.list.iter().flat_map(repeated).collect()
+    }
+
     fn mean(&self, of: impl Fn(&ScoredBlock) -> f64) -> f64 {
         let count: usize = self.list.iter().map(|block| block.count).sum();
         self.list.iter().map(|block| block.count as f64 * of(block)).sum::<f64>() / count as f64
