@@ -6,7 +6,7 @@ use crate::graph::{Graph, Node, NodeId, Op};
 use crate::sequence::Activation;
 use crate::shape::Shape;
 
-/// A convolution without bias, to be added by [`Graph::conv`].
+/// A convolution, to be added by [`Graph::conv`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conv {
     channels: usize,
@@ -14,12 +14,13 @@ pub struct Conv {
     stride: usize,
     padding: Option<usize>,
     groups: usize,
+    bias: bool,
 }
 
 impl Conv {
     /// A convolution with this many output channels and a square kernel of this side.
     pub fn new(channels: usize, kernel: usize) -> Self {
-        Self { channels, kernel, stride: 1, padding: None, groups: 1 }
+        Self { channels, kernel, stride: 1, padding: None, groups: 1, bias: false }
     }
 
     /// Step between positions. By default 1.
@@ -38,6 +39,12 @@ impl Conv {
     /// Number of groups; it must divide the channels that come in and those that go out. By default 1.
     pub fn groups(mut self, groups: usize) -> Self {
         self.groups = groups;
+        self
+    }
+
+    /// Whether a bias is added. By default not, since a norm usually follows.
+    pub fn bias(mut self, bias: bool) -> Self {
+        self.bias = bias;
         self
     }
 }
@@ -132,13 +139,13 @@ impl Graph {
     pub fn conv(&mut self, name: impl Into<String>, from: NodeId, conv: Conv) -> Result<NodeId, Error> {
         let name = name.into();
         let input = self.operand(&name, from)?;
-        let Conv { channels, kernel, stride, groups, .. } = conv;
+        let Conv { channels, kernel, stride, groups, bias, .. } = conv;
         dimension(format!("the number of output channels of {name}"), channels)?;
         within(format!("the kernel size of {name}"), kernel, 1, MAX_KERNEL)?;
         let padding = conv.padding.unwrap_or((kernel - 1) / 2);
         let output = Shape { channels, ..windows(&name, input, [kernel, stride, padding])? };
         divide(&name, input, output, groups)?;
-        self.push(name, Op::Conv { kernel, stride, padding, groups }, vec![from], output)
+        self.push(name, Op::Conv { kernel, stride, padding, groups, bias }, vec![from], output)
     }
 
     /// Appends a dense layer on a flat vector.
@@ -178,6 +185,17 @@ impl Graph {
             return Err(Error::Branches { layer, left: a, right: b });
         }
         self.push(layer, Op::Add, vec![left, right], a)
+    }
+
+    /// Appends the product of every channel of an image with the number that `gate`, a vector of as many channels, has
+    /// for it.
+    pub fn scale(&mut self, name: impl Into<String>, from: NodeId, gate: NodeId) -> Result<NodeId, Error> {
+        let layer = name.into();
+        let (input, factors) = (self.operand(&layer, from)?, self.operand(&layer, gate)?);
+        if factors != Shape::vector(input.channels) {
+            return Err(Error::Gate { layer, input, gate: factors });
+        }
+        self.push(layer, Op::Scale, vec![from, gate], input)
     }
 
     /// Appends a maximum over windows.

@@ -3,7 +3,7 @@
 //! Conventions (they reproduce every count the paper prints):
 //! - parameters: weights of convolutions and dense layers, biases, and two per channel of a batch norm;
 //! - FLOPs: 2 per multiply-accumulate, 1 per element of a batch norm's output, 1 per element of a residual sum,
-//!   1 per addend of a member sum;
+//!   1 per addend of a member sum, 1 per element that a gate scales;
 //! - activations: elements that convolutions and dense layers put out (the convention of RegNet).
 
 use serde::Serialize;
@@ -126,9 +126,9 @@ impl Wide {
     fn of(node: &Node, graph: &Graph) -> Self {
         let out = node.shape.elements();
         match node.op {
-            Op::Conv { kernel, groups, .. } => {
+            Op::Conv { kernel, groups, bias, .. } => {
                 let fan_in = fan_in(node, graph, kernel, groups);
-                let parameters = node.shape.channels as u128 * fan_in;
+                let parameters = node.shape.channels as u128 * (fan_in + u128::from(bias));
                 let macs = out * fan_in;
                 Self { parameters, macs, flops: 2 * macs, activations: out }
             }
@@ -140,7 +140,7 @@ impl Wide {
             Op::BatchNorm => {
                 Self { parameters: 2 * node.shape.channels as u128, flops: out, ..Self::default() }
             }
-            Op::Add => Self { flops: out, ..Self::default() },
+            Op::Add | Op::Scale => Self { flops: out, ..Self::default() },
             Op::MemberSum { members } => Self { flops: members as u128 * out, ..Self::default() },
             Op::Input | Op::Activation(_) | Op::MaxPool { .. } | Op::GlobalAveragePool => Self::default(),
         }
@@ -185,6 +185,7 @@ fn kind(node: &Node) -> String {
         Op::BatchNorm => "batch norm".into(),
         Op::Activation(activation) => activation.to_string(),
         Op::Add => "residual sum".into(),
+        Op::Scale => "gate".into(),
         Op::MaxPool { kernel, stride, .. } => format!("max pool {kernel}x{kernel}{}", strided(stride)),
         Op::GlobalAveragePool => "global average pool".into(),
         Op::MemberSum { members } => format!("sum of {members} members / sqrt({members})"),

@@ -18,7 +18,7 @@ pub type NodeId = usize;
 pub enum Op {
     /// The image or vector that comes in.
     Input,
-    /// Grouped convolution without bias; `groups` is the multiplicity m in the ResNeXt form.
+    /// Grouped convolution; `groups` is the multiplicity m in the ResNeXt form.
     Conv {
         /// Side of the square kernel.
         kernel: usize,
@@ -28,6 +28,8 @@ pub enum Op {
         padding: usize,
         /// Number of groups.
         groups: usize,
+        /// Whether a bias is added.
+        bias: bool,
     },
     /// Dense layer, block-diagonal if `groups` > 1.
     Dense {
@@ -42,6 +44,9 @@ pub enum Op {
     Activation(Activation),
     /// Sum of two branches.
     Add,
+    /// Every channel of an image times a number of its own, which comes from a second operand: the gate of
+    /// squeeze-and-excitation.
+    Scale,
     /// Maximum over square windows.
     MaxPool {
         /// Side of the window.

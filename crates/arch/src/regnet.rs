@@ -27,6 +27,10 @@ pub struct Regnet {
     /// Members and their widths: a list of one design per stage. In a published RegNet, m n are the
     /// outputs.
     pub design: Designs,
+    /// Squeeze-and-excitation: the hidden layer of a block's gate has as many channels as come into the block, divided by
+    /// this and rounded. A RegNetX has none, a RegNetY has 4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub squeeze: Option<usize>,
     /// Number of classes.
     pub classes: usize,
     /// Side of the square colour images.
@@ -103,6 +107,7 @@ impl LinearRule {
             blocks: stages.iter().map(|stage| stage.1).collect(),
             outputs: Vec::new(),
             design: Designs::PerStage(Vec::new()),
+            squeeze: None,
             classes: 1000,
             image: 224,
             stem_channels: thirty_two(),
@@ -135,7 +140,10 @@ impl Regnet {
         match regnet_models::like(self) {
             Some((name, published)) if published.design == self.design => name,
             Some((name, _)) => format!("{name}-{}", self.design),
-            None => format!("regnetx{depth}-{}", self.design),
+            None => {
+                let family = if self.squeeze.is_some() { "regnety" } else { "regnetx" };
+                format!("{family}{depth}-{}", self.design)
+            }
         }
     }
 
@@ -220,6 +228,9 @@ impl Regnet {
             within(format!("the number of blocks of stage {}", stage + 1), count, 1, 1000)?;
         }
         dimension("the number of classes", self.classes)?;
+        if let Some(squeeze) = self.squeeze {
+            dimension("what the gates squeeze by", squeeze)?;
+        }
         self.design.check(self.stages())
     }
 
@@ -236,7 +247,7 @@ impl Regnet {
             }
             for _ in 0..count {
                 let prefix = format!("trunk_output.block{0}.block{0}-{index}.", stage + 1);
-                node = lower(&bottleneck, &mut graph, node, &prefix)?;
+                node = lower(&bottleneck, self.squeeze, &mut graph, node, &prefix)?;
                 index += 1;
             }
         }
@@ -246,8 +257,14 @@ impl Regnet {
     }
 }
 
-/// Appends a block under torchvision's names: the three convolutions are `f.a`, `f.b` and `f.c`.
-fn lower(block: &Bottleneck, graph: &mut Graph, from: NodeId, prefix: &str) -> Result<NodeId, Error> {
+/// Appends a block under torchvision's names: the three convolutions are `f.a`, `f.b` and `f.c`, the gate `f.se`.
+fn lower(
+    block: &Bottleneck,
+    squeeze: Option<usize>,
+    graph: &mut Graph,
+    from: NodeId,
+    prefix: &str,
+) -> Result<NodeId, Error> {
     let Bottleneck { outputs, members, kernel, stride, .. } = *block;
     let inner = |width| product(format!("the inner width of {prefix}f"), &[members, width]);
     let [first, second] = block.widths();
@@ -255,7 +272,11 @@ fn lower(block: &Bottleneck, graph: &mut Graph, from: NodeId, prefix: &str) -> R
     let a = graph.activation(format!("{prefix}f.a.2"), a, Activation::Relu)?;
     let middle = Conv::new(inner(second)?, kernel).stride(stride).groups(members);
     let b = conv_norm(graph, a, &format!("{prefix}f.b."), middle)?;
-    let b = graph.activation(format!("{prefix}f.b.2"), b, Activation::Relu)?;
+    let mut b = graph.activation(format!("{prefix}f.b.2"), b, Activation::Relu)?;
+    if let Some(squeeze) = squeeze {
+        let hidden = (block.inputs as f64 / squeeze as f64).round_ties_even().max(1.0) as usize;
+        b = gate(graph, b, hidden, &format!("{prefix}f.se."))?;
+    }
     let c = conv_norm(graph, b, &format!("{prefix}f.c."), Conv::new(outputs, 1))?;
     let shortcut = match block.shortcut {
         Shortcut::Projection => {
@@ -266,6 +287,17 @@ fn lower(block: &Bottleneck, graph: &mut Graph, from: NodeId, prefix: &str) -> R
     };
     let sum = graph.add(format!("{prefix}add"), c, shortcut)?;
     graph.activation(format!("{prefix}activation"), sum, Activation::Relu)
+}
+
+/// Squeeze-and-excitation: every channel is scaled by a number that two small layers make of all channels' means.
+fn gate(graph: &mut Graph, from: NodeId, hidden: usize, prefix: &str) -> Result<NodeId, Error> {
+    let channels = graph.shape(from).channels;
+    let means = graph.global_average_pool(format!("{prefix}avgpool"), from)?;
+    let first = graph.conv(format!("{prefix}fc1"), means, Conv::new(hidden, 1).bias(true))?;
+    let active = graph.activation(format!("{prefix}activation"), first, Activation::Relu)?;
+    let second = graph.conv(format!("{prefix}fc2"), active, Conv::new(channels, 1).bias(true))?;
+    let gate = graph.activation(format!("{prefix}scale_activation"), second, Activation::Sigmoid)?;
+    graph.scale(format!("{prefix}scale"), from, gate)
 }
 
 /// A convolution and its norm, called 0 and 1 as in torchvision's sequences of layers.

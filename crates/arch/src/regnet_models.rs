@@ -27,6 +27,7 @@ const fn published(
     Published { hundreds, rule, torchvision, pycls: hundreds < 1000 }
 }
 
+/// RegNetX: without gates.
 const X: &[Published] = &[
     published(2, 13, 24, [36.44, 2.49], 8),
     published(4, 22, 24, [24.48, 2.54], 16),
@@ -41,6 +42,26 @@ const X: &[Published] = &[
     published(160, 22, 216, [55.59, 2.1], 128),
     published(320, 23, 320, [69.86, 2.0], 168),
 ];
+
+/// RegNetY: with gates.
+const Y: &[Published] = &[
+    published(2, 13, 24, [36.44, 2.49], 8),
+    published(4, 16, 48, [27.89, 2.09], 8),
+    published(6, 15, 48, [32.54, 2.32], 16),
+    published(8, 14, 56, [38.84, 2.4], 16),
+    published(16, 27, 48, [20.71, 2.65], 24),
+    published(32, 21, 80, [42.63, 2.66], 24),
+    published(40, 22, 96, [31.41, 2.24], 64),
+    published(64, 25, 112, [33.22, 2.27], 72),
+    published(80, 17, 192, [76.82, 2.19], 56),
+    published(120, 19, 168, [73.36, 2.37], 112),
+    published(160, 18, 200, [106.23, 2.48], 112),
+    published(320, 20, 232, [115.89, 2.53], 232),
+    published(1280, 27, 456, [160.83, 2.52], 264),
+];
+
+/// The letter in a family's names, what its gates squeeze by, and its sizes.
+const FAMILIES: [(char, Option<usize>, &[Published]); 2] = [('x', None, X), ('y', Some(4), Y)];
 
 impl Published {
     /// `400mf`, `1_6gf`, `8gf`.
@@ -61,20 +82,22 @@ impl Published {
         }
     }
 
-    fn network(&self, rounding: Rounding) -> Regnet {
-        self.rule.network(rounding).unwrap_or_else(|error| unreachable!("a published rule: {error}"))
+    fn network(&self, rounding: Rounding, squeeze: Option<usize>) -> Regnet {
+        let network = self.rule.network(rounding);
+        let network = network.unwrap_or_else(|error| unreachable!("a published rule: {error}"));
+        Regnet { squeeze, ..network }
     }
 
     /// Its names and networks: torchvision's, and pycls' if that is another.
-    fn named(&self) -> Vec<(String, Regnet)> {
+    fn named(&self, letter: char, squeeze: Option<usize>) -> Vec<(String, Regnet)> {
         let mut named = Vec::new();
         if self.torchvision {
-            let name = format!("regnet_x_{}", self.torchvision_size());
-            named.push((name, self.network(Rounding::Torchvision)));
+            let name = format!("regnet_{letter}_{}", self.torchvision_size());
+            named.push((name, self.network(Rounding::Torchvision, squeeze)));
         }
-        let pycls = self.network(Rounding::Nearest);
+        let pycls = self.network(Rounding::Nearest, squeeze);
         if self.pycls && named.iter().all(|(_, network)| *network != pycls) {
-            named.push((format!("regnetx-{}", self.pycls_size()), pycls));
+            named.push((format!("regnet{letter}-{}", self.pycls_size()), pycls));
         }
         named
     }
@@ -82,27 +105,32 @@ impl Published {
 
 /// Every name, with its network.
 pub(crate) fn all() -> impl Iterator<Item = (String, Regnet)> {
-    X.iter().flat_map(Published::named)
+    FAMILIES.into_iter().flat_map(|(letter, squeeze, sizes)| {
+        sizes.iter().flat_map(move |published| published.named(letter, squeeze))
+    })
 }
 
 /// The published network with the same stages, whatever its designs; one with the same designs
 /// first.
 pub(crate) fn like(network: &Regnet) -> Option<(String, Regnet)> {
     let same = |other: &Regnet| {
-        (&other.blocks, &other.outputs, other.stem_channels)
-            == (&network.blocks, &network.outputs, network.stem_channels)
+        (&other.blocks, &other.outputs, other.squeeze, other.stem_channels)
+            == (&network.blocks, &network.outputs, network.squeeze, network.stem_channels)
     };
     all().find(|(_, other)| same(other))
 }
 
 /// The network of a name in lower case, by torchvision's, pycls' or timm's spelling.
 pub(crate) fn find(name: &str) -> Option<Regnet> {
-    if let Some(size) = name.strip_prefix("regnet_x_") {
-        let model = X.iter().find(|model| model.torchvision && model.torchvision_size() == size)?;
-        return Some(model.network(Rounding::Torchvision));
-    }
-    let size = name.strip_prefix("regnetx")?.strip_prefix(['-', '_'])?;
-    let timm = |model: &Published| format!("{:03}", model.hundreds);
-    let model = X.iter().find(|model| model.pycls && (model.pycls_size() == size || timm(model) == size))?;
-    Some(model.network(Rounding::Nearest))
+    FAMILIES.into_iter().find_map(|(letter, squeeze, sizes)| {
+        if let Some(size) = name.strip_prefix(&format!("regnet_{letter}_")) {
+            let found = sizes.iter().find(|model| model.torchvision && model.torchvision_size() == size)?;
+            return Some(found.network(Rounding::Torchvision, squeeze));
+        }
+        let size = name.strip_prefix(&format!("regnet{letter}"))?.strip_prefix(['-', '_'])?;
+        let spelled = |model: &&Published| {
+            model.pycls && (model.pycls_size() == size || format!("{:03}", model.hundreds) == size)
+        };
+        Some(sizes.iter().find(spelled)?.network(Rounding::Nearest, squeeze))
+    })
 }

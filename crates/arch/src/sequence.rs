@@ -16,7 +16,7 @@ use crate::{Error, Spec};
 
 /// A pointwise non-linearity φ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Activation {
     /// The identity.
     #[default]
@@ -29,6 +29,32 @@ pub enum Activation {
     Tanh,
     /// x Φ(x) with the normal distribution function Φ.
     Gelu,
+    /// 1 / (1 + exp(-x)).
+    Sigmoid,
+    /// x / (1 + exp(-x)).
+    Silu,
+    /// x min(max(x + 3, 0), 6) / 6, a SiLU of straight pieces.
+    HardSwish,
+    /// min(max(x, 0), 6).
+    Relu6,
+    /// x where that is positive, x / 100 elsewhere.
+    LeakyRelu,
+}
+
+impl Activation {
+    /// Every activation.
+    pub const ALL: [Self; 10] = [
+        Self::None,
+        Self::Relu,
+        Self::Erf,
+        Self::Tanh,
+        Self::Gelu,
+        Self::Sigmoid,
+        Self::Silu,
+        Self::HardSwish,
+        Self::Relu6,
+        Self::LeakyRelu,
+    ];
 }
 
 impl fmt::Display for Activation {
@@ -39,6 +65,11 @@ impl fmt::Display for Activation {
             Self::Erf => "erf",
             Self::Tanh => "tanh",
             Self::Gelu => "gelu",
+            Self::Sigmoid => "sigmoid",
+            Self::Silu => "silu",
+            Self::HardSwish => "hard-swish",
+            Self::Relu6 => "relu6",
+            Self::LeakyRelu => "leaky-relu",
         })
     }
 }

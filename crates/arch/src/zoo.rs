@@ -76,7 +76,7 @@ const FAMILIES: &[(&str, &str, &[&str])] = &[
     ),
     (
         "RegNet",
-        "regnet_x_400mf as torchvision has it, regnetx-400mf as pycls and timm (regnetx_004) have it",
+        "regnet_y_400mf as torchvision has it, regnety-400mf as pycls and timm (regnety_004) have it",
         &[],
     ),
     ("Wide ResNet", "wrn28-10: depth 28, ten times as wide", &["wrn28-10", "wrn28-5", "wrn36-5"]),

@@ -9,7 +9,7 @@ fn graph(name: &str) -> Graph {
 
 /// Biases of a network, which pycls counts as one multiply-accumulate each.
 fn biases(graph: &Graph) -> u64 {
-    let biased = |op: &Op| matches!(op, Op::Dense { bias: true, .. });
+    let biased = |op: &Op| matches!(op, Op::Dense { bias: true, .. } | Op::Conv { bias: true, .. });
     graph.nodes.iter().filter(|node| biased(&node.op)).map(|node| node.shape.channels as u64).sum()
 }
 
@@ -38,6 +38,18 @@ const PYCLS: &[(&str, u64, u64, u64)] = &[
     ("RegNetX-12GF", 46_106_056, 12_086_679_016, 21_366_568),
     ("RegNetX-16GF", 54_278_536, 15_940_756_456, 25_515_496),
     ("RegNetX-32GF", 107_811_560, 31_735_930_792, 36_302_160),
+    ("RegNetY-200MF", 3_162_996, 199_519_076, 2_168_052),
+    ("RegNetY-400MF", 4_344_144, 401_849_056, 3_892_496),
+    ("RegNetY-600MF", 6_055_160, 601_227_608, 4_334_296),
+    ("RegNetY-800MF", 6_263_168, 797_183_328, 5_249_888),
+    ("RegNetY-1.6GF", 11_202_430, 1_612_087_326, 8_044_814),
+    ("RegNetY-3.2GF", 19_436_338, 3_176_496_162, 11_263_418),
+    ("RegNetY-4.0GF", 20_646_656, 3_973_301_344, 12_287_200),
+    ("RegNetY-6.4GF", 30_583_252, 6_355_221_876, 16_407_188),
+    ("RegNetY-8.0GF", 39_180_068, 7_963_074_196, 17_968_916),
+    ("RegNetY-12GF", 51_822_544, 12_092_395_504, 21_384_496),
+    ("RegNetY-16GF", 83_590_140, 15_911_534_044, 23_041_228),
+    ("RegNetY-32GF", 145_046_770, 32_279_583_362, 30_261_570),
 ];
 
 #[test]
@@ -118,6 +130,14 @@ const TORCHVISION: &[(&str, u64)] = &[
     ("regnet_x_8gf", 39_572_648),
     ("regnet_x_16gf", 54_278_536),
     ("regnet_x_32gf", 107_811_560),
+    ("regnet_y_400mf", 4_344_144),
+    ("regnet_y_800mf", 6_432_512),
+    ("regnet_y_1_6gf", 11_202_430),
+    ("regnet_y_3_2gf", 19_436_338),
+    ("regnet_y_8gf", 39_381_472),
+    ("regnet_y_16gf", 83_590_140),
+    ("regnet_y_32gf", 145_046_770),
+    ("regnet_y_128gf", 644_812_894),
 ];
 
 #[test]

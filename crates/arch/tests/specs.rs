@@ -169,7 +169,7 @@ fn scaling_keeps_ratios_and_never_reaches_zero() {
 fn the_graph_of_a_resnext_has_torchvisions_names() {
     let graph = parse("resnext50-32x4d").graph().unwrap();
     let node = graph.nodes.iter().find(|node| node.name == "layer2.0.conv2").unwrap();
-    assert_eq!(node.op, Op::Conv { kernel: 3, stride: 2, padding: 1, groups: 32 });
+    assert_eq!(node.op, Op::Conv { kernel: 3, stride: 2, padding: 1, groups: 32, bias: false });
     assert_eq!((node.shape.channels, node.shape.height), (256, 28));
     for name in ["conv1", "bn1", "maxpool", "layer4.2.bn3", "layer1.0.downsample.1", "fc"] {
         assert!(graph.nodes.iter().any(|node| node.name == name), "{name}");
@@ -311,6 +311,6 @@ fn a_regnet_takes_other_groups() {
         assert!(graph.find(name).is_some(), "{name}");
     }
     let middle = &graph.nodes[graph.find("trunk_output.block2.block2-0.f.b.0").unwrap()];
-    assert_eq!(middle.op, Op::Conv { kernel: 3, stride: 2, padding: 1, groups: 4 });
+    assert_eq!(middle.op, Op::Conv { kernel: 3, stride: 2, padding: 1, groups: 4, bias: false });
     assert_eq!((middle.shape.channels, middle.shape.height), (64, 28));
 }

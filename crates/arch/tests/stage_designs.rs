@@ -55,7 +55,7 @@ fn two_widths_per_member_are_named_counted_and_written() {
     assert!(spec.to_toml().contains(r#"design = "37x10_12d""#));
     let graph = spec.graph().unwrap();
     let middle = &graph.nodes[graph.find("layer2.1.conv2").unwrap()];
-    assert_eq!(middle.op, Op::Conv { kernel: 3, stride: 1, padding: 1, groups: 37 });
+    assert_eq!(middle.op, Op::Conv { kernel: 3, stride: 1, padding: 1, groups: 37, bias: false });
     assert_eq!(graph.nodes[middle.inputs[0]].shape.channels, 37 * 20);
     assert_eq!(middle.shape.channels, 37 * 24);
     let block = parse("bottleneck-37x10_12d");

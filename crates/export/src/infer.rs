@@ -70,7 +70,13 @@ fn regnet(shapes: &Shapes) -> Result<Spec, String> {
         designs.push(stage_design(shapes, |layer| name(stage, 0, ["a", "b"][layer - 1]))?);
     }
     let design = Designs::PerStage(designs);
-    Ok(Spec::Regnet(Regnet { blocks, outputs, design, classes, image: 224, stem_channels }))
+    // A gate's hidden layer shows what it squeezes the block's inputs by.
+    let squeeze =
+        match shapes.get("trunk_output.block1.block1-0.f.se.fc1.weight").and_then(|shape| shape.first()) {
+            Some(&hidden) => Some(ratio("stem.0.weight", stem_channels, hidden)?),
+            None => None,
+        };
+    Ok(Spec::Regnet(Regnet { blocks, outputs, design, squeeze, classes, image: 224, stem_channels }))
 }
 
 /// The members of a stage's first block, by the names of its layers 1 and 2: the 3x3 convolution shows the width of what

@@ -45,6 +45,7 @@ fn every_family_comes_back() {
         "resnext29-3x2d",
         "resnext29-3x2d-2x3_5d-1x4d",
         "regnetx-200mf-1x3d",
+        "regnety-200mf-1x3d",
         "resnext50-2x3d",
         "wrn10-1",
         "fc4-3x5",

@@ -101,7 +101,7 @@ impl Lowering<'_> {
     fn node(&mut self, id: NodeId, node: &Node) -> Result<Built, Error> {
         let operands = match node.op {
             Op::Input => 0,
-            Op::Add => 2,
+            Op::Add | Op::Scale => 2,
             _ => 1,
         };
         if node.inputs.len() != operands || node.inputs.iter().any(|&input| input >= id) {
@@ -120,13 +120,27 @@ impl Lowering<'_> {
         match node.op {
             Op::Input if id > 0 => Err(malformed(node, "only the first node can be the input".into())),
             Op::Input => Ok(Built::Ready(self.image_value(node.shape))),
-            Op::Conv { kernel, stride, padding, groups } => {
-                self.conv(node, [kernel, stride, padding, groups])
+            Op::Conv { kernel, stride, padding, groups, bias } => {
+                let pixels = self.graph.nodes[node.inputs[0]].shape.pixels();
+                if [kernel, stride, padding, pixels] == [1, 1, 0, 1] {
+                    // A dense layer by another name: the small layers of gates.
+                    let inputs = self.graph.nodes[node.inputs[0]].shape.channels / groups;
+                    return self.dense(node, groups, bias, vec![node.shape.channels, inputs, 1, 1]);
+                }
+                self.conv(node, [kernel, stride, padding, groups], bias)
             }
-            Op::Dense { groups, bias } => self.dense(node, groups, bias),
+            Op::Dense { groups, bias } => {
+                let inputs = self.graph.nodes[node.inputs[0]].shape.channels / groups;
+                self.dense(node, groups, bias, vec![node.shape.channels, inputs])
+            }
             Op::BatchNorm => self.batch_norm(node),
             Op::Activation(activation) => self.activation(node, activation),
             Op::Add => self.add(node),
+            Op::Scale => {
+                let (from, gate) = (self.image(node.inputs[0]), self.flat(node.inputs[1]));
+                let to = self.image_value(node.shape);
+                self.push(Step::Scale { from, gate, to })
+            }
             Op::MaxPool { kernel, stride, padding } => {
                 let from = self.image(node.inputs[0]);
                 let side = |shape: Shape| (shape.height, shape.width);
@@ -152,7 +166,12 @@ impl Lowering<'_> {
         }
     }
 
-    fn conv(&mut self, node: &Node, [kernel, stride, padding, groups]: [usize; 4]) -> Result<Built, Error> {
+    fn conv(
+        &mut self,
+        node: &Node,
+        [kernel, stride, padding, groups]: [usize; 4],
+        bias: bool,
+    ) -> Result<Built, Error> {
         let input = self.graph.nodes[node.inputs[0]].shape;
         let channels = node.shape.channels;
         let shape = ConvShape::of(self.options.batch, input, channels, [kernel, stride, padding, groups]);
@@ -164,11 +183,12 @@ impl Lowering<'_> {
         let weights = vec![node.shape.channels, shape.inputs, kernel, kernel];
         let from = self.image(node.inputs[0]);
         let to = self.image_value(node.shape);
-        self.linear(node, shape, weights, kind, (from, to))
+        let built = self.linear(node, shape, weights, kind, (from, to))?;
+        Ok(if bias { self.bias(node, to) } else { built })
     }
 
     /// A dense layer is a 1x1 convolution of one image whose pixels are the samples.
-    fn dense(&mut self, node: &Node, groups: usize, bias: bool) -> Result<Built, Error> {
+    fn dense(&mut self, node: &Node, groups: usize, bias: bool, weights: Vec<usize>) -> Result<Built, Error> {
         let inputs = self.graph.nodes[node.inputs[0]].shape.channels / groups;
         let units = node.shape.channels;
         let shape = ConvShape {
@@ -184,12 +204,15 @@ impl Lowering<'_> {
         };
         let from = self.flat(node.inputs[0]);
         let to = self.flat_value(units);
-        let built = self.linear(node, shape, vec![units, inputs], Kind::Dense, (from, to))?;
-        if !bias {
-            return Ok(built);
-        }
-        let bias = self.parameters.add(format!("{}.bias", node.name), vec![units], Role::Shift);
-        Ok(Built::Open(vec![Term { from: to, affine: Affine::Bias(bias) }]))
+        let built = self.linear(node, shape, weights, Kind::Dense, (from, to))?;
+        Ok(if bias { self.bias(node, to) } else { built })
+    }
+
+    /// What a layer has put out, plus its bias.
+    fn bias(&mut self, node: &Node, from: ValueId) -> Built {
+        let shape = vec![node.shape.channels];
+        let bias = self.parameters.add(format!("{}.bias", node.name), shape, Role::Shift);
+        Built::Open(vec![Term { from, affine: Affine::Bias(bias) }])
     }
 
     fn linear(
@@ -251,7 +274,7 @@ impl Lowering<'_> {
                 let to = self.like(terms[0].from);
                 self.push(Step::Fused { terms, relu: true, to, place: Place::Own })
             }
-            Activation::Erf | Activation::Tanh | Activation::Gelu => {
+            _ => {
                 let from = self.ready(input);
                 let to = self.like(from);
                 self.push(Step::Activation { activation, from, to })

@@ -80,6 +80,12 @@ pub(crate) enum Step {
         from: ValueId,
         to: ValueId,
     },
+    /// Every channel of every image times the gate's number for it.
+    Scale {
+        from: ValueId,
+        gate: ValueId,
+        to: ValueId,
+    },
     MaxPool {
         pool: MaxPool,
         from: ValueId,
@@ -123,6 +129,7 @@ impl Step {
             Self::Linear(linear) => linear.to,
             Self::Fused { to, .. }
             | Self::Activation { to, .. }
+            | Self::Scale { to, .. }
             | Self::MaxPool { to, .. }
             | Self::MeanPool { to, .. }
             | Self::MemberSum { to, .. }
@@ -132,28 +139,30 @@ impl Step {
 
     /// The values it reads.
     pub(crate) fn inputs(&self) -> impl Iterator<Item = ValueId> + '_ {
-        let (single, terms): (Option<ValueId>, &[Term]) = match self {
-            Self::Linear(linear) => (Some(linear.from), &[]),
-            Self::Fused { terms, .. } => (None, terms),
+        let (single, terms): ([Option<ValueId>; 2], &[Term]) = match self {
+            Self::Linear(linear) => ([Some(linear.from), None], &[]),
+            Self::Fused { terms, .. } => ([None; 2], terms),
+            Self::Scale { from, gate, .. } => ([Some(*from), Some(*gate)], &[]),
             Self::Activation { from, .. }
             | Self::MaxPool { from, .. }
             | Self::MeanPool { from, .. }
             | Self::MemberSum { from, .. }
-            | Self::Transpose { from, .. } => (Some(*from), &[]),
+            | Self::Transpose { from, .. } => ([Some(*from), None], &[]),
         };
-        single.into_iter().chain(terms.iter().map(|term| term.from))
+        single.into_iter().flatten().chain(terms.iter().map(|term| term.from))
     }
 
     /// The values its backward pass reads.
     pub(crate) fn kept(&self) -> impl Iterator<Item = ValueId> + '_ {
-        let (single, terms): (Option<ValueId>, &[Term]) = match self {
-            Self::Linear(linear) => (Some(linear.from), &[]),
-            Self::Fused { terms, to, .. } => (self.masks_by_output().then_some(*to), terms),
-            Self::Activation { from, .. } | Self::MaxPool { from, .. } => (Some(*from), &[]),
-            Self::MeanPool { .. } | Self::MemberSum { .. } | Self::Transpose { .. } => (None, &[]),
+        let (single, terms): ([Option<ValueId>; 2], &[Term]) = match self {
+            Self::Linear(linear) => ([Some(linear.from), None], &[]),
+            Self::Fused { terms, to, .. } => ([self.masks_by_output().then_some(*to), None], terms),
+            Self::Scale { from, gate, .. } => ([Some(*from), Some(*gate)], &[]),
+            Self::Activation { from, .. } | Self::MaxPool { from, .. } => ([Some(*from), None], &[]),
+            Self::MeanPool { .. } | Self::MemberSum { .. } | Self::Transpose { .. } => ([None; 2], &[]),
         };
         let norms = terms.iter().filter(|term| matches!(term.affine, Affine::Norm { .. }));
-        single.into_iter().chain(norms.map(|term| term.from))
+        single.into_iter().flatten().chain(norms.map(|term| term.from))
     }
 
     /// Whether a ReLU's mask is read off its output; a lone norm finds it again from its operand.

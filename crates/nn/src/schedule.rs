@@ -145,6 +145,7 @@ impl Planner {
             }
             match step {
                 Step::Fused { terms, .. } => self.fused(index, step, terms, len),
+                Step::Scale { from, gate, .. } => self.scale(program, index, step, (*from, *gate)),
                 _ => self.single(program, index, step, len),
             }
         }
@@ -214,6 +215,25 @@ impl Planner {
             self.gradient_of(term.from, target);
         }
         self.backward.push(Backward::Step { step: index, incoming, result: Some(result), norms });
+    }
+
+    /// The gradients of the image, which may overwrite the one that comes in, and of the gate.
+    fn scale(&mut self, program: &Program, index: usize, step: &Step, (from, gate): (ValueId, ValueId)) {
+        let Some(first) = self.gradients[step.to()].pop() else { return };
+        let [incoming] = self.used([first]);
+        self.keep(step);
+        let result = self.overwritable(incoming, program.values[from].dims.len());
+        self.read(result, self.now());
+        self.gradient_of(from, result);
+        let target = self.buffer(program.values[gate].dims.len(), self.now());
+        self.gradient_of(gate, target);
+        let norms = [None, Some(target)];
+        self.backward.push(Backward::Step {
+            step: index,
+            incoming: (incoming, None),
+            result: Some(result),
+            norms,
+        });
     }
 
     fn single(&mut self, program: &Program, index: usize, step: &Step, len: usize) {

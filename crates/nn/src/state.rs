@@ -6,7 +6,7 @@ use crate::observed::{Observed, Observer};
 use crate::options::{Mode, Parametrisation, Purpose};
 use crate::parameters::Table;
 use crate::passes::fused::{self, Affine, BackwardOperand, Mask, NormState, Operand};
-use crate::passes::{activation, pool, rearrange, vector};
+use crate::passes::{activation, gate, pool, rearrange, vector};
 use crate::profile::{Pass, Profile};
 use crate::program::{Linear, Place, Program, Step, Term, ValueId};
 use crate::schedule::{Backward, BufferId, Schedule};
@@ -149,6 +149,10 @@ impl State {
             Step::Activation { activation, from, .. } => {
                 activation::forward(*activation, self.read(schedule, schedule.values[*from]), to);
             }
+            Step::Scale { from, gate, .. } => {
+                let [x, gate] = [*from, *gate].map(|value| self.read(schedule, schedule.values[value]));
+                gate::forward(dims, x, gate, to);
+            }
             Step::MaxPool { pool, from, .. } => {
                 let x = self.read(schedule, schedule.values[*from]);
                 pool.forward(dims.images * dims.channels, x, to);
@@ -225,6 +229,12 @@ impl State {
                     let passes = (incoming, result, norms);
                     self.fused_backward(program, schedule, fused, passes, mode, observer);
                     self.profile.stop(started, crate::Kind::Fused, Pass::DataGradient);
+                }
+                (Step::Scale { from, gate, .. }, Some(result)) => {
+                    let started = self.profile.start();
+                    let values = [*from, *gate];
+                    self.scale_backward(program, schedule, values, (incoming.0, result, norms[1]));
+                    self.profile.stop(started, crate::Kind::Other, Pass::DataGradient);
                 }
                 (step, Some(result)) => {
                     let started = self.profile.start();
@@ -338,6 +348,31 @@ impl State {
         }
     }
 
+    fn scale_backward(
+        &mut self,
+        program: &Program,
+        schedule: &Schedule,
+        values: [ValueId; 2],
+        (incoming, result, target): (BufferId, BufferId, Option<BufferId>),
+    ) {
+        let dims = program.values[values[0]].dims;
+        let mut gate_memory = target.map(|target| self.take(schedule, target));
+        let mut memory = self.take(schedule, result);
+        let gradient = &mut memory[..schedule.buffers[result].len];
+        if result != incoming {
+            gradient.copy_from_slice(self.read(schedule, incoming));
+        }
+        let [x, factors] = values.map(|value| self.read(schedule, schedule.values[value]));
+        if let (Some(target), Some(memory)) = (target, &mut gate_memory) {
+            gate::gate_gradient(dims, x, gradient, &mut memory[..schedule.buffers[target].len]);
+        }
+        gate::scale_in_place(dims, factors, gradient);
+        self.put(schedule, result, memory);
+        if let (Some(target), Some(memory)) = (target, gate_memory) {
+            self.put(schedule, target, memory);
+        }
+    }
+
     fn other_backward(
         &mut self,
         program: &Program,
@@ -371,7 +406,7 @@ impl State {
                 let (rows, columns) = rows_and_columns(program, *of);
                 rearrange::transpose(rows, columns, self.read(schedule, incoming), to);
             }
-            Step::Linear(_) | Step::Fused { .. } => {}
+            Step::Linear(_) | Step::Fused { .. } | Step::Scale { .. } => {}
         }
         self.put(schedule, result, memory);
     }

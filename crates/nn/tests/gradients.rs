@@ -275,21 +275,34 @@ fn improvised(side: usize, choices: &[(u8, u8)]) -> Graph {
         let from = graph.output();
         let earlier = usize::from(place) % (from + 1);
         // What does not fit is left out.
-        let _ = match layer % 9 {
+        let _ = match layer % 11 {
             0 => graph.conv(name, from, Conv::new(4, 3)),
             1 => graph.conv(name, from, Conv::new(8, 3).stride(2).groups(2)),
             2 => graph.conv(name, from, Conv::new(4, 1)),
             3 => graph.batch_norm(name, from),
             4 => graph.activation(name, from, Activation::Relu),
-            5 => graph.activation(name, from, Activation::Tanh),
+            5 => graph.activation(name, from, Activation::ALL[usize::from(place) % Activation::ALL.len()]),
             6 => graph.max_pool(name, from, MaxPool::new(3).stride(2).padding(1)),
             7 => graph.member_sum(name, from, 2),
+            8 => gated(&mut graph, name, from),
+            9 => graph.conv(name, from, Conv::new(6, 3).groups(2).bias(true)),
             _ => graph.add(name, from, earlier),
         };
     }
     let pooled = graph.global_average_pool("pool", graph.output()).expect("an image");
     graph.dense("fc", pooled, Dense::new(3).bias(true)).expect("a vector");
     graph
+}
+
+/// Squeeze-and-excitation with two hidden channels.
+fn gated(graph: &mut Graph, name: String, from: usize) -> Result<usize, collegial_arch::Error> {
+    let channels = graph.nodes[from].shape.channels;
+    let means = graph.global_average_pool(format!("{name}.pool"), from)?;
+    let first = graph.conv(format!("{name}.fc1"), means, Conv::new(2, 1).bias(true))?;
+    let active = graph.activation(format!("{name}.act"), first, Activation::Silu)?;
+    let second = graph.conv(format!("{name}.fc2"), active, Conv::new(channels, 1).bias(true))?;
+    let gate = graph.activation(format!("{name}.gate"), second, Activation::Sigmoid)?;
+    graph.scale(name, from, gate)
 }
 
 proptest! {

@@ -11,6 +11,11 @@ ACTIVATIONS = {
     "erf": torch.erf,
     "tanh": torch.tanh,
     "gelu": nn.functional.gelu,
+    "sigmoid": torch.sigmoid,
+    "silu": nn.functional.silu,
+    "hard-swish": nn.functional.hardswish,
+    "relu6": nn.functional.relu6,
+    "leaky-relu": nn.functional.leaky_relu,
 }
 
 

@@ -42,7 +42,7 @@ def from_spec(spec: dict[str, Any]) -> nn.Module:
         return ResNeXt(spec["blocks"], members, width, spec["classes"], spec["stem"], **optional)
     if kind == "regnet":
         members, width = stage_designs(spec["design"], len(spec["blocks"]))
-        optional = {key: spec[key] for key in ("stem_channels",) if key in spec}
+        optional = {key: spec[key] for key in ("stem_channels", "squeeze") if key in spec}
         return RegNet(spec["blocks"], spec["outputs"], members, width, spec["classes"], **optional)
     if kind == "wide-resnet":
         return WideResNet(spec["depth"], spec["factor"], spec["stages"], spec["classes"])

@@ -75,7 +75,7 @@ impl Emitter<'_> {
         let name = node.name.as_str();
         match node.op {
             Op::Input => operand,
-            Op::Conv { kernel, stride, padding, groups } => {
+            Op::Conv { kernel, stride, padding, groups, .. } => {
                 let image = self.image(operand);
                 self.conv(name, image, [kernel, stride, padding, groups])
             }
@@ -109,6 +109,11 @@ impl Emitter<'_> {
                 };
                 self.emit("Add", name, vec![left.name, right.name], vec![], left.flat)
             }
+            Op::Scale => {
+                let (image, gate) = (self.image(operand), operands.remove(0));
+                let gate = self.image(gate);
+                self.emit("Mul", name, vec![image.name, gate.name], vec![], false)
+            }
             Op::MaxPool { kernel, stride, padding } => {
                 let image = self.image(operand);
                 self.emit("MaxPool", name, vec![image.name], window(kernel, stride, padding), false)
@@ -138,6 +143,26 @@ impl Emitter<'_> {
             Activation::Erf => "Erf",
             Activation::Tanh => "Tanh",
             Activation::Gelu => return self.gelu(name, &from),
+            Activation::Sigmoid => "Sigmoid",
+            Activation::Silu => {
+                let sigmoid = format!("{name}.sigmoid");
+                let gate = self.emit("Sigmoid", &sigmoid, vec![from.name.clone()], vec![], from.flat);
+                return self.emit("Mul", name, vec![from.name, gate.name], vec![], from.flat);
+            }
+            Activation::HardSwish => "HardSwish",
+            Activation::Relu6 => {
+                let bounds = [("low", 0.0), ("high", 6.0)].map(|(end, number)| {
+                    let number: f32 = number;
+                    let number = Attribute::Tensor(tensor("", &[], FLOAT, &number.to_le_bytes()));
+                    self.constant(&format!("{name}.{end}"), number)
+                });
+                let inputs = [from.name].into_iter().chain(bounds).collect();
+                return self.emit("Clip", name, inputs, vec![], from.flat);
+            }
+            Activation::LeakyRelu => {
+                let attributes = vec![("alpha", Attribute::Float(0.01))];
+                return self.emit("LeakyRelu", name, vec![from.name], attributes, from.flat);
+            }
         };
         self.emit(op, name, vec![from.name], vec![], from.flat)
     }

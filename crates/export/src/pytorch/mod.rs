@@ -120,10 +120,11 @@ fn resnext(network: &Resnext) -> Result<String, Error> {
 
 fn regnet(network: &Regnet) -> Result<String, Error> {
     let Regnet { blocks, outputs, classes, stem_channels, .. } = network;
+    let squeeze = network.squeeze.map_or("None".to_owned(), |squeeze| squeeze.to_string());
     let (members, width) = per_stage(&network.design, network.stages())?;
     Ok(format!(
         "RegNet({blocks:?}, outputs={outputs:?}, members={members}, width={width}, classes={classes}, \
-         stem_channels={stem_channels})"
+         stem_channels={stem_channels}, squeeze={squeeze})"
     ))
 }
 
@@ -142,6 +143,11 @@ fn activation(activation: Activation) -> &'static str {
         Activation::Erf => "erf",
         Activation::Tanh => "tanh",
         Activation::Gelu => "gelu",
+        Activation::Sigmoid => "sigmoid",
+        Activation::Silu => "silu",
+        Activation::HardSwish => "hard-swish",
+        Activation::Relu6 => "relu6",
+        Activation::LeakyRelu => "leaky-relu",
     }
 }
 

@@ -1,4 +1,4 @@
-//! Smooth non-linearities: erf, tanh and the exact GELU x Φ(x).
+//! Non-linearities other than ReLU: erf, tanh, the exact GELU x Φ(x), sigmoid, SiLU and its straight relatives.
 
 use super::for_each_piece;
 use crate::workers::Shared;
@@ -78,6 +78,11 @@ pub(crate) fn forward(activation: Activation, x: &[f32], to: &mut [f32]) {
             Activation::Erf => erf_into(to, x),
             Activation::Tanh => apply(to, x, f32::tanh),
             Activation::Gelu => apply(to, x, |x| (f64::from(x) * normal_cdf(f64::from(x))) as f32),
+            Activation::Sigmoid => apply(to, x, sigmoid),
+            Activation::Silu => apply(to, x, |x| x * sigmoid(x)),
+            Activation::HardSwish => apply(to, x, |x| x * (x + 3.0).clamp(0.0, 6.0) / 6.0),
+            Activation::Relu6 => apply(to, x, |x| x.clamp(0.0, 6.0)),
+            Activation::LeakyRelu => apply(to, x, |x| if x > 0.0 { x } else { LEAK * x }),
             Activation::None | Activation::Relu => to.copy_from_slice(x),
         }
     });
@@ -99,6 +104,13 @@ fn apply(to: &mut [f32], x: &[f32], phi: impl Fn(f32) -> f32) {
     to.iter_mut().zip(x).for_each(|(to, x)| *to = phi(*x));
 }
 
+/// What [`Activation::LeakyRelu`] leaves of negative numbers.
+const LEAK: f32 = 0.01;
+
+fn sigmoid(x: f32) -> f32 {
+    1.0 / (1.0 + (-x).exp())
+}
+
 fn slope(activation: Activation, x: f32) -> f32 {
     match activation {
         Activation::Erf => FRAC_2_SQRT_PI as f32 * (-x * x).exp(),
@@ -111,6 +123,17 @@ fn slope(activation: Activation, x: f32) -> f32 {
             let density = 0.5 * FRAC_2_SQRT_PI * FRAC_1_SQRT_2 * (-0.5 * wide * wide).exp();
             (normal_cdf(wide) + wide * density) as f32
         }
+        Activation::Sigmoid => sigmoid(x) * (1.0 - sigmoid(x)),
+        Activation::Silu => {
+            let y = sigmoid(x);
+            y + x * y * (1.0 - y)
+        }
+        Activation::HardSwish if x <= -3.0 => 0.0,
+        Activation::HardSwish if x >= 3.0 => 1.0,
+        Activation::HardSwish => (2.0 * x + 3.0) / 6.0,
+        Activation::Relu6 => f32::from(x > 0.0 && x < 6.0),
+        Activation::LeakyRelu if x > 0.0 => 1.0,
+        Activation::LeakyRelu => LEAK,
         Activation::Relu => f32::from(x > 0.0),
         Activation::None => 1.0,
     }

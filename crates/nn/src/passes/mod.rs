@@ -8,6 +8,7 @@
 
 pub(crate) mod activation;
 pub(crate) mod fused;
+pub(crate) mod gate;
 pub(crate) mod nontemporal;
 pub(crate) mod pool;
 pub(crate) mod rearrange;

@@ -41,6 +41,10 @@ pub fn forward(
             }
             Op::BatchNorm => batch_norm(node, operand(0).0, tensors, batch, mode),
             Op::Activation(activation) => operand(0).0.iter().map(|&x| phi(*activation, x)).collect(),
+            Op::Scale => {
+                let pixels = node.shape.pixels();
+                operand(0).0.iter().enumerate().map(|(at, x)| x * operand(1).0[at / pixels]).collect()
+            }
             Op::Add => operand(0).0.iter().zip(operand(1).0).map(|(a, b)| a + b).collect(),
             Op::MaxPool { kernel, stride, padding } => {
                 max_pool(operand(0), node.shape, (*kernel, *stride, *padding), batch)
@@ -76,7 +80,7 @@ fn linear(
     batch: usize,
 ) -> Vec<f64> {
     let (kernel, stride, padding, groups) = match node.op {
-        Op::Conv { kernel, stride, padding, groups } => (kernel, stride, padding, groups),
+        Op::Conv { kernel, stride, padding, groups, .. } => (kernel, stride, padding, groups),
         Op::Dense { groups, .. } => (1, 1, 0, groups),
         _ => unreachable!("only layers with weights come here"),
     };
@@ -168,6 +172,13 @@ fn phi(activation: Activation, x: f64) -> f64 {
         Activation::Erf => erf(x),
         Activation::Tanh => x.tanh(),
         Activation::Gelu => 0.5 * x * (1.0 + erf(x / 2.0_f64.sqrt())),
+        Activation::Sigmoid => 0.5 * (1.0 + (0.5 * x).tanh()),
+        Activation::Silu => 0.5 * x * (1.0 + (0.5 * x).tanh()),
+        Activation::HardSwish if x < -3.0 => 0.0,
+        Activation::HardSwish if x > 3.0 => x,
+        Activation::HardSwish => x * (x + 3.0) / 6.0,
+        Activation::Relu6 => x.clamp(0.0, 6.0),
+        Activation::LeakyRelu => x.max(0.01 * x),
     }
 }
 

@@ -40,7 +40,19 @@ fn phi(activation: Activation, x: f64) -> f64 {
         Activation::Erf => 1.0 - erfc(x),
         Activation::Tanh => x.tanh(),
         Activation::Gelu => x * normal_cdf(x),
+        Activation::Sigmoid => sigmoid(x),
+        Activation::Silu => x * sigmoid(x),
+        Activation::HardSwish => x * (x + 3.0).clamp(0.0, 6.0) / 6.0,
+        Activation::Relu6 => x.clamp(0.0, 6.0),
+        Activation::LeakyRelu => x.max(LEAK * x),
     }
+}
+
+/// What [`Activation::LeakyRelu`] leaves of negative numbers.
+const LEAK: f64 = 0.01;
+
+fn sigmoid(x: f64) -> f64 {
+    1.0 / (1.0 + (-x).exp())
 }
 
 fn derivative(activation: Activation, x: f64) -> f64 {
@@ -50,6 +62,19 @@ fn derivative(activation: Activation, x: f64) -> f64 {
         Activation::Erf => std::f64::consts::FRAC_2_SQRT_PI * (-x * x).exp(),
         Activation::Tanh => 1.0 - x.tanh().powi(2),
         Activation::Gelu => normal_cdf(x) + x * (-0.5 * x * x).exp() / (2.0 * std::f64::consts::PI).sqrt(),
+        Activation::Sigmoid => sigmoid(x) * (1.0 - sigmoid(x)),
+        Activation::Silu => sigmoid(x) * (1.0 + x * (1.0 - sigmoid(x))),
+        Activation::HardSwish if x <= -3.0 => 0.0,
+        Activation::HardSwish if x >= 3.0 => 1.0,
+        Activation::HardSwish => (2.0 * x + 3.0) / 6.0,
+        Activation::Relu6 => f64::from(u8::from(x > 0.0 && x < 6.0)),
+        Activation::LeakyRelu => {
+            if x > 0.0 {
+                1.0
+            } else {
+                LEAK
+            }
+        }
     }
 }
 
@@ -60,10 +85,8 @@ mod tests {
     #[test]
     fn derivatives_match_differences() {
         let step = 1e-5;
-        for activation in
-            [Activation::None, Activation::Relu, Activation::Erf, Activation::Tanh, Activation::Gelu]
-        {
-            for x in [-2.3, -0.4, 0.3, 1.7] {
+        for activation in Activation::ALL {
+            for x in [-3.4, -2.3, -0.4, 0.3, 1.7, 3.2, 6.5] {
                 let difference = (phi(activation, x + step) - phi(activation, x - step)) / (2.0 * step);
                 assert!((difference - derivative(activation, x)).abs() < 1e-8, "{activation} at {x}");
             }

@@ -162,6 +162,11 @@ fn phi(activation: Activation, x: f64) -> f64 {
         Activation::Erf => 1.0 - erfc(x),
         Activation::Tanh => x.tanh(),
         Activation::Gelu => x * normal_cdf(x),
+        Activation::Sigmoid => 0.5 * (1.0 + (0.5 * x).tanh()),
+        Activation::Silu => 0.5 * x * (1.0 + (0.5 * x).tanh()),
+        Activation::HardSwish => x * ((x + 3.0) / 6.0).clamp(0.0, 1.0),
+        Activation::Relu6 => x.clamp(0.0, 6.0),
+        Activation::LeakyRelu => x.max(0.01 * x),
     }
 }
 

@@ -49,7 +49,9 @@ fn stages(table: &Table, row: usize) -> Result<Spec, Error> {
     let classes = number("classes", 1000)?;
     let image = number("image", if stem == "small" { 32 } else { 224 })?;
     let spec = match stem {
-        "simple" => Spec::Regnet(Regnet { blocks, outputs, design, classes, image, stem_channels: 32 }),
+        "simple" => {
+            Spec::Regnet(Regnet { blocks, outputs, design, classes, image, stem_channels: 32, squeeze: None })
+        }
         "small" | "imagenet" => {
             let doubles = outputs.windows(2).all(|pair| pair[1] == 2 * pair[0]);
             if !doubles {
