@@ -55,16 +55,18 @@ class Family:
         place that asks it."""
         analysed = self.analysed
         found = search(analysed.spec(), rule=rule, max_multiplicity=None if most == math.inf else int(most), **options)
-        point = next(point for point in found.curve if point.width == found.primal.width)
+        # Exact variances by default; a law, with its alpha, where alpha or trials are given.
+        points = {point.width: point for point in found.curve}
+        first, second = points[found.primal.width], points[found.dual.width]
         before = found.baseline_variance
-        primal = self.fitted(point.width, rule, most)
-        dual = int(min(max(1, rounded(point.dual_multiplicity)), most))
+        primal = self.fitted(first.width, rule, most)
+        dual = int(min(max(1, rounded(second.dual_multiplicity)), most))
         return {
             "alpha": found.alpha,
-            "alpha_ci": found.alpha_ci,
+            "alpha_ci": found.to_dict().get("alpha_ci"),
             "baseline": self.record(analysed.members, analysed.width, before, before),
-            "primal": self.record(primal, point.width, point.variance / primal, before),
-            "dual": self.record(dual, point.width, point.variance / dual, before),
+            "primal": self.record(primal, first.width, first.variance / primal, before),
+            "dual": self.record(dual, second.width, second.variance / dual, before),
         }
 
     def record(self, members: int, width: int, variance: float, before: float) -> dict[str, Any]:
