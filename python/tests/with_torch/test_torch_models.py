@@ -1,0 +1,100 @@
+"""Forty models of torchvision and timm: what is found in them, and that what is rebuilt runs.
+`python/survey.py` asks hundreds."""
+
+import pytest
+import timm
+import torch
+import torchvision
+
+from collegial import CollegialError
+from collegial.torch import Kind, Refused, convert, suggest
+
+ALPHA = 1.60
+
+# Families with bottleneck blocks, and how many of them a model has.
+SERVED = {
+    "resnet50": 16,
+    "resnext50_32x4d": 16,
+    "wide_resnet50_2": 16,
+    "regnet_x_400mf": 22,
+    "regnet_y_400mf": 16,
+    "timm/seresnet50": 16,
+    "timm/ecaresnet50d": 16,
+    "timm/resnet14t": 4,
+    "timm/resnetblur50": 16,
+    "timm/resnet50_gn": 16,
+    "timm/resnetv2_50x1_bit": 16,
+    "timm/nf_resnet50": 16,
+    "timm/gcresnet50t": 16,
+    "timm/resnext26ts": 8,
+    "timm/regnetz_b16": 22,
+    "timm/cspresnet50": 16,
+    "timm/tresnet_m": 14,
+    "timm/dla102": 28,
+    "timm/hrnet_w18": 8,
+    "timm/dpn68": 22,
+    # Attention takes the place of the convolution in the other blocks.
+    "timm/botnet26t_256": 5,
+    # The other stages are depthwise.
+    "timm/gernet_l": 6,
+}
+
+# The rest: why not, in a few words of the first reason.
+REFUSED = {
+    "resnet18": (Kind.OUTSIDE_THEORY, "one hidden layer"),
+    "vit_b_16": (Kind.OUTSIDE_THEORY, "one hidden layer"),
+    "timm/mixer_b16_224": (Kind.OUTSIDE_THEORY, "one hidden layer"),
+    "timm/darknet53": (Kind.OUTSIDE_THEORY, "one hidden layer"),
+    # A depthwise convolution comes first in its branches: they have more than one hidden layer.
+    "convnext_tiny": (Kind.NOT_SUPPORTED, "no bottleneck block"),
+    "mobilenet_v2": (Kind.NOT_SUPPORTED, "depthwise"),
+    "efficientnet_b0": (Kind.NOT_SUPPORTED, "depthwise"),
+    "shufflenet_v2_x1_0": (Kind.NOT_SUPPORTED, "depthwise"),
+    "timm/xception41": (Kind.NOT_SUPPORTED, "depthwise"),
+    "timm/mixnet_s": (Kind.NOT_SUPPORTED, "side by side"),
+    "timm/skresnet50": (Kind.NOT_SUPPORTED, "side by side"),
+    "timm/res2net50_26w_4s": (Kind.NOT_SUPPORTED, "side by side"),
+    "timm/resnest50d": (Kind.NOT_SUPPORTED, "64 -> 128"),
+    "timm/legacy_senet154": (Kind.NOT_SUPPORTED, "128 -> 256"),
+    # Parallel branches, plain chains and dense sums have no bottleneck block, whatever their order
+    # of registration looks like.
+    "timm/repvgg_a0": (Kind.NOT_SUPPORTED, "no bottleneck block"),
+    "densenet121": (Kind.NOT_SUPPORTED, "no bottleneck block"),
+    "vgg11": (Kind.NOT_SUPPORTED, "no bottleneck block"),
+    "googlenet": (Kind.NOT_SUPPORTED, "no bottleneck block"),
+}
+
+
+def make(name):
+    """The model without values; torchvision's RegNets compute with values while they are built."""
+    build = lambda: timm.create_model(name[5:]) if name.startswith("timm/") else torchvision.models.get_model(name, weights=None)
+    if name.startswith("regnet"):
+        return build()
+    with torch.device("meta"):
+        return build()
+
+
+def test_there_are_forty():
+    assert len(SERVED) + len(REFUSED) == 40
+
+
+@pytest.mark.parametrize("name, blocks", SERVED.items())
+def test_bottlenecks_are_found_and_rebuilt(name, blocks):
+    model = make(name)
+    suggestion = suggest(model, alpha=ALPHA)
+    assert len(suggestion.blocks) == blocks
+    for objective in ("primal", "dual"):
+        try:
+            better = convert(model, objective, alpha=ALPHA)
+        except CollegialError as error:
+            assert "nothing to gain" in str(error)
+            continue
+        assert sum(parameter.numel() for parameter in better.parameters()) == suggestion[objective].parameters
+
+
+@pytest.mark.filterwarnings("ignore:The default weight initialization")
+@pytest.mark.parametrize("name, kind, reason", [(name, *why) for name, why in REFUSED.items()])
+def test_everything_else_is_left_alone_with_a_reason(name, kind, reason):
+    with pytest.raises(Refused, match=reason) as refused:
+        suggest(make(name), alpha=ALPHA)
+    assert refused.value.kind is kind
