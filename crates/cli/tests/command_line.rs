@@ -229,6 +229,29 @@ fn kernels_of_saved_weights_and_inputs_are_the_same() {
 }
 
 #[test]
+fn kernels_over_initialisations() {
+    let model = "ntk bottleneck-2x3d --inputs 4 --outputs 4 --image 5 --pooled --draws 12 --count 2";
+    let one = |text: &str| without_times(text).replace(" --threads 1", "");
+    for norm in ["none", "frozen", "batch"] {
+        let text = run(&format!("{model} --norm {norm} --json"));
+        assert!(text.contains("exit 0"), "{text}");
+        for key in ["\"mean\"", "\"variance\"", "\"standard_error\"", "\"draws\": 12", "\"off_diagonal\""] {
+            assert!(text.contains(key), "{key}: {text}");
+        }
+        assert!(text.contains(&format!("\"norm\": \"{norm}\"")), "{text}");
+        assert_eq!(one(&run(&format!("{model} --norm {norm} --json --threads 1"))), one(&text));
+    }
+    let refused = |line: &str, reason: &str| {
+        let text = run(line);
+        assert!(text.contains("exit 2") && text.contains(reason), "{text}");
+    };
+    refused(&format!("{model} --norm batch --batch 1"), "2 inputs are part of it");
+    refused("ntk fc3-20 --draws 1", "a variance needs at least 2");
+    refused("ntk fc3-20 --draws 5 --weights w.safetensors", "cannot be used with");
+    refused("ntk fc3-20 --norms batch", "none or frozen, not batch");
+}
+
+#[test]
 fn the_number_of_threads_does_not_change_a_digit() {
     let fit = "fit bottleneck-32 --trials 700 --seed 9 --json";
     let one = run(&format!("{fit} --threads 1"));

@@ -16,6 +16,7 @@
 
 mod answer;
 pub mod array;
+pub mod draws;
 mod error;
 pub mod evaluate;
 pub mod export;

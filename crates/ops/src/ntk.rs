@@ -49,6 +49,10 @@ pub struct Request {
     pub trace: bool,
     /// Outputs averaged over all positions instead of one position's.
     pub pooled: bool,
+    /// So many initialisations instead of one, see [`draws`](crate::draws).
+    pub draws: Option<u64>,
+    /// Images of the batch that norms see in every draw, the inputs first; by default the inputs alone.
+    pub batch: Option<usize>,
     /// Seed of everything random.
     pub seed: u64,
 }
@@ -68,6 +72,8 @@ impl Default for Request {
             output: 0,
             trace: false,
             pooled: false,
+            draws: None,
+            batch: None,
             seed: 0,
         }
     }
@@ -117,7 +123,7 @@ pub struct Kernel {
 }
 
 /// Where the weights come from, and what their file says of them.
-struct Given {
+pub(crate) struct Given {
     path: PathBuf,
     header: Option<ModelHeader>,
     /// The tensors as a safetensors file, where the file is not one.
@@ -166,7 +172,7 @@ pub fn run(request: &Request) -> Result<Kernel, Error> {
 }
 
 /// The network, and its weights where they are given: by a field of their own, or by a checkpoint in the model's place.
-fn network(request: &Request) -> Result<(Spec, Option<Given>), Error> {
+pub(crate) fn network(request: &Request) -> Result<(Spec, Option<Given>), Error> {
     match (request.model.open()?, &request.weights) {
         (Source::Spec(spec), None) => Ok((spec, None)),
         (Source::Spec(spec), Some(weights)) => {
@@ -193,7 +199,7 @@ fn network(request: &Request) -> Result<(Spec, Option<Given>), Error> {
 }
 
 /// The inputs and where they come from in words, and the network made to measure for them.
-fn inputs(request: &Request, spec: &Spec) -> Result<(Spec, Vec<Vec<f32>>, String), Error> {
+pub(crate) fn inputs(request: &Request, spec: &Spec) -> Result<(Spec, Vec<Vec<f32>>, String), Error> {
     let sources = [request.data.is_some(), request.input.is_some(), request.array.is_some()];
     if sources.iter().filter(|&&given| given).count() > 1 {
         return Err(Error::request(
@@ -234,7 +240,7 @@ fn inputs(request: &Request, spec: &Spec) -> Result<(Spec, Vec<Vec<f32>>, String
     Ok((spec, inputs, source))
 }
 
-fn options(request: &Request, given: Option<&Given>) -> Options {
+pub(crate) fn options(request: &Request, given: Option<&Given>) -> Options {
     let trained = given.map_or(Parametrisation::Ntk, |given| {
         given.header.as_ref().map_or(Parametrisation::Standard, |header| header.parametrisation)
     });

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use collegial_ops::files;
 use collegial_ops::ntk::{self, NormPolicy, Parametrisation, Request, Split};
+use collegial_ops::{draws, files};
 
 use crate::arguments::{Common, Model};
 use crate::failure::Failure;
 use crate::output::show;
+use crate::progress::Progress;
 
 /// Compute the empirical tangent kernel between inputs, at drawn or given weights
 ///
@@ -40,8 +41,14 @@ pub struct Ntk {
     #[arg(long, value_enum)]
     parametrisation: Option<Parametrisation>,
     /// What becomes of batch norms [default: none; of given weights frozen]
-    #[arg(long, value_enum)]
+    #[arg(long, alias = "norm", value_enum)]
     norms: Option<NormPolicy>,
+    /// Mean and variance of the kernel over this many initialisations, seeds from --seed on, instead of one kernel
+    #[arg(long, value_name = "T", conflicts_with_all = ["weights", "out", "save_weights", "save_input"])]
+    draws: Option<u64>,
+    /// Images of the batch that norms see in each of --draws, the inputs first [default: the inputs alone]
+    #[arg(long, value_name = "N", requires = "draws", conflicts_with = "input")]
+    batch: Option<usize>,
     /// Which output, from 0
     #[arg(long, value_name = "UNIT", default_value_t = 0, conflicts_with = "trace")]
     output: usize,
@@ -78,6 +85,8 @@ impl Ntk {
             output: self.output,
             trace: self.trace,
             pooled: self.pooled,
+            draws: self.draws,
+            batch: self.batch,
             seed: common.seed,
         }
     }
@@ -85,6 +94,12 @@ impl Ntk {
 
 /// Runs the verb.
 pub fn run(verb: &Ntk, common: &Common) -> Result<(), Failure> {
+    if verb.draws.is_some() {
+        let progress = Progress::new("drawing networks", common);
+        let draws = draws::run(&verb.request(common), &progress);
+        drop(progress);
+        return show(&draws?, common.format());
+    }
     let kernel = ntk::run(&verb.request(common))?;
     if let Some(path) = &verb.save_weights {
         files::write(path, &kernel.weights_to_safetensors()?)?;

@@ -1,0 +1,167 @@
+//! `ntk` over initialisations: mean and variance of the kernel of a whole network.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use collegial_arch::Spec;
+use collegial_nn::{NormPolicy, Parametrisation};
+use collegial_ntk::NetworkDraws;
+use collegial_ntk::draws::EntryStatistics;
+use collegial_report::{Align, Table, significant};
+use serde::Serialize;
+
+use crate::ntk::{self, Request};
+use crate::{Answer, Error, Monitor, Style, to_json};
+
+/// Draws where nothing else is said.
+pub const DRAWS: u64 = 100;
+
+/// Mean and variance of a network's kernel, and how they came about.
+#[derive(Clone, Debug, Serialize)]
+pub struct Draws {
+    /// The network's name.
+    pub model: String,
+    /// How many inputs.
+    pub inputs: usize,
+    /// Where they come from.
+    pub input: String,
+    /// What gradients were taken by.
+    pub parametrisation: Parametrisation,
+    /// What became of batch norms.
+    pub norm: NormPolicy,
+    /// Whose kernel it is.
+    pub readout: String,
+    /// How many initialisations; the first has the seed, the next one more, and so on.
+    pub draws: u64,
+    /// The mean of K(x, x).
+    pub mean: f64,
+    /// Its standard error.
+    pub mean_standard_error: f64,
+    /// The variance of K(x, x) over its mean squared.
+    pub variance: f64,
+    /// The standard error of that.
+    pub standard_error: f64,
+    /// The same of the entries between different inputs.
+    pub off_diagonal: Option<EntryStatistics>,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+/// Draws the network of a request as often as it says.
+///
+/// # Errors
+///
+/// Where network and inputs do not belong together, weights are given, there are fewer than two draws, or the monitor
+/// stopped it.
+pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Draws, Error> {
+    let draws = request.draws.unwrap_or(DRAWS);
+    let (spec, given) = ntk::network(request)?;
+    if given.is_some() {
+        return Err(Error::request("draws have weights of their own; leave the given ones out"));
+    }
+    let Batch { spec, inputs, input, others } = batch(request, &spec)?;
+    let options = ntk::options(request, None);
+    let start = Instant::now();
+    let network = NetworkDraws::in_batch(&spec.graph()?, options, &inputs, &others)?;
+    let begun = AtomicU64::new(0);
+    let stopped = || {
+        let begun = begun.fetch_add(1, Ordering::Relaxed);
+        monitor.progress(begun as f64 / draws as f64, None);
+        monitor.stopped()
+    };
+    let seeds = request.seed..request.seed.saturating_add(draws);
+    let statistics = network.run(seeds, &stopped)?.ok_or(Error::Interrupted)?;
+    Ok(Draws {
+        model: spec.name(),
+        inputs: inputs.len(),
+        input,
+        parametrisation: options.parametrisation,
+        norm: options.norms,
+        readout: options.readout.to_string(),
+        draws: statistics.draws,
+        mean: statistics.diagonal.mean,
+        mean_standard_error: statistics.diagonal.mean_standard_error,
+        variance: statistics.diagonal.variance,
+        standard_error: statistics.diagonal.standard_error,
+        off_diagonal: statistics.off_diagonal,
+        seconds: start.elapsed().as_secs_f64(),
+    })
+}
+
+/// The images of a draw.
+struct Batch {
+    /// The network made to measure for them.
+    spec: Spec,
+    /// Those that the kernel is between.
+    inputs: Vec<Vec<f32>>,
+    /// Where they come from.
+    input: String,
+    /// Those that only make up the batch.
+    others: Vec<Vec<f32>>,
+}
+
+fn batch(request: &Request, spec: &Spec) -> Result<Batch, Error> {
+    let count = request.count.unwrap_or(ntk::COUNT);
+    let Some(batch) = request.batch else {
+        let (spec, inputs, input) = ntk::inputs(request, spec)?;
+        return Ok(Batch { spec, inputs, input, others: vec![] });
+    };
+    if batch < count {
+        return Err(Error::request(format!("`batch=` is {batch}, but {count} inputs are part of it")));
+    }
+    let whole = Request { count: Some(batch), ..request.clone() };
+    let (spec, mut inputs, input) = ntk::inputs(&whole, spec)?;
+    let others = inputs.split_off(count.min(inputs.len()));
+    Ok(Batch { spec, inputs, input, others })
+}
+
+impl Draws {
+    /// One row for K(x, x), one for K(x, x').
+    fn rows(&self, number: impl Fn(f64) -> String) -> Table {
+        let columns = [
+            ("entries", Align::Left),
+            ("mean", Align::Right),
+            ("+-", Align::Right),
+            ("variance", Align::Right),
+        ];
+        let mut table = Table::new(&[&columns[..], &[("+-", Align::Right)]].concat());
+        let mut push = |name: &str, values: [f64; 4]| {
+            table.push_row([name.to_owned()].into_iter().chain(values.map(&number)).collect());
+        };
+        push("K(x, x)", [self.mean, self.mean_standard_error, self.variance, self.standard_error]);
+        if let Some(between) = &self.off_diagonal {
+            let errors = (between.mean_standard_error, between.standard_error);
+            push("K(x, x')", [between.mean, errors.0, between.variance, errors.1]);
+        }
+        table
+    }
+}
+
+impl Answer for Draws {
+    fn json(&self) -> Result<String, Error> {
+        to_json(self)
+    }
+
+    fn text(&self, _style: &Style) -> String {
+        let (sentences, table) = self.summary();
+        format!("{}\n{}\n{:.2} s\n", table.to_text(), sentences.join("\n"), self.seconds)
+    }
+
+    fn table(&self) -> Table {
+        self.rows(|value| value.to_string())
+    }
+
+    fn summary(&self) -> (Vec<String>, Table) {
+        let Self { model, readout, inputs, draws, .. } = self;
+        let norms = match self.norm {
+            NormPolicy::None => "norms removed",
+            NormPolicy::Frozen => "norms frozen",
+            NormPolicy::Batch => "norms over the batch of inputs",
+        };
+        let sentence = format!(
+            "{model}: kernel of {readout} over {draws} initialisations, {inputs} inputs, {norms}; variances are over \
+             the mean squared, +- is one standard error"
+        );
+        (vec![sentence], self.rows(|value| significant(value, 4)))
+    }
+}
