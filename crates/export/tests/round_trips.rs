@@ -149,6 +149,9 @@ fn a_header_that_claims_too_much_is_not_believed() {
     let widths = br#"\"widths\":[3]"#;
     let at = bytes.windows(widths.len()).position(|window| window == widths).unwrap();
     bytes[at + widths.len() - 2] = b'9';
+    // Without the checksum, as another program would write it: that would notice first.
+    let mark = bytes.windows(6).position(|window| window == b"crc32-").unwrap();
+    bytes[mark..mark + 6].copy_from_slice(b"other-");
     fs::write(&path, bytes).unwrap();
     let said = WeightFile::open(&path, None).err().unwrap().to_string();
     assert!(said.contains("fc2-9, which has 7146 parameters: the file holds only 2382 numbers"), "{said}");
