@@ -39,9 +39,9 @@ pub struct Exact {
     pub columns: usize,
     /// Whether an input was given; else standard normal ones are averaged.
     pub at_input: bool,
-    /// E[K]: at the given input, or for one of average length.
+    /// `E[K]`: at the given input, or for one of average length.
     pub mean: f64,
-    /// E[K^2] / E[K]^2.
+    /// `E[K^2] / E[K]^2`.
     pub second_moment_ratio: f64,
     /// The same minus one.
     pub variance: f64,

@@ -11,7 +11,7 @@ use crate::Error;
 /// A variance with a 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// Var[K] / E[K]^2 of one member.
+    /// Var\[K\] / E\[K\]^2 of one member.
     pub value: f64,
     /// Lower end.
     pub low: f64,

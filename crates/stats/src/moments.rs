@@ -101,7 +101,7 @@ impl Moments {
         (self.variance() / self.count as f64).sqrt()
     }
 
-    /// The second-moment ratio R = E[X^2] / E[X]^2 = 1 + Var[X] / E[X]^2 of the values; NaN without values.
+    /// The second-moment ratio R = `E[X^2] / E[X]^2 = 1 + Var[X] / E[X]^2` of the values; NaN without values.
     pub fn second_moment_ratio(&self) -> f64 {
         1.0 + self.population_variance() / (self.mean * self.mean)
     }

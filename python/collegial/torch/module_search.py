@@ -15,7 +15,7 @@ from .. import _collegial
 from .._collegial import CollegialError
 from .._functions import Progress
 from .._progress import watching
-from .._results import Record, Result, _axes, _columns
+from .._results import Kept, Record, Result, _axes, _columns
 from .family import Rule, rounded
 from .kernels import Make, Moments, Output, Parametrisation, central_unit, moments
 
@@ -121,7 +121,7 @@ def search(
         **_optimum(found, {width: price.of(width) for width in found}, reference, rule),
     }
     document["seconds"] = time.monotonic() - started
-    return ModuleSearch(json.dumps(document), *_show(document))
+    return ModuleSearch(Kept(json.dumps(document), *_show(document)))
 
 
 def _inputs(inputs: torch.Tensor | Sequence[int], seed: int, device: torch.device | str | None) -> torch.Tensor:

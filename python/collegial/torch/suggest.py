@@ -11,7 +11,7 @@ from torch import nn
 from .. import _collegial
 from .._functions import Progress
 from .._optional import need
-from .._results import Record, Result, _axes
+from .._results import Kept, Record, Result, _axes
 from .blocks import Found, find_blocks
 from .family import Family, Rule
 from .refusals import Refused
@@ -89,7 +89,7 @@ def suggested(model: nn.Module, found: Found, rule: Rule, most: float, options: 
         "analysed": family.analysed.name,
         **family.searched(rule, most, options),
     }
-    return Suggestion(json.dumps(document), *_show(document, _notes(found)))
+    return Suggestion(Kept(json.dumps(document), *_show(document, _notes(found))))
 
 
 def _notes(found: Found) -> list[str]:

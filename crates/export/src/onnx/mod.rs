@@ -1,6 +1,6 @@
 //! ONNX: plain operators of opset 17, any batch size, the network's tensors as initialisers under their own names.
 //!
-//! The spec goes with the file as metadata, and so the file can be read back: [`read`] takes exactly what [`write`] writes.
+//! The spec goes with the file as metadata, and so the file can be read back: [`read`] takes exactly what [`write()`] writes.
 
 mod message;
 mod operators;

@@ -16,7 +16,7 @@ pub struct SingleColumn {
     widths: Vec<f64>,
     /// Their gates.
     gates: Vec<Gate>,
-    /// E[K] over the sum of the squared lengths of the first layer's patches.
+    /// E\[K\] over the sum of the squared lengths of the first layer's patches.
     mean_per_square: f64,
 }
 
@@ -26,7 +26,7 @@ pub struct AveragedMoments {
     /// The moments: the mean at an input of average length, the ratio averaged over inputs.
     #[serde(flatten)]
     pub moments: ExactMoments,
-    /// The standard deviation over inputs of the variance E[K^2]/E[K]^2 - 1 at one input.
+    /// The standard deviation over inputs of the variance E\[K^2\]/E\[K\]^2 - 1 at one input.
     pub spread: f64,
     /// The standard error of the averaged ratio: 0 where the average is exact.
     pub standard_error: f64,

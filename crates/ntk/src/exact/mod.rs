@@ -12,7 +12,7 @@
 //!
 //! *Masks.* Behind the first layer, flipping the sign of a unit's incoming weights flips its pre-activation and can be undone in its outgoing
 //! weights; so the sign is independent of everything else, and the layers 2..L-1 have the law of linear layers with independent
-//! Bernoulli(a_l) masks. Now E[K^2] is a polynomial in Gaussian weights.
+//! Bernoulli(a_l) masks. Now E\[K^2\] is a polynomial in Gaussian weights.
 //!
 //! *Contributions.* K = T_1 + ... + T_L with T_l = s_l^2 |c_l|^2 |δ_l|^2 for l >= 2 (c_l the column read, δ_l the derivative by the layer's
 //! output) and T_1 = Σ_pq G_pq <δ_1p, δ_1q>. All T_l have the same mean. In units of it, and with the sums over positions
@@ -41,7 +41,7 @@
 //! and E[T_l T_l'] = F p' B_l' with the p' behind layer l' - 1. It starts from (1, 0) at l >= 2 with F = E|x|^4 F_l, and for l = 1
 //! from (E[|x|^2 tr Q], E[x^T Q x]) at layer 2 with F = 1.
 //!
-//! The sum of all is E[K^2] / E[K]^2 times L^2: linear in the five sums, so that averaging those over inputs averages it.
+//! The sum of all is E\[K^2\] / E\[K\]^2 times L^2: linear in the five sums, so that averaging those over inputs averages it.
 
 pub mod arc_cosine;
 mod chain;
@@ -56,14 +56,14 @@ pub use patches::PatchSums;
 /// Mean and second moment of the diagonal kernel entry.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ExactMoments {
-    /// E[K(x, x)]: of the given input, or for |x|^2 = n_0, which standard normal inputs have on average. (It scales with |x|^2.)
+    /// E\[K(x, x)\]: of the given input, or for |x|^2 = n_0, which standard normal inputs have on average. (It scales with |x|^2.)
     pub mean: f64,
-    /// E[K^2] / E[K]^2.
+    /// E\[K^2\] / E\[K\]^2.
     pub second_moment_ratio: f64,
 }
 
 impl ExactMoments {
-    /// Var[K] / E[K]^2.
+    /// Var\[K\] / E\[K\]^2.
     pub fn variance(&self) -> f64 {
         self.second_moment_ratio - 1.0
     }
@@ -125,14 +125,14 @@ pub fn moments(hidden: &[usize]) -> Result<ExactMoments, Error> {
     Ok(ExactMoments { mean, second_moment_ratio: second_moment_ratio(&widths) })
 }
 
-/// E[K^2] / E[K]^2 of a fully connected ReLU network for positive hidden widths, real-valued ones included: it is a sum of products
+/// E\[K^2\] / E\[K\]^2 of a fully connected ReLU network for positive hidden widths, real-valued ones included: it is a sum of products
 /// of inverse widths.
 pub fn second_moment_ratio(widths: &[f64]) -> f64 {
     let layers = (widths.len() + 1) as f64;
     sum_of_products(widths, |_| Gate::Relu) / (layers * layers)
 }
 
-/// E[K^2] / E[K]^2 of a chain with a single column behind its first layer, for positive, also real-valued widths n_1..n_{L-1}; `later` are
+/// E\[K^2\] / E\[K\]^2 of a chain with a single column behind its first layer, for positive, also real-valued widths n_1..n_{L-1}; `later` are
 /// the gates of the layers 2..L-1. One width at least.
 pub fn block_second_moment_ratio(sums: &PatchSums, widths: &[f64], later: &[Gate]) -> f64 {
     let (n, behind) = (widths[0], &widths[1..]);

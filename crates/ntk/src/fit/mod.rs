@@ -1,6 +1,6 @@
 //! Algorithm 1: the α of a module, fitted to the variance of its kernel at several widths.
 //!
-//! The law says ln(E[K^2] / E[K]^2) = α S(**n**), S being the sum of inverse fan-ins. The paper fits a first-degree polynomial,
+//! The law says ln(E\[K^2\] / E\[K\]^2) = α S(**n**), S being the sum of inverse fan-ins. The paper fits a first-degree polynomial,
 //! so with an intercept; that is the default here. The law is an approximation, and α depends on the widths it is fitted to:
 //! a [`Fit`] therefore carries its points, residuals and a verdict on whether the law holds.
 
@@ -43,7 +43,7 @@ pub struct Point {
     pub width: usize,
     /// S(**n**).
     pub inverse_fan_in_sum: f64,
-    /// E[K^2] / E[K]^2.
+    /// E\[K^2\] / E\[K\]^2.
     pub second_moment_ratio: f64,
     /// Its standard error.
     pub standard_error: f64,
@@ -69,7 +69,7 @@ impl Point {
         }
     }
 
-    /// The measured variance E[K^2] / E[K]^2 - 1.
+    /// The measured variance E\[K^2\] / E\[K\]^2 - 1.
     pub fn variance(&self) -> f64 {
         self.second_moment_ratio - 1.0
     }

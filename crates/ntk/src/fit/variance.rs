@@ -21,7 +21,7 @@ const MOST: u64 = 100_000_000;
 pub struct VarianceSample {
     /// n.
     pub width: usize,
-    /// Var[K] / E[K]^2.
+    /// Var\[K\] / E\[K\]^2.
     pub variance: f64,
     /// Its standard error.
     pub standard_error: f64,

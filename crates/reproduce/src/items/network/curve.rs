@@ -52,7 +52,7 @@ impl Predictor {
 /// A drawn variance of a network's kernel.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(super) struct Drawn {
-    /// Var[K] / E[K]^2, averaged over the images.
+    /// Var\[K\] / E\[K\]^2, averaged over the images.
     pub variance: f64,
     /// Its standard error.
     pub standard_error: f64,
