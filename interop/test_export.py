@@ -210,7 +210,7 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path, cifar):
     assert "it has no tensor layer2.1.bn2.running_var" in sentence(missing)
     assert "the network has no tensor layer1.0.se.fc1.weight" in sentence(good | {"layer1.0.se.fc1.weight": torch.zeros(3)})
     short = sentence(good | {"layer3.0.bn1.bias": torch.zeros(3)})
-    assert "layer3.0.bn1.bias is F32 of shape [3], expected F32 of shape [32]" in short
+    assert "layer3.0.bn1.bias has the shape [3], expected [32]" in short
     assert "begins with no tensor at all" in sentence({})
     assert "conv1.weight has 64 channels" in sentence(timm.create_model("resnet18", num_classes=10).state_dict())
     assert "does not fit resnext50-4x4d" in sentence(good, "--model", "resnext50-4x4d")
