@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use collegial_arch::Overrides;
 use collegial_export::WeightFile;
 use collegial_report::{Align, Table};
-use collegial_train::data::{Dataset, npy};
+use collegial_train::data::Dataset;
 use collegial_train::{Data, Error as TrainError, Evaluation, Recipe, evaluate_with, spec_for};
 use serde::{Deserialize, Serialize};
 
+use crate::array;
 use crate::model::note_unchecked;
 use crate::{Answer, Error, Model, Monitor, Style};
 
@@ -145,9 +146,13 @@ fn classes(evaluation: &Evaluation, dataset: &Dataset) -> Vec<Class> {
 
 impl Evaluated {
     /// The outputs, images x classes, as a .npy file.
-    pub fn logits_to_npy(&self) -> Vec<u8> {
+    ///
+    /// # Errors
+    ///
+    /// If there are not as many for every image.
+    pub fn logits_to_npy(&self) -> Result<Vec<u8>, Error> {
         let values: Vec<f64> = self.logits.iter().map(|&logit| f64::from(logit)).collect();
-        npy::write(&[self.images as usize, self.confusion.len()], &values)
+        array::write_rows(self.images as usize, values)
     }
 
     fn sentence(&self) -> String {

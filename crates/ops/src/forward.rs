@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use collegial_nn::{Mode, Network};
+use collegial_tensors::Tensor;
 use collegial_train::checkpoint::CheckpointFile;
 use serde::{Deserialize, Serialize};
 
-use crate::array::Array;
+use crate::array;
 use crate::model::{Source, weights as weight_path};
 use crate::{Error, Model, Monitor};
 
@@ -31,11 +32,11 @@ pub struct Request {
 /// # Errors
 ///
 /// Where network, weights and inputs do not belong together, or the monitor stopped it.
-pub fn run(request: &Request, inputs: &Array, monitor: &dyn Monitor) -> Result<Array, Error> {
+pub fn run(request: &Request, inputs: &Tensor, monitor: &dyn Monitor) -> Result<Tensor, Error> {
     let source = request.model.open()?;
     let spec = source.spec().with(&request.model.overrides())?;
     let graph = spec.graph()?;
-    let rows = inputs.rows("the array", &graph)?;
+    let rows = array::rows(inputs, "the array", &graph)?;
     let batch = rows.len().clamp(1, BATCH);
     let mut network = match (source, &request.weights) {
         (Source::Weights(file), None) => file.inference(&spec, batch)?,
@@ -62,5 +63,5 @@ pub fn run(request: &Request, inputs: &Array, monitor: &dyn Monitor) -> Result<A
         values.extend_from_slice(network.forward(&rows.concat(), Mode::Evaluate)?);
     }
     let outputs = graph.output_shape();
-    Ok(Array { shape: vec![rows.len(), outputs.channels * outputs.pixels()], values })
+    Ok(Tensor::new([rows.len(), outputs.channels * outputs.pixels()], values)?)
 }

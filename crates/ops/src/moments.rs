@@ -6,9 +6,10 @@ use collegial_arch::{FullyConnected, Module, Spec};
 use collegial_ntk::SingleColumn;
 use collegial_ntk::exact::ExactMoments;
 use collegial_report::{Align, Table, significant};
+use collegial_tensors::Tensor;
 use serde::{Deserialize, Serialize};
 
-use crate::array::Array;
+use crate::array;
 use crate::{Answer, Error, Model, Style, Widths, to_json};
 
 /// Which network: a model, or widths in its place.
@@ -23,7 +24,7 @@ pub struct Request {
     pub input: Option<PathBuf>,
     /// The input itself, in place of a file.
     #[serde(skip)]
-    pub array: Option<Array>,
+    pub array: Option<Tensor>,
 }
 
 /// Mean and variance of one diagonal entry of the kernel.
@@ -72,12 +73,12 @@ pub fn run(request: &Request) -> Result<Exact, Error> {
             let shape = chain.input;
             let expected = [shape.channels, shape.height, shape.width];
             // A dense network takes a vector as well.
-            if array.shape != expected && !(shape.pixels() == 1 && array.shape == expected[..1]) {
+            if array.shape() != expected && !(shape.pixels() == 1 && array.shape() == &expected[..1]) {
                 let name =
                     request.input.as_ref().map_or("the array".into(), |path| path.display().to_string());
-                return Err(Error::InputShape { name, found: array.shape, expected });
+                return Err(Error::InputShape { name, found: array.shape().to_vec(), expected });
             }
-            (exact.at_input(&chain, &array.values)?, None)
+            (exact.at_input(&chain, array.values())?, None)
         }
         None => {
             let averaged = exact.averaged()?;
@@ -101,10 +102,10 @@ pub fn run(request: &Request) -> Result<Exact, Error> {
     })
 }
 
-fn input(request: &Request) -> Result<Option<Array>, Error> {
+fn input(request: &Request) -> Result<Option<Tensor>, Error> {
     match (&request.array, &request.input) {
         (Some(array), _) => Ok(Some(array.clone())),
-        (None, Some(path)) => Array::read(path).map(Some),
+        (None, Some(path)) => array::read(path).map(Some),
         (None, None) => Ok(None),
     }
 }

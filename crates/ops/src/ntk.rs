@@ -8,14 +8,15 @@ use collegial_export::Model as Network;
 pub use collegial_nn::{NormPolicy, Parametrisation};
 use collegial_ntk::explicit::{ExplicitKernel, Options, Readout, drawn_weights, normal_inputs};
 use collegial_report::{Align, Table, significant};
+use collegial_tensors::Tensor;
 use collegial_tensors::TensorTable;
 use collegial_tensors::safetensors::Archive;
 use collegial_train::checkpoint::{CheckpointFile, ModelHeader};
-use collegial_train::data::{Dataset, Part, npy};
+use collegial_train::data::{Dataset, Part};
 use collegial_train::{Error as TrainError, spec_for};
 use serde::{Deserialize, Serialize};
 
-use crate::array::Array;
+use crate::array;
 use crate::model::{Source, weights as weight_path};
 use crate::{Answer, Error, Model, Style, to_json};
 
@@ -36,7 +37,7 @@ pub struct Request {
     pub input: Option<PathBuf>,
     /// The inputs themselves, in place of a file.
     #[serde(skip)]
-    pub array: Option<Array>,
+    pub array: Option<Tensor>,
     /// A file of weights, or a checkpoint, in place of a draw.
     pub weights: Option<PathBuf>,
     /// What gradients are taken by; by default the NTK parametrisation, of given weights the one they were trained by.
@@ -229,9 +230,9 @@ pub(crate) fn inputs(request: &Request, spec: &Spec) -> Result<(Spec, Vec<Vec<f3
     let (inputs, source) = match (&request.input, &request.array) {
         (Some(path), _) => {
             let name = path.display().to_string();
-            (Array::read(path)?.rows(&name, &graph)?, name)
+            (array::rows(&array::read(path)?, &name, &graph)?, name)
         }
-        (None, Some(array)) => (array.rows("the array", &graph)?, "given".to_owned()),
+        (None, Some(given)) => (array::rows(given, "the array", &graph)?, "given".to_owned()),
         (None, None) => {
             let seed = request.seed;
             (normal_inputs(&graph, count, seed), format!("standard normal, seed {seed}"))
@@ -262,14 +263,22 @@ fn read(path: &Path) -> Result<Vec<u8>, Error> {
 
 impl Kernel {
     /// The kernel as a .npy file.
-    pub fn to_npy(&self) -> Vec<u8> {
-        npy::write(&[self.inputs, self.inputs], &self.kernel.concat())
+    ///
+    /// # Errors
+    ///
+    /// If it is not square.
+    pub fn to_npy(&self) -> Result<Vec<u8>, Error> {
+        array::write_rows(self.inputs, self.kernel.concat())
     }
 
     /// The inputs that were used, one per row, as a .npy file.
-    pub fn inputs_to_npy(&self) -> Vec<u8> {
+    ///
+    /// # Errors
+    ///
+    /// If they are not of one size.
+    pub fn inputs_to_npy(&self) -> Result<Vec<u8>, Error> {
         let values: Vec<f64> = self.used_inputs.iter().flatten().map(|&x| f64::from(x)).collect();
-        npy::write(&[self.inputs, values.len() / self.inputs.max(1)], &values)
+        array::write_rows(self.inputs, values)
     }
 
     /// The weights that were used, as a safetensors file.

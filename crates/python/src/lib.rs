@@ -9,9 +9,9 @@ mod words;
 use std::ffi::OsString;
 
 use answer::Answer;
-use collegial_ops::array::Array;
 use collegial_ops::{self as ops, Model};
 use collegial_report::{Align, Table, fragment};
+use collegial_tensors::Tensor;
 use interruptible::{Listeners, interruptible};
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArrayDyn};
 use pyo3::exceptions::PyValueError;
@@ -105,14 +105,14 @@ fn forward<'py>(
     let outputs = interruptible(py, &Listeners::default(), move |watch| {
         pool::on_threads(threads, || ops::forward::run(&ops::request(&request)?, &array, watch))
     })?;
-    let (rows, columns) = (outputs.shape[0], outputs.shape[1]);
-    outputs.values.into_pyarray(py).reshape([rows, columns])
+    let shape = [outputs.shape()[0], outputs.shape()[1]];
+    outputs.into_values().into_pyarray(py).reshape(shape)
 }
 
 /// The numbers of a contiguous array.
-fn array(inputs: &PyReadonlyArrayDyn<'_, f32>) -> PyResult<Array> {
+fn array(inputs: &PyReadonlyArrayDyn<'_, f32>) -> PyResult<Tensor> {
     let view = inputs.as_array();
-    Ok(Array { shape: view.shape().to_vec(), values: inputs.as_slice()?.to_vec() })
+    Tensor::new(view.shape(), inputs.as_slice()?.to_vec()).map_err(|error| exception(&error.into()))
 }
 
 /// The TOML form of a model.

@@ -45,7 +45,7 @@ pub fn run(verb: &Evaluate, common: &Common) -> Result<(), Failure> {
     };
     let evaluated = evaluate::run(&request, &Progress::new("testing", common))?;
     if let Some(path) = &verb.logits {
-        files::write(path, &evaluated.logits_to_npy())?;
+        files::write(path, &evaluated.logits_to_npy()?)?;
     }
     show(&evaluated, common.format())
 }

@@ -105,10 +105,10 @@ pub fn run(verb: &Ntk, common: &Common) -> Result<(), Failure> {
         files::write(path, &kernel.weights_to_safetensors()?)?;
     }
     if let Some(path) = &verb.save_input {
-        files::write(path, &kernel.inputs_to_npy())?;
+        files::write(path, &kernel.inputs_to_npy()?)?;
     }
     if let Some(path) = &verb.out {
-        files::write(path, &kernel.to_npy())?;
+        files::write(path, &kernel.to_npy()?)?;
     }
     show(&kernel, common.format())
 }

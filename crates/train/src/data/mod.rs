@@ -19,7 +19,6 @@ mod image;
 mod loader;
 mod mnist;
 mod normalise;
-pub mod npy;
 mod pickle;
 #[cfg(feature = "images")]
 mod resize;
