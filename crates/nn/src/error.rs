@@ -1,6 +1,7 @@
 //! What can be wrong with a network.
 
 use crate::kernels::ShapeError;
+use crate::memory::words;
 use thiserror::Error;
 
 /// Why a network cannot be planned, filled or run.
@@ -64,6 +65,14 @@ pub enum Error {
         name: String,
         /// What is wrong.
         reason: String,
+    },
+    /// More memory than there is.
+    #[error("the network needs {} of memory, but {} are free", words(*needed), words(*available))]
+    Memory {
+        /// Bytes of all its arrays.
+        needed: u64,
+        /// Bytes that can be had.
+        available: u64,
     },
     /// A tensor that is not there.
     #[error("the network has no tensor {name:?}; its first is {first:?}")]

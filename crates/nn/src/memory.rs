@@ -1,5 +1,6 @@
-//! Arrays that start at a cache line and lie on large pages, and prefetching.
+//! Arrays that start at a cache line and lie on large pages, prefetching, and whether a plan fits.
 
+use crate::Error;
 use std::ops::{Deref, DerefMut};
 
 /// Floats of a cache line.
@@ -41,6 +42,30 @@ impl DerefMut for Array {
     }
 }
 
+/// Refuses arrays of so many floats in all that are more than the memory that is free. Where the
+/// system does not say what is free (all but Linux), they are tried.
+pub(crate) fn check(floats: usize) -> Result<(), Error> {
+    let needed = (floats as u64).saturating_mul(size_of::<f32>() as u64);
+    match available() {
+        Some(available) if needed > available => Err(Error::Memory { needed, available }),
+        _ => Ok(()),
+    }
+}
+
+/// Bytes that can be had without swapping.
+fn available() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kibibytes.checked_mul(1024)
+}
+
+/// "3.2 GiB", "12 MiB".
+pub(crate) fn words(bytes: u64) -> String {
+    let gibibytes = bytes as f64 / f64::from(1 << 30);
+    if gibibytes >= 1.0 { format!("{gibibytes:.1} GiB") } else { format!("{} MiB", bytes >> 20) }
+}
+
 /// Prefetches a slice that is about to be read.
 pub(crate) fn prefetch(x: &[f32]) {
     #[cfg(target_arch = "x86_64")]
@@ -70,3 +95,19 @@ fn advise(array: &[f32]) {
 
 #[cfg(not(target_os = "linux"))]
 fn advise(_: &[f32]) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_both_numbers() {
+        assert_eq!(check(0), Ok(()));
+        if cfg!(target_os = "linux") {
+            let Err(Error::Memory { needed: u64::MAX, available: 1.. }) = check(usize::MAX) else {
+                panic!("so much memory is not to be had")
+            };
+        }
+        assert_eq!((words(5 << 20), words(3 << 29)), ("5 MiB".into(), "1.5 GiB".into()));
+    }
+}

@@ -96,7 +96,7 @@ impl Network {
         let training = settings.batch.is_some() && settings.purpose == Purpose::Training;
         let program = lower(graph, Options::new(settings, batch, training))?;
         let schedule = Schedule::new(&program, settings.purpose);
-        let state = State::new(&program, &schedule, settings);
+        let state = State::new(&program, &schedule, settings)?;
         let graph = graph.clone();
         Ok(Self { graph, settings, batch, program, schedule, state, last: None, pieces: vec![] })
     }
@@ -105,7 +105,7 @@ impl Network {
     fn replan(&mut self, batch: usize, mode: Mode) -> Result<(), Error> {
         let program = lower(&self.graph, Options::new(self.settings, batch, mode == Mode::Train))?;
         let schedule = Schedule::new(&program, self.settings.purpose);
-        let mut state = State::new(&program, &schedule, self.settings);
+        let mut state = State::new(&program, &schedule, self.settings)?;
         state.take_over(&mut self.state);
         (self.batch, self.program, self.schedule, self.state) = (batch, program, schedule, state);
         Ok(())

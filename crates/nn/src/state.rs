@@ -1,7 +1,8 @@
 //! The arrays of a network, and how each step works on them.
 
+use crate::Error;
 use crate::builder::Settings;
-use crate::memory::Array;
+use crate::memory::{self, Array};
 use crate::observed::{Observed, Observer};
 use crate::options::{Mode, Parametrisation, Purpose};
 use crate::parameters::Table;
@@ -28,7 +29,10 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(program: &Program, schedule: &Schedule, settings: Settings) -> Self {
+    /// # Errors
+    ///
+    /// If its arrays are more than the memory that is free; none has been taken then.
+    pub(crate) fn new(program: &Program, schedule: &Schedule, settings: Settings) -> Result<Self, Error> {
         // Observed passes scale results instead of weights, which others may own.
         let ntk =
             settings.parametrisation == Parametrisation::Ntk && settings.purpose != Purpose::Observation;
@@ -38,20 +42,25 @@ impl State {
             Step::Linear(linear) => Some(linear.conv.scratch_len(threads)),
             _ => None,
         });
+        let scratch = scratch.max().unwrap_or(0);
         let len = program.parameters.len();
-        Self {
+        let gradients = if training { len } else { 0 };
+        let scaled = if ntk { len } else { 0 };
+        let all = [len, gradients, scaled, scratch].into_iter().chain(schedule.slots.iter().copied());
+        memory::check(all.fold(0, usize::saturating_add))?;
+        Ok(Self {
             parameters: Array::zeros(len),
-            gradients: Array::zeros(if training { len } else { 0 }),
-            scaled: Array::zeros(if ntk { len } else { 0 }),
+            gradients: Array::zeros(gradients),
+            scaled: Array::zeros(scaled),
             norms: program.norms.iter().map(|norm| NormState::new(norm.channels)).collect(),
-            scratch: Array::zeros(scratch.max().unwrap_or(0)),
+            scratch: Array::zeros(scratch),
             slots: schedule.slots.iter().map(|&len| Array::zeros(len)).collect(),
             profile: if settings.purpose == Purpose::Observation {
                 Profile::off()
             } else {
                 Profile::default()
             },
-        }
+        })
     }
 
     /// Takes what outlives a plan from another state of the same network.

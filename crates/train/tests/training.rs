@@ -199,6 +199,22 @@ fn a_run_goes_on_only_as_it_began() {
     assert!(matches!(Trainer::resume(begun, empty), Err(Error::NoCheckpoint { .. })));
 }
 
+/// A million wide: four terabytes of weights, refused before any of it is taken.
+#[cfg(target_os = "linux")]
+#[test]
+fn networks_that_do_not_fit_into_memory_are_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let job = job(&root.path().join("data"), "fc3-1000000", &[], 0).unwrap();
+    let refused = Trainer::begin(job, RunDirectory::open(&root.path().join("run")).unwrap()).err().unwrap();
+    let Error::Engine(collegial_nn::Error::Memory { needed, available }) = refused else {
+        panic!("{refused}")
+    };
+    // Weights and gradients.
+    assert!(needed > 2 * 4 * 1_000_000_000_000 && available < needed);
+    let left = std::fs::read_dir(root.path().join("run")).unwrap();
+    assert!(left.map(|entry| entry.unwrap().file_name()).all(|name| name == "lock"));
+}
+
 #[test]
 fn networks_must_fit_the_data() {
     let root = tempfile::tempdir().unwrap();

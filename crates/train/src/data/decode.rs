@@ -8,12 +8,8 @@ use zune_jpeg::zune_core::bytestream::ZCursor;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
-use super::{Mismatch, Rgb};
+use super::{Mismatch, Rgb, amplification};
 
-/// Above the largest photograph of ImageNet; a decoder needs a few bytes per pixel.
-const MAX_PIXELS: u64 = 1 << 28;
-/// No complete file has more pixels per byte: deflate packs 1032 bytes into one, a byte holds 8 pixels of one bit.
-const MAX_PIXELS_PER_BYTE: u64 = 8 * 1032;
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 const JPEG: &[u8] = &[0xff, 0xd8, 0xff];
 
@@ -36,10 +32,11 @@ fn broken(format: &str, error: impl std::fmt::Display) -> Mismatch {
     Mismatch::new(format!("a complete {format} photograph"), format!("a broken one ({error})"))
 }
 
+/// Three bytes per pixel, before any of them is decoded.
 fn check_size(file: &[u8], width: usize, height: usize) -> Result<(), Mismatch> {
-    let limit = MAX_PIXELS.min(file.len() as u64 * MAX_PIXELS_PER_BYTE);
+    let limit = amplification::limit(file.len() as u64) / 3;
     match (width as u64).checked_mul(height as u64) {
-        Some(1..) if width as u64 * height as u64 <= limit => Ok(()),
+        Some(pixels @ 1..) if pixels <= limit => Ok(()),
         _ => Err(Mismatch::new(
             format!("a photograph of 1 to {limit} pixels in a file of {} bytes", file.len()),
             format!("one of {width}x{height}"),

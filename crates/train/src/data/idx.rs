@@ -8,7 +8,7 @@ use std::io::Read;
 
 use flate2::bufread::GzDecoder;
 
-use super::{Mismatch, Shape};
+use super::{Mismatch, Shape, amplification};
 
 const IMAGES: u32 = 0x0803;
 const LABELS: u32 = 0x0801;
@@ -26,16 +26,29 @@ pub(crate) fn images(bytes: &[u8]) -> Result<(Shape, Vec<u8>), Mismatch> {
             format!("{count} images of {height}x{width}"),
         ));
     }
-    let pixels = exactly(body, u64::from(count) * u64::from(height) * u64::from(width), || {
-        format!("{count} images of {height}x{width} bytes")
-    })?;
+    let size = u64::from(count) * u64::from(height) * u64::from(width);
+    check_unpacked(bytes, size)?;
+    let pixels = exactly(body, size, || format!("{count} images of {height}x{width} bytes"))?;
     Ok((Shape { channels: 1, height: height as usize, width: width as usize }, pixels))
 }
 
 /// A label file.
 pub(crate) fn labels(bytes: &[u8]) -> Result<Vec<u8>, Mismatch> {
     let ([_, count], body) = open::<2>(bytes, LABELS, "an IDX label file (magic number 0x00000801)")?;
+    check_unpacked(bytes, count.into())?;
     exactly(body, u64::from(count), || format!("{count} labels of one byte"))
+}
+
+/// Refuses a gzip file whose header promises more than it may become.
+fn check_unpacked(file: &[u8], size: u64) -> Result<(), Mismatch> {
+    let limit = amplification::limit(file.len() as u64);
+    if !file.starts_with(&GZIP) || size <= limit {
+        return Ok(());
+    }
+    Err(Mismatch::new(
+        format!("at most {limit} bytes in a gzip file of {} (unpack it first if more are meant)", file.len()),
+        format!("{size} bytes"),
+    ))
 }
 
 /// Reads the header of `N` words and returns it with the reader of what follows.

@@ -4,6 +4,7 @@
 //! allocated because a header says so, nothing panics, and a refusal is one sentence that names the file, what was
 //! expected and what was found.
 
+mod amplification;
 mod augment;
 mod cifar;
 mod dataset;

@@ -1,16 +1,13 @@
 //! Members of the zip archives that `numpy.savez` and `numpy.savez_compressed` write, read by the crate `zip`.
 //!
-//! Sizes that an archive claims are checked before anything is unpacked: deflate shrinks nothing further than 1032 times.
+//! Sizes that an archive claims are checked before anything is unpacked.
 
 use std::io::{Cursor, Read};
 
 use zip::ZipArchive;
 use zip::result::ZipError;
 
-use super::Mismatch;
-
-/// Deflate cannot shrink anything further than this, so a larger claim is a lie.
-const MAX_RATIO: u64 = 1032;
+use super::{Mismatch, amplification};
 
 /// The members of an archive.
 #[derive(Debug)]
@@ -47,10 +44,11 @@ impl<'a> Archive<'a> {
             found => found.map_err(|error| broken(&error))?,
         };
         let (size, packed) = (member.size(), member.compressed_size());
-        if size > (packed + 1).saturating_mul(MAX_RATIO) {
+        let limit = amplification::limit(packed);
+        if size > limit {
             return Err(Mismatch::new(
-                format!("a deflated member no more than {MAX_RATIO} times its packed size"),
-                format!("{size} bytes claimed of {packed} packed ones"),
+                format!("at most {limit} bytes of {name}, packed in {packed} (numpy.savez packs nothing)"),
+                format!("{size} bytes"),
             ));
         }
         // Photographs hardly shrink: enough for them, while a lie in the header costs no more than the file itself.

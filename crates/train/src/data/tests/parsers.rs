@@ -136,6 +136,31 @@ fn a_damaged_member_fails_its_checksum() {
     assert!(Archive::open(&bytes).unwrap().member("a").unwrap_err().to_string().contains("checksum"));
 }
 
+/// A few kilobytes that would become hundreds of megabytes: refused by their headers, with the limit.
+#[test]
+fn files_that_would_explode_are_refused_before_they_are_unpacked() {
+    let (count, side) = (1000_u32, 512_u32);
+    let head: Vec<u8> = [0x0803, count, side, side].iter().flat_map(|n: &u32| n.to_be_bytes()).collect();
+    let bomb = make::gzip(&head);
+    let said = idx::images(&bomb).unwrap_err().to_string();
+    assert!(said.contains("at most 67108864 bytes in a gzip file") && said.contains("262144000"), "{said}");
+    // The same header in a plain file is only a file that ends too early.
+    assert!(idx::images(&head).unwrap_err().to_string().contains("only 0 bytes"));
+    // An archive whose directory claims four gigabytes for a hundred bytes.
+    let mut archive = make::zip(&[("data.npy", vec![0; 100])], true);
+    let directory = archive.windows(4).position(|window| window == b"PK\x01\x02").unwrap();
+    archive[directory + 24..directory + 28].copy_from_slice(&0xffff_fff0_u32.to_le_bytes());
+    let said = Archive::open(&archive).unwrap().member("data.npy").unwrap_err().to_string();
+    assert!(said.contains("at most 67108864 bytes of data.npy"), "{said}");
+    let mut png = Vec::new();
+    let mut encoder = png::Encoder::new(&mut png, 5000, 5000);
+    encoder.set_color(png::ColorType::Grayscale);
+    encoder.write_header().unwrap().write_image_data(&vec![0; 5000 * 5000]).unwrap();
+    assert!(png.len() < 100_000);
+    let said = Rgb::decode(&png).unwrap_err().to_string();
+    assert!(said.contains("1 to 22369621 pixels") && said.contains("5000x5000"), "{said}");
+}
+
 #[test]
 fn photographs_of_every_colour_type() {
     use png::{BitDepth, ColorType};
