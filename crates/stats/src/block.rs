@@ -15,6 +15,7 @@ use crate::moments::Moments;
 
 /// Moments of the trials done so far, in blocks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Unchecked")]
 pub struct Tally {
     block_size: u64,
     /// Disjoint, ascending; no two are siblings.
@@ -29,7 +30,31 @@ struct Node {
     moments: Moments,
 }
 
-/// Why two tallies cannot be joined.
+/// A tally as a file has it.
+#[derive(Deserialize)]
+struct Unchecked {
+    block_size: u64,
+    nodes: Vec<Node>,
+}
+
+impl TryFrom<Unchecked> for Tally {
+    type Error = TallyError;
+
+    fn try_from(Unchecked { block_size, nodes }: Unchecked) -> Result<Self, TallyError> {
+        if block_size == 0 {
+            return Err(TallyError::Inconsistent(0..0));
+        }
+        for &Node { start, end, moments } in &nodes {
+            if start >= end || moments.count != end - start || !moments.are_possible() {
+                return Err(TallyError::Inconsistent(start..end));
+            }
+        }
+        // Joining checks the order and brings the nodes into their one form.
+        Self::new(block_size).join(Self { block_size, nodes })
+    }
+}
+
+/// Why two tallies cannot be joined, or one cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TallyError {
     /// Their blocks differ.
@@ -38,6 +63,11 @@ pub enum TallyError {
     /// Some trial would count twice.
     #[error("both tallies contain trials {}..{}: the tallies joined must have no trial in common", .0.start, .0.end)]
     Overlap(Range<u64>),
+    /// What was read cannot be the moments of any trials.
+    #[error(
+        "the moments of trials {}..{} contradict themselves: their number, or sums of squares, cannot be right", .0.start, .0.end
+    )]
+    Inconsistent(Range<u64>),
 }
 
 impl Node {

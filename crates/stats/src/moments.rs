@@ -26,6 +26,18 @@ impl Moments {
         Self { count: 0, mean: 0.0, m2: 0.0, m3: 0.0, m4: 0.0 }
     }
 
+    /// Whether some values have these moments: finite, m2 and m4 not negative, and both
+    /// m2^2 <= n m4 and m3^2 <= m2 m4 (Cauchy-Schwarz), up to rounding.
+    pub fn are_possible(&self) -> bool {
+        let Self { count, mean, m2, m3, m4 } = *self;
+        let room = 1.0 + 1e-6;
+        [mean, m2, m3, m4].iter().all(|moment| moment.is_finite())
+            && m2 >= 0.0
+            && m4 >= 0.0
+            && m2 * m2 <= count as f64 * m4 * room
+            && m3 * m3 <= m2 * m4 * room
+    }
+
     /// Adds one value.
     #[inline]
     pub fn push(&mut self, x: f64) {

@@ -135,6 +135,32 @@ fn tallies_refuse_to_count_twice() {
     assert_eq!(serde_json::from_str::<Tally>(&stored).unwrap(), tally(0..20));
 }
 
+/// What a file claims is not taken at its word: counts, order and the inequalities of moments.
+#[test]
+fn tallies_that_contradict_themselves_are_not_read() {
+    let stored: serde_json::Value = serde_json::to_value(tally_blocks(0..20, 4, sample)).unwrap();
+    let with = |field: &str, value: serde_json::Value| {
+        let mut changed = stored.clone();
+        *changed.pointer_mut(field).unwrap() = value;
+        serde_json::from_value::<Tally>(changed)
+    };
+    assert!(with("/block_size", 4.into()).is_ok());
+    for (field, value) in [
+        ("/block_size", 0.into()),
+        ("/nodes/0/start", 16.into()),
+        ("/nodes/0/end", 0.into()),
+        ("/nodes/1/start", 8.into()),
+        ("/nodes/0/moments/count", 17.into()),
+        ("/nodes/0/moments/mean", f64::NAN.into()),
+        ("/nodes/0/moments/m2", (-1.0).into()),
+        ("/nodes/0/moments/m2", 1e9.into()),
+        ("/nodes/0/moments/m3", 1e9.into()),
+        ("/nodes/0/moments/m4", 0.0.into()),
+    ] {
+        assert!(with(field, value).is_err(), "{field}");
+    }
+}
+
 #[test]
 fn normal_law_against_known_digits() {
     for (p, z) in [

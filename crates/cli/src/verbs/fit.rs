@@ -106,7 +106,7 @@ pub fn run(verb: &Fit, common: &Common) -> Result<(), Failure> {
         common.say("interrupted: going on with the draws made so far");
     }
     if let Some(path) = &verb.out {
-        files::write(path, draws.to_file()?.as_bytes())?;
+        files::write(path, &draws.to_file()?)?;
         common.say(&format!("wrote the draws to {}", path.display()));
     }
     let shown = match verb.shard {

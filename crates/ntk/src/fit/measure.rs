@@ -211,6 +211,25 @@ impl Measurements {
         Ok(())
     }
 
+    /// Refuses measurements that were read and that no sampling can have written: widths that do
+    /// not ascend, trials beyond those of the run.
+    pub fn check(&self) -> Result<(), Error> {
+        let widths = self.samples.iter().map(|sample| sample.width);
+        let ascending = widths.clone().zip(widths.skip(1)).all(|(a, b)| a < b);
+        let outside =
+            |sample: &Sample| sample.tally.trials().last().is_some_and(|last| last.end > self.trials);
+        if self.samples.len() < 2 || self.samples[0].width == 0 || !ascending {
+            return Err(Error::Fit("its widths are not at least two in ascending order".into()));
+        }
+        match self.samples.iter().find(|sample| outside(sample)) {
+            Some(sample) => Err(Error::Fit(format!(
+                "width {} has trials beyond the {} of the run",
+                sample.width, self.trials
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// Joins the draws of two shards of one run; the result equals one process's to the bit.
     pub fn join(self, other: Self) -> Result<Self, Error> {
         let widths =

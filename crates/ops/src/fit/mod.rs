@@ -8,6 +8,7 @@ use collegial_ntk::fit::{Measurements, Method, Sampling, Shard, default_widths};
 use collegial_ntk::{Fit, Output};
 use collegial_report::{Figure, Table};
 use collegial_reproduce::drawings::fit as drawings;
+use collegial_train::checksum;
 use serde::{Deserialize, Serialize};
 
 use crate::{Answer, Error, Model, Monitor, Style, Widths, to_json};
@@ -154,13 +155,23 @@ impl Draws {
         Ok(Fitted { fit, seed, complete, seconds: self.seconds })
     }
 
-    /// What `merge` reads.
+    /// What `merge` reads: the measurements, with a checksum in front.
     ///
     /// # Errors
     ///
     /// Where a number has no JSON form.
-    pub fn to_file(&self) -> Result<String, Error> {
-        serde_json::to_string(&self.measurements).map_err(Error::Json)
+    pub fn to_file(&self) -> Result<Vec<u8>, Error> {
+        #[derive(Serialize)]
+        struct Sealed<'a> {
+            checksum: &'static str,
+            #[serde(flatten)]
+            measurements: &'a Measurements,
+        }
+        let sealed = Sealed { checksum: checksum::BLANK, measurements: &self.measurements };
+        let mut file = serde_json::to_vec(&sealed).map_err(Error::Json)?;
+        let whole = 0..file.len();
+        checksum::seal(&mut file, whole);
+        Ok(file)
     }
 }
 
