@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use collegial_ops as ops;
+use collegial_report::visible;
 
 use crate::failure::Failure;
 use crate::verbs;
@@ -92,9 +93,10 @@ impl Common {
     }
 }
 
-/// Writes a line to stderr. Where that fails there is nobody left to tell.
+/// Writes a line to stderr, control characters of names and files made visible. Where that fails
+/// there is nobody left to tell.
 pub fn eprint(sentence: &str) {
-    let _ = writeln!(std::io::stderr(), "{sentence}");
+    let _ = writeln!(std::io::stderr(), "{}", visible(sentence));
 }
 
 fn threads(text: &str) -> Result<usize, String> {

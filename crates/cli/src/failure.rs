@@ -1,6 +1,6 @@
 //! How a verb ends when it does not end well, and the exit code for it.
 
-use std::io;
+use std::io::{self, Write};
 
 use collegial_ops as ops;
 
@@ -15,7 +15,8 @@ pub enum Failure {
     No(String),
     /// Ctrl-C or SIGTERM, after what was computed has been printed or saved: exit 130 or 143.
     Interrupted,
-    /// Whoever read our output went away (`| head`): nothing is wrong, nobody is left to tell.
+    /// Whoever read our output went away (`| head`): exit 141, as a shell tells of a program that
+    /// SIGPIPE ended.
     ReaderLeft,
 }
 
@@ -32,7 +33,7 @@ impl Failure {
                 1
             }
             Self::Interrupted => signals::exit_code(),
-            Self::ReaderLeft => 0,
+            Self::ReaderLeft => 141,
         }
     }
 
@@ -74,9 +75,8 @@ pub fn of_arguments(error: &clap::Error) -> u8 {
     use clap::error::ErrorKind;
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            // A reader that has left needs no help.
-            let _ = error.print();
-            0
+            let printed = error.print().and_then(|()| io::stdout().flush());
+            printed.map_or_else(|error| Failure::of_output(&error).report(), |()| 0)
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             eprint(error.render().to_string().trim_end());

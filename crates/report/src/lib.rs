@@ -13,6 +13,7 @@ mod terminal;
 
 pub use figure::{Axis, Band, Figure, Layer, Line, Mark, Marker, Point, Points, Stroke, VerticalRange};
 pub use files::write_whole;
+pub use markup::visible;
 pub use number::{grouped, significant};
 pub use page::{Download, Markdown, Page, Provenance, Section, fragment};
 pub use table::{Align, Table};

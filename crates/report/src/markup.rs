@@ -1,4 +1,4 @@
-//! What SVG and HTML have in common: escaped text and short numbers.
+//! Text made safe for where it goes, and short numbers.
 
 /// Text made safe for element content and double-quoted attributes; characters that XML forbids become U+FFFD.
 pub(crate) fn escape(text: &str) -> String {
@@ -15,6 +15,20 @@ pub(crate) fn escape(text: &str) -> String {
             '\t' | '\n' => safe.push(character),
             '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}' => safe.push('\u{fffd}'),
             _ => safe.push(character),
+        }
+    }
+    safe
+}
+
+/// Text made safe for a terminal: control characters, which could move the cursor or hide what
+/// follows, are shown as Rust writes them; line ends and tabs stay.
+pub fn visible(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_control() && !matches!(character, '\n' | '\t') {
+            safe.extend(character.escape_default());
+        } else {
+            safe.push(character);
         }
     }
     safe
@@ -37,6 +51,11 @@ mod tests {
     fn markup_characters_are_escaped() {
         assert_eq!(escape("<script>\"a\" & 'b'"), "&lt;script&gt;&quot;a&quot; &amp; &#39;b&#39;");
         assert_eq!(escape("a\u{0}b\u{b}c\u{ffff}\n"), "a\u{fffd}b\u{fffd}c\u{fffd}\n");
+    }
+
+    #[test]
+    fn control_characters_are_shown() {
+        assert_eq!(visible("a\u{1b}[31mb\u{9b}c\r\n\td é"), "a\\u{1b}[31mb\\u{9b}c\\r\n\td é");
     }
 
     #[test]

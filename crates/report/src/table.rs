@@ -1,6 +1,6 @@
 //! One table, four forms.
 
-use crate::markup::escape;
+use crate::markup::{escape, visible};
 
 /// On which side a column's cells line up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,25 +55,20 @@ impl Table {
 
     /// Aligned text with a rule under the headings.
     pub fn to_text(&self) -> String {
-        let widths: Vec<usize> = (0..self.columns.len()).map(|column| self.width(column)).collect();
-        let headings = self.columns.iter().map(|(name, _)| name.as_str());
-        let mut text = self.line(headings, &widths);
+        let headings: Vec<String> = self.columns.iter().map(|(name, _)| visible(name)).collect();
+        let rows: Vec<Vec<String>> =
+            self.rows.iter().map(|row| row.iter().map(|cell| visible(cell)).collect()).collect();
+        let lines = || rows.iter().chain([&headings]);
+        let width = |column: usize| lines().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..self.columns.len()).map(width).collect();
         let rule: Vec<String> = widths.iter().map(|&width| "-".repeat(width)).collect();
-        text.push_str(&rule.join("  "));
-        text.push('\n');
-        for row in &self.rows {
-            text.push_str(&self.line(row.iter().map(String::as_str), &widths));
-        }
-        text
+        let rows: String = rows.iter().map(|row| self.line(row, &widths)).collect();
+        format!("{}{}\n{rows}", self.line(&headings, &widths), rule.join("  "))
     }
 
-    fn width(&self, column: usize) -> usize {
-        let cells = self.rows.iter().map(|row| row[column].chars().count());
-        cells.chain([self.columns[column].0.chars().count()]).max().unwrap_or(0)
-    }
-
-    fn line<'a>(&self, cells: impl Iterator<Item = &'a str>, widths: &[usize]) -> String {
+    fn line(&self, cells: &[String], widths: &[usize]) -> String {
         let padded: Vec<String> = cells
+            .iter()
             .zip(&self.columns)
             .zip(widths)
             .map(|((cell, (_, align)), &width)| match align {
@@ -84,7 +79,8 @@ impl Table {
         format!("{}\n", padded.join("  ").trim_end())
     }
 
-    /// Comma-separated values, quoted where needed (RFC 4180).
+    /// Comma-separated values, quoted where needed (RFC 4180); text that a spreadsheet would take for a
+    /// formula has an apostrophe in front.
     pub fn to_csv(&self) -> String {
         let headings = self.columns.iter().map(|(name, _)| name.as_str());
         let mut text = csv_line(headings);
@@ -145,14 +141,21 @@ impl Table {
 pub(crate) fn csv_line<'a>(cells: impl Iterator<Item = &'a str>) -> String {
     let quoted: Vec<String> = cells
         .map(|cell| {
-            if cell.contains([',', '"', '\n', '\r']) {
-                format!("\"{}\"", cell.replace('"', "\"\""))
+            let formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r']) && !is_number(cell);
+            let mark = if formula { "'" } else { "" };
+            if formula || cell.contains([',', '"', '\n', '\r']) {
+                format!("\"{mark}{}\"", cell.replace('"', "\"\""))
             } else {
                 cell.to_owned()
             }
         })
         .collect();
     format!("{}\n", quoted.join(","))
+}
+
+/// Whether a cell is a number, perhaps with grouped digits, or a dash for none.
+fn is_number(cell: &str) -> bool {
+    cell == "-" || cell.replace(',', "").parse::<f64>().is_ok()
 }
 
 #[cfg(test)]
@@ -180,6 +183,20 @@ a \"b\" | c           5
     #[test]
     fn csv_quotes_what_needs_it() {
         assert_eq!(example().to_csv(), "design,parameters\n37x10d,\"13,743,646\"\n\"a \"\"b\"\" | c\",5\n");
+    }
+
+    #[test]
+    fn csv_holds_no_formulas() {
+        let cells = ["=1+1", "+x", "-x", "@a", "-1.5e-3", "+2", "-12,345", "-"];
+        let expected = "\"'=1+1\",\"'+x\",\"'-x\",\"'@a\",-1.5e-3,+2,\"-12,345\",-\n";
+        assert_eq!(csv_line(cells.into_iter()), expected);
+    }
+
+    #[test]
+    fn text_shows_control_characters_and_still_lines_up() {
+        let mut table = Table::new(&[("name", Align::Left), ("n", Align::Right)]);
+        table.push(["\u{1b}[2J".into(), "1".into()]);
+        assert_eq!(table.to_text(), "name       n\n---------  -\n\\u{1b}[2J  1\n");
     }
 
     #[test]

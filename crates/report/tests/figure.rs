@@ -174,8 +174,10 @@ proptest! {
         let rows = read_csv(&Figure::new("").with(Points::new(name.clone(), data)).to_csv());
         prop_assert_eq!(rows.len(), points.len() + 1);
         for (row, (x, y, low, high, label)) in rows[1..].iter().zip(&points) {
-            prop_assert_eq!(&row[0], &name);
-            prop_assert_eq!(&row[5], label);
+            // An apostrophe keeps spreadsheets from reading a text as a formula.
+            let same_text = |cell: &str, text: &str| cell == text || cell == format!("'{text}");
+            prop_assert!(same_text(&row[0], &name), "{:?} is not {:?}", row[0], name);
+            prop_assert!(same_text(&row[5], label), "{:?} is not {:?}", row[5], label);
             for (cell, value) in row[1..5].iter().zip([x, y, low, high]) {
                 prop_assert!(same(cell.parse().unwrap(), *value), "{} is not {}", cell, value);
             }
