@@ -146,7 +146,7 @@ class Setup:
         local = int(os.environ.get("LOCAL_RANK", 0))
         self.device = torch.device("cuda", local) if torch.cuda.is_available() else torch.device("cpu")
         self.type = {None: None, "bf16": torch.bfloat16, "fp16": torch.float16}[options.amp]
-        self.format = torch.channels_last if options.channels_last else torch.preserve_format
+        self.format = torch.channels_last if options.channels_last else torch.contiguous_format
         # Gradients in fp16 would vanish below 6e-8 if they were not scaled.
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=options.amp == "fp16")
         if options.batch % self.world:
