@@ -309,6 +309,13 @@ def test_onnx_files_that_are_not_ours_are_refused(tmp_path, cifar):
     collegial("info", tmp_path / "again.onnx")
     model.graph.node[3].attribute[1].ints[0] = 3
     onnx.save(model, tmp_path / "changed.onnx")
+    assert "its checksum is not that of its content" in refused("evaluate", tmp_path / "changed.onnx", "--data", cifar)
+    # As a program would write it that knows nothing of checksums.
+    kept = [entry for entry in model.metadata_props if entry.key != "collegial.checksum"]
+    assert len(kept) == len(model.metadata_props) - 1
+    del model.metadata_props[:]
+    model.metadata_props.extend(kept)
+    onnx.save(model, tmp_path / "changed.onnx")
     assert "is not the one that the spec in its metadata calls for" in refused("evaluate", tmp_path / "changed.onnx", "--data", cifar)
     del model.metadata_props[:]
     onnx.save(model, tmp_path / "nameless.onnx")

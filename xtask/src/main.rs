@@ -18,6 +18,14 @@ usage: cargo xtask test --fast     the Rust tests without the slow ones: under t
 /// The names of tests that take more than two seconds, one per line.
 const SLOW: &str = include_str!("../slow-tests.txt");
 
+/// The packages whose program, wheel and examples the tests beside PyTorch run.
+const BESIDE_PYTORCH: [&str; 4] = [
+    "--package=collegial",
+    "--package=collegial-python",
+    "--package=collegial-train",
+    "--package=collegial-ntk",
+];
+
 /// A chore that did not succeed has said why.
 pub struct Failed;
 
@@ -69,12 +77,12 @@ fn test_all() -> Result<(), Failed> {
         return Err(Failed);
     };
     cargo(&["test", "--workspace"])?;
-    // Both at once, so that the wheel shares what they depend on: alone, each would have its own choice of features.
-    cargo(&["build", "--release", "--package", "collegial", "--package", "collegial-python"])?;
+    // All at once, so that the wheel shares what they depend on: alone, each would have its own choice of features.
+    cargo(&[&["build", "--release", "--lib", "--bins", "--examples"], BESIDE_PYTORCH.as_slice()].concat())?;
     // The pins are complete, and PyTorch's own requirements name libraries that a CPU does not need.
     let environment = Environment::new(&python, "venv-interop", "interop/requirements.txt", &["--no-deps"])?;
     environment.install_wheel()?;
-    environment.pytest("target/release/collegial", &["interop", "python/tests"])
+    environment.pytest(Path::new("target/release"), &["interop", "python/tests"])
 }
 
 const NO_PYTHON: &str =
@@ -84,7 +92,7 @@ const NO_PYTHON: &str =
 fn test_wheel(python: &Python) -> Result<(), Failed> {
     let environment = Environment::new(python, "venv", "python/tests/requirements.txt", &[])?;
     environment.install_wheel()?;
-    environment.pytest("target/debug/collegial", &["python/tests", "--ignore=python/tests/with_torch"])
+    environment.pytest(Path::new("target/debug"), &["python/tests", "--ignore=python/tests/with_torch"])
 }
 
 fn cargo(arguments: &[&str]) -> Result<(), Failed> {

@@ -63,9 +63,11 @@ impl Environment {
         self.pip(&["--no-deps", "--force-reinstall", "."])
     }
 
-    /// Runs tests; they compare the wheel with the given binary.
-    pub fn pytest(&self, binary: &str, arguments: &[&str]) -> Result<(), Failed> {
-        run(Command::new(&self.python).args(["-m", "pytest"]).args(arguments).env("COLLEGIAL", binary))
+    /// Runs tests; they compare the wheel and other people's engines with the programs that Cargo built into a folder.
+    pub fn pytest(&self, built: &Path, arguments: &[&str]) -> Result<(), Failed> {
+        let mut command = Command::new(&self.python);
+        command.args(["-m", "pytest"]).args(arguments);
+        run(command.env("COLLEGIAL", built.join("collegial")).env("COLLEGIAL_TARGET", built))
     }
 
     fn pip(&self, arguments: &[&str]) -> Result<(), Failed> {

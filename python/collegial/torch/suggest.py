@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from torch import nn
 
 from .. import _collegial
 from .._functions import Progress
-from .._optional import need
 from .._results import Kept, Record, Result, _axes
 from .blocks import Found, find_blocks
 from .family import Family, Rule
 from .refusals import Refused
 
-if TYPE_CHECKING:
-    import pandas
-
 PROBLEMS = ("baseline", "primal", "dual")
 
 
 class Suggestion(Result):
-    """The designs of a model's blocks: its own, the primal's and the dual's; prints as a table."""
+    """The designs of a model's blocks: its own, the primal's and the dual's; prints as a table.
 
+    `to_pandas()` gives the three designs, `to_pandas("skipped")` the blocks that were passed over.
+    """
+
+    _main = "designs"
     model: str
     blocks: list[str]
     skipped: list[Record]
@@ -35,10 +35,12 @@ class Suggestion(Result):
     primal: Record
     dual: Record
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """The three designs as a DataFrame."""
-        designs = [{"problem": problem, **self[problem]} for problem in PROBLEMS]
-        return need("pandas", "to_pandas", "pandas").DataFrame(designs)
+    def tables(self) -> list[str]:
+        """What `to_pandas` can be asked for."""
+        return ["designs", *super().tables()]
+
+    def _rows(self, table: str) -> list[dict[str, Any]]:
+        return [{"problem": problem, **self[problem]} for problem in PROBLEMS] if table == "designs" else super()._rows(table)
 
     def __getitem__(self, problem: str) -> Record:
         return self._record[problem]

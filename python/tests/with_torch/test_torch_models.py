@@ -1,5 +1,5 @@
 """Forty models of torchvision and timm: what is found in them, and that what is rebuilt runs.
-`python/survey.py` asks hundreds."""
+`interop/survey.py` asks hundreds."""
 
 import pytest
 import timm

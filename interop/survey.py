@@ -1,7 +1,7 @@
 """Asks `collegial.torch` about the world's image classifiers and writes a table: what it rebuilds,
 what it leaves alone, and why.
 
-    python python/survey.py --out docs/torch-models.md
+    python interop/survey.py --out docs/torch-models.md
 
 Takes all of torchvision's classifiers and timm's, up to --per-family of a family. Models are made
 on the meta device where they can be, so that they need no memory, each in a process of its own with
@@ -160,7 +160,7 @@ def page(rows):
         "Served: bottleneck blocks were found; the conversions by both objectives ran and had the announced parameters, or",
         "there was nothing to gain. Outside the theory: blocks with one hidden layer, where splitting changes nothing. Not",
         "supported: everything else, with the reason.",
-        "Written by `python python/survey.py`.",
+        "Written by `python interop/survey.py`.",
         "",
         "| family | library | models | served | outside the theory | not supported | crashed | blocks served | most frequent reason |",
         "|---|---|---|---|---|---|---|---|---|",
