@@ -3,8 +3,10 @@
 //! Tests come in three tiers. `test --fast` leaves out what [`SLOW`] lists. `test` runs every Rust test and those of the Python
 //! wheel, and says so where there is no Python. `test --all` adds what needs PyTorch, timm and ONNX Runtime, and fails without Python.
 
+mod licences;
 mod python;
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
@@ -13,7 +15,8 @@ use python::{Environment, Python};
 const USAGE: &str = "\
 usage: cargo xtask test --fast     the Rust tests without the slow ones: under two minutes once built
        cargo xtask test            every Rust test, examples in the docs included, then those of the Python wheel
-       cargo xtask test --all      the same and the tests beside PyTorch, timm and ONNX Runtime, which it installs (1.5 GB)";
+       cargo xtask test --all      the same and the tests beside PyTorch, timm and ONNX Runtime, which it installs (1.5 GB)
+       cargo xtask licences        whether every dependency may be given away with the program";
 
 /// The names of tests that take more than two seconds, one per line.
 const SLOW: &str = include_str!("../slow-tests.txt");
@@ -36,6 +39,7 @@ fn main() -> ExitCode {
         ["test", "--fast"] => test_fast(),
         ["test"] => test(),
         ["test", "--all"] => test_all(),
+        ["licences"] => licences::check(),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -96,8 +100,12 @@ fn test_wheel(python: &Python) -> Result<(), Failed> {
 }
 
 fn cargo(arguments: &[&str]) -> Result<(), Failed> {
-    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    run(Command::new(program).args(arguments))
+    run(Command::new(cargo_program()).args(arguments))
+}
+
+/// The Cargo that runs this.
+fn cargo_program() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
 /// Runs a command to its end.

@@ -1,0 +1,75 @@
+//! The licences of everything that is linked into the program or the wheel.
+//!
+//! By hand, because cargo-deny would take longer to build than the project; advisories are left to
+//! whoever can reach a database of them.
+
+use std::process::Command;
+
+use crate::Failed;
+
+/// Licences that let the program be given away under MIT or Apache-2.0.
+const ACCEPTED: [&str; 11] = [
+    "0BSD",
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "BSL-1.0",
+    "ISC",
+    "MIT",
+    "Unicode-3.0",
+    "Unlicense",
+    "Zlib",
+];
+
+/// Asks Cargo for every dependency on any platform, and names those whose licence is not accepted.
+pub fn check() -> Result<(), Failed> {
+    let arguments = ["tree", "--workspace", "--edges", "normal,build", "--target", "all", "--prefix", "none"];
+    let listed = Command::new(crate::cargo_program()).args(arguments).args(["--format", "{p}|{l}"]).output();
+    let listed = match listed {
+        Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout).into_owned(),
+        Ok(output) => {
+            eprintln!("xtask: cargo tree failed: {}", String::from_utf8_lossy(&output.stderr));
+            return Err(Failed);
+        }
+        Err(error) => {
+            eprintln!("xtask: cargo tree did not start: {error}");
+            return Err(Failed);
+        }
+    };
+    let mut packages: Vec<(&str, &str)> = listed.lines().filter_map(|line| line.split_once('|')).collect();
+    packages.sort_unstable();
+    packages.dedup();
+    let refused: Vec<_> = packages.iter().filter(|(_, licence)| !is_accepted(licence)).collect();
+    for (package, licence) in &refused {
+        eprintln!("xtask: the licence of {package} is {licence:?}, which is not among the accepted ones");
+    }
+    if !refused.is_empty() || packages.is_empty() {
+        return Err(Failed);
+    }
+    eprintln!("xtask: the licences of {} packages are accepted", packages.len());
+    Ok(())
+}
+
+/// Whether every AND term of an SPDX expression leaves an accepted choice. Old manifests write OR
+/// as a slash, and repeated rows of the tree end in a star.
+fn is_accepted(licence: &str) -> bool {
+    let plain = licence.trim_end_matches("(*)").replace('/', " OR ").replace(['(', ')'], "");
+    let choice = |term: &str| term.split(" OR ").any(|one| ACCEPTED.contains(&one.trim()));
+    plain.split(" AND ").all(choice)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_accepted;
+
+    #[test]
+    fn expressions_leave_a_choice_or_not() {
+        for licence in ["MIT", "MIT/Apache-2.0", "MIT OR LGPL-2.1-or-later (*)", "(MIT OR X) AND Unicode-3.0"] {
+            assert!(is_accepted(licence), "{licence}");
+        }
+        for licence in ["", "GPL-3.0", "MIT AND GPL-3.0", "(MIT OR Apache-2.0) AND X"] {
+            assert!(!is_accepted(licence), "{licence}");
+        }
+    }
+}
