@@ -65,7 +65,8 @@ mod tests {
 
     #[test]
     fn expressions_leave_a_choice_or_not() {
-        for licence in ["MIT", "MIT/Apache-2.0", "MIT OR LGPL-2.1-or-later (*)", "(MIT OR X) AND Unicode-3.0"] {
+        for licence in ["MIT", "MIT/Apache-2.0", "MIT OR LGPL-2.1-or-later (*)", "(MIT OR X) AND Unicode-3.0"]
+        {
             assert!(is_accepted(licence), "{licence}");
         }
         for licence in ["", "GPL-3.0", "MIT AND GPL-3.0", "(MIT OR Apache-2.0) AND X"] {

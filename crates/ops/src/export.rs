@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use collegial_arch::Spec;
 use collegial_export::{Model as Network, WeightFile, onnx, pytorch};
-use collegial_report::{Align, Table, grouped, write_whole};
+use collegial_report::{Align, Table, grouped};
 use collegial_train::checkpoint::{Checkpoint, MODEL_FILE, TrainingHeader};
 use collegial_train::recipe::{self, Recipe};
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Source, note_unchecked};
-use crate::{Answer, Error, Model, Monitor, Style, to_json};
+use crate::{Answer, Error, Model, Monitor, Style, files, to_json};
 
 /// Which network, in which form, where to.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -119,7 +119,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Exported, Error> 
         Target::Pytorch => (write_script(request, &spec, file, &path)?, None),
         Target::Safetensors => {
             let content = network()?.to_safetensors()?;
-            write(&path, &content)?;
+            files::write(&path, &content)?;
             (content.len(), None)
         }
         Target::Onnx => write_onnx(request, &network()?, &path)?,
@@ -157,10 +157,6 @@ fn keep_source(path: &Path, source: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
-    write_whole(path, content).map_err(Error::Unwritable)
-}
-
 fn write_onnx(request: &Request, network: &Network, path: &Path) -> Result<(usize, Option<PathBuf>), Error> {
     let Some(name) = path.file_name().map(|name| name.to_string_lossy()) else {
         return Err(Error::request(format!("{} is not the name of a file", path.display())));
@@ -172,10 +168,10 @@ fn write_onnx(request: &Request, network: &Network, path: &Path) -> Result<(usiz
     let mut bytes = files.model.len();
     // The weights first: a model never stands there without them.
     if let Some(data) = &files.data {
-        write(&beside, data)?;
+        files::write(&beside, data)?;
         bytes += data.len();
     }
-    write(path, &files.model)?;
+    files::write(path, &files.model)?;
     Ok((bytes, files.data.map(|_| beside)))
 }
 
@@ -194,7 +190,7 @@ fn write_script(
         }
     };
     let script = pytorch::script(spec, &Recipe::build(&text, &request.set)?, data)?;
-    write(path, script.as_bytes())?;
+    files::write(path, script.as_bytes())?;
     Ok(script.len())
 }
 

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use collegial_report::{Figure, write_whole};
+use collegial_files::{disk, write_whole};
+use collegial_report::Figure;
 
 use crate::{Answer, Error};
 
@@ -37,7 +38,7 @@ pub fn write_figure(path: &Path, figure: &Figure) -> Result<(), Error> {
 ///
 /// Where the directory cannot be made, or a file cannot be written.
 pub fn write_figures(directory: &Path, answer: &dyn Answer) -> Result<(), Error> {
-    std::fs::create_dir_all(directory)
+    disk::create_directories(directory)
         .map_err(|error| Error::Unwritable(format!("cannot make {}: {error}", directory.display())))?;
     for (name, figure) in answer.figures() {
         write_figure(&directory.join(name), &figure)?;

@@ -4,7 +4,6 @@
 //! This crate computes nothing and knows no result: it takes numbers that others made and gives text back.
 
 mod figure;
-mod files;
 mod markup;
 mod number;
 mod page;
@@ -12,7 +11,6 @@ mod table;
 mod terminal;
 
 pub use figure::{Axis, Band, Figure, Layer, Line, Mark, Marker, Point, Points, Stroke, VerticalRange};
-pub use files::write_whole;
 pub use markup::visible;
 pub use number::{grouped, significant};
 pub use page::{Download, Markdown, Page, Provenance, Section, fragment};

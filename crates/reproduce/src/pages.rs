@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use collegial_report::{Align, Download, Page, Provenance, Section, Table, write_whole};
+use collegial_files::{disk, write_whole};
+use collegial_report::{Align, Download, Page, Provenance, Section, Table};
 use serde_json::Value;
 
 use crate::{Error, Report, Scale};
@@ -119,7 +120,7 @@ fn write_page(directory: &Path, name: &str, page: &Page) -> Result<(), Error> {
 }
 
 fn make(directory: &Path) -> Result<(), Error> {
-    std::fs::create_dir_all(directory)
+    disk::create_directories(directory)
         .map_err(|source| collegial_trials::Error::Directory { path: directory.into(), source }.into())
 }
 

@@ -7,6 +7,8 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
+use collegial_files::{TEMPORARY, disk};
+
 use crate::Error;
 use crate::checkpoint::{MODEL_FILE, TRAINING_FILE};
 use crate::error::io;
@@ -14,8 +16,6 @@ use crate::error::io;
 const PREFIX: &str = "checkpoint-";
 const SAVING: &str = ".saving";
 const LOCK: &str = "lock";
-/// What small files are called until they are whole.
-const TEMPORARY: &str = ".collegial-";
 /// What version 0.1.0 called them.
 const OLD_TEMPORARY: [&str; 3] = [".epochs.jsonl", ".model.toml", ".recipe.toml"];
 
@@ -31,7 +31,7 @@ pub struct RunDirectory {
 impl RunDirectory {
     /// Opens a directory, made if it is not there, and locks it. What an interrupted save left behind is removed.
     pub fn open(root: &Path) -> Result<Self, Error> {
-        fs::create_dir_all(root).map_err(io("create", root))?;
+        disk::create_directories(root).map_err(io("create", root))?;
         let lock = lock(root)?;
         sweep(root)?;
         let latest = latest_in(root)?;
@@ -67,16 +67,16 @@ impl RunDirectory {
         let (number, temporary) = (self.next_number()?, self.root.join(SAVING));
         let path = self.root.join(format!("{PREFIX}{number:06}"));
         let saved = write_checkpoint(&temporary, model, training)
-            .and_then(|()| fs::rename(&temporary, &path).map_err(io("write", &path)))
+            .and_then(|()| disk::rename(&temporary, &path).map_err(io("write", &path)))
             .and_then(|()| sync_directory(&self.root));
         if let Err(error) = saved {
             // It may be a disk without room: what was written of it is of no use.
-            let _ = fs::remove_dir_all(&temporary);
+            let _ = disk::remove(&temporary);
             return Err(error);
         }
         for (_, older) in checkpoints(&self.root)?.into_iter().filter(|(other, _)| *other < number) {
             // One that cannot be removed only takes room.
-            let _ = fs::remove_dir_all(older);
+            let _ = disk::remove(&older);
         }
         self.latest = Some((number, path));
         Ok(())
@@ -87,10 +87,10 @@ impl RunDirectory {
         self.check_lock()?;
         let (temporary, path) = (self.root.join(format!("{TEMPORARY}{name}")), self.root.join(name));
         let written = write_synced(&temporary, content.as_bytes())
-            .and_then(|()| fs::rename(&temporary, &path).map_err(io("write", &path)))
+            .and_then(|()| disk::rename(&temporary, &path).map_err(io("write", &path)))
             .and_then(|()| sync_directory(&self.root));
         if written.is_err() {
-            let _ = fs::remove_file(&temporary);
+            let _ = disk::remove(&temporary);
         }
         written
     }
@@ -156,7 +156,7 @@ fn sweep(root: &Path) -> Result<(), Error> {
         let ours = |name: &str| name.starts_with(TEMPORARY) || OLD_TEMPORARY.contains(&name);
         if name.to_str().is_some_and(ours) {
             // One that cannot be removed only takes room.
-            let _ = fs::remove_file(entry.path());
+            let _ = disk::remove(&entry.path());
         }
     }
     Ok(())
@@ -164,35 +164,23 @@ fn sweep(root: &Path) -> Result<(), Error> {
 
 fn write_checkpoint(directory: &Path, model: &[u8], training: &[u8]) -> Result<(), Error> {
     remove(directory)?;
-    fs::create_dir(directory).map_err(io("create", directory))?;
+    disk::create_directories(directory).map_err(io("create", directory))?;
     write_synced(&directory.join(MODEL_FILE), model)?;
     write_synced(&directory.join(TRAINING_FILE), training)?;
     sync_directory(directory)
 }
 
 fn write_synced(path: &Path, content: &[u8]) -> Result<(), Error> {
-    let write = || {
-        let mut file = File::create(path)?;
-        file.write_all(content)?;
-        file.sync_all()
-    };
-    write().map_err(io("write", path))
+    disk::write_synced(path, content).map_err(io("write", path))
 }
 
-/// Makes a rename last, where directories can be forced to disk.
+/// Makes a rename last.
 fn sync_directory(path: &Path) -> Result<(), Error> {
-    if cfg!(unix) {
-        File::open(path).and_then(|file| file.sync_all()).map_err(io("write", path))
-    } else {
-        Ok(())
-    }
+    disk::sync_directory(path).map_err(io("write", path))
 }
 
-fn remove(directory: &Path) -> Result<(), Error> {
-    match fs::remove_dir_all(directory) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io("remove", directory)(error)),
-        _ => Ok(()),
-    }
+fn remove(path: &Path) -> Result<(), Error> {
+    disk::remove(path).map_err(io("remove", path))
 }
 
 fn checkpoints(root: &Path) -> Result<Vec<(u64, PathBuf)>, Error> {

@@ -4,10 +4,12 @@
 //! are protocol buffers of type `Event`; the checksums are CRC-32C, rotated and shifted so that checksums of data that
 //! holds checksums stay sound.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
+
+use collegial_files::disk;
 
 use crate::protobuf::Message;
 
@@ -26,9 +28,9 @@ impl EventFile {
         // A run that is resumed within a second gets a number more.
         for number in 0..1000 {
             let path = directory.join(format!("{stem}.{number}"));
-            match OpenOptions::new().append(true).create_new(true).open(&path) {
+            match disk::create_for_appending(&path) {
                 Ok(mut file) => {
-                    file.write_all(&record(&version_event(now)))?;
+                    disk::append(&mut file, &path, &record(&version_event(now)))?;
                     return Ok(Self { file, path });
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -51,7 +53,7 @@ impl EventFile {
             .flat_map(|(tag, value)| record(&scalar_event(now, step, tag, *value as f32)))
             .collect();
         // One write: whoever reads meanwhile sees whole records, and after a crash at most the last is cut.
-        self.file.write_all(&records)
+        disk::append(&mut self.file, &self.path, &records)
     }
 }
 

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use collegial_report::write_whole;
+use collegial_files::{disk, write_whole};
 use collegial_stats::Monitor;
 use collegial_train::checksum::{self, Checked};
 use serde::de::DeserializeOwned;
@@ -53,7 +53,7 @@ impl Parts {
     /// If it cannot be made.
     pub fn open(directory: impl Into<PathBuf>) -> Result<Self, Error> {
         let directory = directory.into();
-        std::fs::create_dir_all(&directory)
+        disk::create_directories(&directory)
             .map_err(|source| Error::Directory { path: directory.clone(), source })?;
         sweep(&directory);
         Ok(Self { directory })
@@ -149,7 +149,7 @@ fn sweep(directory: &Path) {
         let age = entry.metadata().and_then(|metadata| metadata.modified()).map(|time| time.elapsed());
         if ours && matches!(age, Ok(Ok(age)) if age > ABANDONED) {
             // One that cannot be removed only takes room.
-            let _ = std::fs::remove_file(entry.path());
+            let _ = disk::remove(&entry.path());
         }
     }
 }

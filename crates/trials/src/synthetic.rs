@@ -5,7 +5,7 @@ use std::path::Path;
 use collegial_stats::Rng;
 
 use crate::Error;
-use collegial_report::write_whole;
+use collegial_files::{disk, write_whole};
 
 /// The stream of random numbers that is ours ("synt").
 const STREAM: u32 = 0x7379_6e74;
@@ -87,7 +87,8 @@ fn image<'a>(pattern: &'a [f64], seed: u64, part: usize, index: usize) -> impl I
 
 fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
     if let Some(parent) = path.parent() {
-        std::fs::create_dir_all(parent).map_err(|source| Error::Directory { path: parent.into(), source })?;
+        disk::create_directories(parent)
+            .map_err(|source| Error::Directory { path: parent.into(), source })?;
     }
     write_whole(path, content).map_err(|sentence| Error::Write { sentence })
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use collegial_arch::Spec;
+use collegial_files::disk;
 use collegial_stats::Monitor;
 use collegial_train::data::Identity;
 use collegial_train::{
@@ -134,7 +135,7 @@ fn train(job: Job, directory: &Path, watch: &Watch) -> Result<Run, Error> {
     };
     drop(trainer);
     // What cannot be removed only takes room.
-    let _ = std::fs::remove_dir_all(directory);
+    let _ = disk::remove(directory);
     watch.show(1.0, "done");
     Ok(Run {
         seed,

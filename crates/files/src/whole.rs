@@ -1,10 +1,15 @@
-//! Results in files, whole or not at all.
+//! Single files, whole or not at all.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
-/// Writes a file whole or not at all: into a temporary file beside it first, which then takes its name. A link is
-/// followed, and what is not a regular file (a pipe, a device) is written to directly.
+use crate::disk;
+
+/// What the names of files begin with until they are whole.
+pub const TEMPORARY: &str = ".collegial-";
+
+/// Writes a file whole or not at all: into a temporary file beside it first, which then takes its name. A link
+/// is followed, and what is not a regular file (a pipe, a device) is written to directly.
 ///
 /// # Errors
 ///
@@ -22,7 +27,7 @@ fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
         _ => Path::new("."),
     };
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".collegial-");
+    builder.prefix(TEMPORARY);
     #[cfg(unix)]
     {
         // As any new file would have it; the umask is applied on top.
@@ -30,10 +35,14 @@ fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
     let mut file = builder.tempfile_in(directory)?;
-    file.write_all(content)?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
+    let temporary = file.path().to_owned();
+    disk::creating(&temporary)?;
+    disk::write_and_sync(file.as_file_mut(), &temporary, content)?;
+    let temporary = file.into_temp_path();
+    disk::rename(&temporary, path)?;
+    // It has its name now; there is nothing left to remove.
+    let _ = temporary.keep();
+    disk::sync_directory(directory)
 }
 
 /// The system's words without the temporary file's name.

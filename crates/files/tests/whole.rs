@@ -1,0 +1,57 @@
+//! A file is the old one or the new one, whatever fails on the way.
+
+use std::path::{Path, PathBuf};
+
+use collegial_files::faults::{Plan, Step, recorded, with_failures};
+use collegial_files::{TEMPORARY, write_whole};
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn whichever_operation_fails_the_file_is_old_or_new() {
+    let mut failures = 0;
+    for once in [true, false] {
+        for number in 0.. {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("result.json");
+            write_whole(&path, b"old").unwrap();
+            let plan = if once { Plan::Once(number) } else { Plan::FromThenOn(number) };
+            let (written, failed) = with_failures(plan, || write_whole(&path, b"new and longer"));
+            let content = std::fs::read(&path).unwrap();
+            if !failed {
+                assert_eq!((written, content.as_slice()), (Ok(()), &b"new and longer"[..]));
+                break;
+            }
+            failures += 1;
+            let sentence = written.unwrap_err();
+            assert!(sentence.starts_with(&format!("cannot write {}: ", path.display())), "{sentence}");
+            assert!(!sentence.contains(TEMPORARY), "{sentence}");
+            assert!(content == b"old" || content == b"new and longer", "{number}");
+            assert_eq!(names(directory.path()), ["result.json"], "{number}");
+        }
+    }
+    // Create, write, sync, rename, sync the directory; each by both plans.
+    assert_eq!(failures, 10);
+}
+
+#[test]
+fn bytes_are_forced_to_disk_before_they_take_the_name_and_the_name_after() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a");
+    let ((), steps) = recorded(|| write_whole(&path, b"content").unwrap());
+    let Step::CreateFile(temporary) = &steps[0] else { panic!("{steps:?}") };
+    let expected = [
+        Step::CreateFile(temporary.clone()),
+        Step::Write(temporary.clone(), b"content".to_vec()),
+        Step::Sync(temporary.clone()),
+        Step::Rename(temporary.clone(), path.clone()),
+        Step::SyncDirectory(PathBuf::from(directory.path())),
+    ];
+    assert_eq!(steps, expected);
+}
