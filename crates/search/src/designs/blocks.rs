@@ -53,7 +53,7 @@ impl ScoredBlocks {
     ///
     /// If a block has no closed form (the layer is named), or the model has no inner width.
     pub fn of(spec: &Spec, inputs: BlockInputs, images: &covariance::Images) -> Result<Self, Error> {
-        let Spec::Resnext(_) = spec else {
+        let (Spec::Resnext(_) | Spec::Regnet(_)) = spec else {
             return Ok(Self { list: vec![Self::module(&spec.analysed_module()?)?] });
         };
         let mut grams = match inputs {

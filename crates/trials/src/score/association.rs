@@ -1,12 +1,10 @@
 //! How well predictors rank errors: Spearman's correlation, partial ones, and slopes in ln-ln, within groups of rows.
 
-use std::collections::BTreeMap;
-
 use collegial_stats::{Interval, bootstrap, spearman};
 use serde::Serialize;
-use serde_json::Value;
 
-use super::{Predictor, Question, ScoredRow};
+use super::group::groups;
+use super::{Group, Predictor, Question, ScoredRow};
 
 /// Fewer rows than this have no correlation worth printing.
 const FEWEST: usize = 4;
@@ -66,18 +64,10 @@ pub fn partial_spearman(x: &[f64], y: &[f64], z: &[f64]) -> Option<f64> {
     (left > 1e-9).then(|| (xy - xz * yz) / left.sqrt())
 }
 
-/// The rows of one group that have a value of one target.
-struct Group<'a> {
-    name: Option<String>,
-    target: &'a str,
-    rows: Vec<&'a ScoredRow>,
-    errors: Vec<f64>,
-}
-
 /// All correlations and slopes that a question asks for.
 pub(super) fn all(rows: &[ScoredRow], question: &Question) -> (Vec<Association>, Vec<Slope>) {
     let (mut associations, mut slopes) = (vec![], vec![]);
-    for group in groups(rows, question) {
+    for group in groups(rows, question).iter().filter(|group| group.rows.len() >= FEWEST) {
         for predictor in Predictor::ALL {
             for given in [None, Some(Predictor::Parameters), Some(Predictor::Flops)] {
                 if given != Some(predictor) {
@@ -90,35 +80,10 @@ pub(super) fn all(rows: &[ScoredRow], question: &Question) -> (Vec<Association>,
     (associations, slopes)
 }
 
-fn groups<'a>(rows: &'a [ScoredRow], question: &'a Question) -> Vec<Group<'a>> {
-    let mut groups = vec![];
-    for target in &question.targets {
-        let mut parts: BTreeMap<Option<String>, Vec<(&ScoredRow, f64)>> = BTreeMap::new();
-        for row in rows {
-            let Some(error) = row.cells.get(target).and_then(Value::as_f64) else { continue };
-            let name = question.group.as_ref().and_then(|column| row.cells.get(column)).map(words);
-            parts.entry(name).or_default().push((row, error));
-        }
-        for (name, part) in parts.into_iter().filter(|(_, part)| part.len() >= FEWEST) {
-            let (rows, errors) = part.into_iter().unzip();
-            groups.push(Group { name, target, rows, errors });
-        }
-    }
-    groups
-}
-
-fn words(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
 impl Group<'_> {
-    fn values(&self, predictor: Predictor) -> Vec<f64> {
-        self.rows.iter().map(|row| predictor.expectation(&row.predictors)).collect()
-    }
-
     fn association(&self, predictor: Predictor, given: Option<Predictor>, seed: u64) -> Association {
-        let x = self.values(predictor);
-        let z = given.map(|given| self.values(given));
+        let x = self.expectations(predictor);
+        let z = given.map(|given| self.expectations(given));
         let statistic = |x: &[f64], y: &[f64], z: Option<&[f64]>| match z {
             None => spearman(x, y),
             Some(z) => partial_spearman(x, y, z),
@@ -193,7 +158,11 @@ mod tests {
     }
 
     fn scored(slope: f64, group: Option<&str>) -> ScoredTable {
-        let question = Question { targets: vec!["error".into()], group: group.map(str::to_owned), seed: 1 };
+        let question = Question {
+            targets: vec!["error".into()],
+            group: group.map(str::to_owned).into_iter().collect(),
+            seed: 1,
+        };
         ScoredTable::new(&table(slope), &question).unwrap()
     }
 

@@ -6,9 +6,13 @@
 //! each of them within groups of rows, such as one training recipe: errors of different recipes do not compare.
 
 mod association;
+mod group;
+mod nds;
 mod network;
+pub mod pairs;
 mod predictors;
 mod table;
+mod together;
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -16,17 +20,19 @@ use serde_json::{Map, Value};
 
 use crate::Error;
 pub use association::{Association, Slope, partial_spearman};
+pub use group::Group;
 pub use network::row_spec;
 pub use predictors::{Predictor, Predictors};
 pub use table::Table;
+pub use together::{Explained, explained};
 
 /// What is asked of a table.
 #[derive(Clone, Debug, Default)]
 pub struct Question {
     /// Columns of errors to correlate with.
     pub targets: Vec<String>,
-    /// The column whose values part the rows into groups; all rows are one group without it.
-    pub group: Option<String>,
+    /// The columns whose values together part the rows into groups; all rows are one group without any.
+    pub group: Vec<String>,
     /// Seeds the bootstrap.
     pub seed: u64,
 }
@@ -44,11 +50,13 @@ pub struct ScoredRow {
     pub predictors: Predictors,
 }
 
-/// One row that could not be read.
+/// One row that could not be read, or that the table itself leaves out: its column `left_out` says why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RefusedRow {
     /// The row's number in the table, from 1.
     pub row: usize,
+    /// What it calls its network, if it does.
+    pub model: Option<String>,
     /// Why.
     pub reason: String,
 }
@@ -78,17 +86,32 @@ impl ScoredTable {
         }
         let outcomes: Vec<_> = (0..table.len())
             .into_par_iter()
-            .map(|row| row_spec(table, row).and_then(|spec| Predictors::of(&spec)).map_err(|e| e.to_string()))
+            .map(|row| predictors(table, row).map_err(|error| error.to_string()))
             .collect();
         let (mut rows, mut refused) = (vec![], vec![]);
         for (index, outcome) in outcomes.into_iter().enumerate() {
             let row = index + 1;
             match outcome {
                 Ok(predictors) => rows.push(ScoredRow { row, cells: table.cells(index), predictors }),
-                Err(reason) => refused.push(RefusedRow { row, reason }),
+                Err(reason) => {
+                    let model = table.get(index, "model").map(str::to_owned);
+                    refused.push(RefusedRow { row, model, reason });
+                }
             }
         }
         let (correlations, slopes) = association::all(&rows, question);
         Ok(Self { rows, refused, correlations, slopes })
     }
+
+    /// The groups of at least two rows, of every target.
+    pub fn groups<'a>(&'a self, question: &'a Question) -> Vec<Group<'a>> {
+        group::groups(&self.rows, question)
+    }
+}
+
+fn predictors(table: &Table, row: usize) -> Result<Predictors, Error> {
+    if let Some(why) = table.get(row, "left_out") {
+        return Err(Error::Row { reason: format!("left out: {why}") });
+    }
+    Predictors::of(&row_spec(table, row)?)
 }

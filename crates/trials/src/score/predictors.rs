@@ -50,6 +50,18 @@ impl Predictor {
     pub const ALL: [Self; 6] =
         [Self::Score, Self::WhiteScore, Self::Law, Self::Parameters, Self::Flops, Self::Width];
 
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Score => "score",
+            Self::WhiteScore => "score, white inputs",
+            Self::Law => "law",
+            Self::Parameters => "parameters",
+            Self::Flops => "FLOPs",
+            Self::Width => "inner width m n",
+        }
+    }
+
     /// Its value, turned so that more means a larger error is expected: variances as they are, sizes negative.
     pub(super) fn expectation(self, of: &Predictors) -> f64 {
         match self {

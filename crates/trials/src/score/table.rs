@@ -1,9 +1,10 @@
-//! Tables of designs: CSV files with a header.
+//! Tables of designs: CSV files with a header, or sampled models as JSON.
 
 use std::path::Path;
 
 use serde_json::{Map, Number, Value};
 
+use super::nds;
 use crate::Error;
 
 /// Keys of a scored row that are not the table's.
@@ -17,15 +18,21 @@ pub struct Table {
 }
 
 impl Table {
-    /// Reads a CSV file.
+    /// Reads a CSV file, or, if its name ends in `.json`, a file of sampled models as those of "On Network Design Spaces".
     ///
     /// # Errors
     ///
-    /// If it cannot be read, or is not a table of UTF-8 text.
+    /// If it cannot be read, or is no such table.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let bytes =
             std::fs::read(path).map_err(|source| Error::Directory { path: path.to_owned(), source })?;
-        Self::from_csv(&bytes).map_err(|error| match error {
+        let table = if path.extension().is_some_and(|ending| ending == "json") {
+            let imagenet = path.file_stem().is_some_and(|name| name.to_string_lossy().contains("_in"));
+            nds::table(&bytes, imagenet)
+        } else {
+            Self::from_csv(&bytes)
+        };
+        table.map_err(|error| match error {
             Error::Table { reason, .. } => Error::Table { name: path.display().to_string(), reason },
             other => other,
         })
@@ -47,6 +54,11 @@ impl Table {
         let rows: Result<Vec<Vec<String>>, csv::Error> =
             reader.records().map(|record| Ok(record?.iter().map(str::to_owned).collect())).collect();
         Ok(Self { columns, rows: rows.map_err(|error| refuse(error.to_string()))? })
+    }
+
+    /// A table of rows that have as many cells as there are columns.
+    pub(super) fn of(columns: Vec<String>, rows: Vec<Vec<String>>) -> Self {
+        Self { columns, rows }
     }
 
     /// Its columns.

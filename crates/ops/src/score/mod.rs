@@ -1,0 +1,117 @@
+//! `score`: a table of designs with their scores, and how they rank a column of errors.
+
+mod show;
+
+use std::path::PathBuf;
+
+use collegial_report::{Figure, Page, Provenance, Table};
+use collegial_trials::score::{Question, ScoredTable, Table as Designs};
+use serde::{Deserialize, Serialize};
+
+use crate::{Answer, Error, Style, to_json};
+
+/// So many rows that are not scored are listed on a terminal.
+const SHOWN: usize = 20;
+
+/// Which table, and which of its columns.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Request {
+    /// A CSV file with one design per row, or a JSON file of sampled models.
+    pub table: PathBuf,
+    /// Columns of errors to correlate with.
+    pub target: Vec<String>,
+    /// The columns whose values together part the rows into groups, such as a training recipe and a depth.
+    pub group: Vec<String>,
+    /// Seeds the bootstrap.
+    pub seed: u64,
+}
+
+/// The table with all that was computed of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Scored {
+    #[serde(flatten)]
+    table: ScoredTable,
+    #[serde(skip)]
+    name: String,
+    #[serde(skip)]
+    question: Question,
+}
+
+/// Scores every row.
+///
+/// # Errors
+///
+/// If the table cannot be read, or has not the columns that were named.
+pub fn run(request: &Request) -> Result<Scored, Error> {
+    let table = Designs::open(&request.table)?;
+    let question =
+        Question { targets: request.target.clone(), group: request.group.clone(), seed: request.seed };
+    let name = request.table.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    Ok(Scored { table: ScoredTable::new(&table, &question)?, name, question })
+}
+
+impl Scored {
+    /// The rows and their scores.
+    pub fn rows(&self) -> &ScoredTable {
+        &self.table
+    }
+
+    fn sentences(&self) -> Vec<String> {
+        let (rows, refused) = (self.table.rows.len(), self.table.refused.len());
+        let mut sentences = vec![format!(
+            "{rows} designs scored: the mean over a network's blocks of the exact kernel variance at initialisation."
+        )];
+        if refused > 0 {
+            sentences.push(format!("{refused} rows are not scored; they are listed with the reason."));
+        }
+        sentences
+    }
+}
+
+impl Answer for Scored {
+    fn json(&self) -> Result<String, Error> {
+        to_json(self)
+    }
+
+    fn text(&self, _style: &Style) -> String {
+        let mut text = self.sentences().join("\n");
+        text.push_str("\n\n");
+        if self.table.correlations.is_empty() {
+            text.push_str(&show::rows(&self.table).to_text());
+        } else {
+            text.push_str(&show::correlations(&self.table.correlations).to_text());
+            text.push_str(
+                "\nA positive correlation means that the predictor is right: errors grow with variances and fall with sizes.\n",
+            );
+        }
+        for refused in self.table.refused.iter().take(SHOWN) {
+            text.push_str(&format!("row {}: {}\n", refused.row, refused.reason));
+        }
+        if let Some(more) = self.table.refused.len().checked_sub(SHOWN + 1) {
+            text.push_str(&format!("and {} more rows; --json has them all\n", more + 1));
+        }
+        text
+    }
+
+    fn table(&self) -> Table {
+        show::rows(&self.table)
+    }
+
+    fn summary(&self) -> (Vec<String>, Table) {
+        let table = match self.table.correlations.as_slice() {
+            [] => self.table(),
+            correlations => show::correlations(correlations),
+        };
+        (self.sentences(), table)
+    }
+
+    fn figures(&self) -> Vec<(&'static str, Figure)> {
+        let groups = self.table.groups(&self.question);
+        if groups.is_empty() { vec![] } else { vec![("score.svg", show::all_groups(&groups))] }
+    }
+
+    fn page(&self, provenance: Provenance) -> Option<Page> {
+        Some(show::page(self, provenance))
+    }
+}

@@ -1,0 +1,212 @@
+//! How scores are shown: tables, a figure per group, a page.
+
+use collegial_report::{
+    Align, Axis, Download, Figure, Page, Point, Points, Provenance, Section, Table, significant,
+};
+use collegial_trials::score::{Association, Group, Predictor, ScoredTable, Slope};
+use serde_json::Value;
+
+use super::Scored;
+use crate::Answer as _;
+
+/// Figures of more points than this have no labels.
+const LABELLED: usize = 30;
+
+/// Groups that have a figure of their own on the page, the largest first.
+const PICTURED: usize = 12;
+
+/// Groups that share one figure: as many as there are colours.
+const TOGETHER: usize = 6;
+
+/// Rows that the page lists; all are in the data.
+const LISTED: usize = 500;
+
+/// The table's own columns and what was computed.
+pub(super) fn rows(table: &ScoredTable) -> Table {
+    listed(table, usize::MAX)
+}
+
+fn listed(scored: &ScoredTable, most: usize) -> Table {
+    let own: Vec<String> = scored.rows.first().map_or(vec![], |row| row.cells.keys().cloned().collect());
+    let computed = ["score", "white_score", "law", "parameters", "flops", "inner_width"];
+    let columns: Vec<(&str, Align)> = own
+        .iter()
+        .map(|name| (name.as_str(), Align::Left))
+        .chain(computed.map(|name| (name, Align::Right)))
+        .collect();
+    let mut table = Table::new(&columns);
+    for row in scored.rows.iter().take(most) {
+        let mut cells: Vec<String> = row.cells.values().map(words).collect();
+        let of = &row.predictors;
+        cells.extend([
+            significant(of.score, 6),
+            significant(of.white_score, 6),
+            significant(of.law, 6),
+            of.parameters.to_string(),
+            of.flops.to_string(),
+            significant(of.inner_width, 6),
+        ]);
+        table.push_row(cells);
+    }
+    table
+}
+
+fn words(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+/// One line per rank correlation.
+pub(super) fn correlations(found: &[Association]) -> Table {
+    let mut table = Table::new(&[
+        ("group", Align::Left),
+        ("target", Align::Left),
+        ("predictor", Align::Left),
+        ("given", Align::Left),
+        ("rank correlation", Align::Right),
+        ("95 % interval", Align::Right),
+        ("rows", Align::Right),
+    ]);
+    for Association { group, target, predictor, given, spearman, ci, rows } in found {
+        let interval = ci.map_or("n/a".into(), |[low, high]| format!("{low:.2} to {high:.2}"));
+        table.push([
+            group.clone().unwrap_or_default(),
+            target.clone(),
+            predictor.words().into(),
+            given.map_or(String::new(), |given| given.words().into()),
+            spearman.map_or("n/a".into(), |value| format!("{value:.2}")),
+            interval,
+            rows.to_string(),
+        ]);
+    }
+    table
+}
+
+fn slopes(found: &[Slope]) -> Table {
+    let mut table = Table::new(&[
+        ("group", Align::Left),
+        ("target", Align::Left),
+        ("predictor", Align::Left),
+        ("slope", Align::Right),
+        ("standard error", Align::Right),
+        ("rows", Align::Right),
+    ]);
+    for Slope { group, target, predictor, slope, standard_error, rows } in found {
+        table.push([
+            group.clone().unwrap_or_default(),
+            target.clone(),
+            predictor.words().into(),
+            significant(*slope, 3),
+            significant(*standard_error, 2),
+            rows.to_string(),
+        ]);
+    }
+    table
+}
+
+fn points(group: &Group) -> Points {
+    let labelled = group.rows.len() <= LABELLED;
+    let point = |(row, error): (&&collegial_trials::score::ScoredRow, &f64)| {
+        let point = Point::new(row.predictors.score, *error);
+        match (row.cells.get("m"), row.cells.get("n"), row.cells.get("model")) {
+            (Some(m), Some(n), _) if labelled && !m.is_null() => {
+                let first = |value: &Value| words(value).split('-').next().unwrap_or_default().to_owned();
+                point.label(format!("{}x{}d", first(m), first(n)))
+            }
+            (_, _, Some(model)) if labelled => point.label(words(model)),
+            _ => point,
+        }
+    };
+    let label = group.name.clone().unwrap_or_else(|| "all rows".into());
+    Points::new(label, group.rows.iter().zip(&group.errors).map(point))
+}
+
+fn axes(title: String, target: &str) -> Figure {
+    Figure::new(title)
+        .x(Axis::log("score: mean kernel variance of the blocks"))
+        .y(Axis::linear(target.to_owned()))
+}
+
+/// The largest groups of the first target in one figure.
+pub(super) fn all_groups(groups: &[Group]) -> Figure {
+    let target = groups[0].target;
+    let mut largest: Vec<&Group> = groups.iter().filter(|group| group.target == target).collect();
+    largest.sort_by_key(|group| std::cmp::Reverse(group.rows.len()));
+    let figure = axes(format!("{target} over the score"), target);
+    largest.into_iter().take(TOGETHER).fold(figure, |figure, group| figure.with(points(group)))
+}
+
+/// Everything on one page.
+pub(super) fn page(scored: &Scored, provenance: Provenance) -> Page {
+    let table = &scored.table;
+    let mut page = Page::new(format!("Scores of {}", scored.name)).verdict(scored.sentences().join(" "));
+    let mut groups = table.groups(&scored.question);
+    groups.sort_by_key(|group| std::cmp::Reverse(group.rows.len()));
+    if !groups.is_empty() {
+        let figures = groups.iter().take(PICTURED).map(|group| {
+            let name = group.name.clone().unwrap_or_else(|| "all rows".into());
+            (
+                axes(format!("{name}: {}", group.target), group.target).with(points(group)),
+                caption(group, table),
+            )
+        });
+        let mut section = Section::new("Errors over the score").figures(figures);
+        if groups.len() > PICTURED {
+            section = section.prose(format!("The {PICTURED} largest of {} groups.", groups.len()));
+        }
+        page = page.section(section);
+    }
+    if !table.correlations.is_empty() {
+        page = page.section(
+            Section::new("What ranks the errors")
+                .table(
+                    correlations(&table.correlations),
+                    "Positive: the predictor is right, errors grow with variances and fall with sizes. `given` is held fixed. Intervals come from resampling rows.",
+                )
+                .details(
+                    Section::new("Slopes").table(slopes(&table.slopes), "Least squares of ln error on ln predictor, group by group."),
+                ),
+        );
+    }
+    let mut designs =
+        Section::new("The designs").table(listed(table, LISTED), "With what was computed of each.");
+    if table.rows.len() > LISTED {
+        designs = designs
+            .prose(format!("The first {LISTED} of {} rows; the data below has all.", table.rows.len()));
+    }
+    if !table.refused.is_empty() {
+        let mut refused = Table::new(&[("row", Align::Right), ("model", Align::Left), ("why", Align::Left)]);
+        for row in &table.refused {
+            refused.push([row.row.to_string(), row.model.clone().unwrap_or_default(), row.reason.clone()]);
+        }
+        designs =
+            designs.details(Section::new("Rows that are not scored").table(refused, "With the reason."));
+    }
+    let data =
+        Section::new("Data").download(Download::json("scores.json", scored.json().unwrap_or_default()));
+    page.section(designs).section(data).provenance(provenance)
+}
+
+/// The score's correlation and slope in a group.
+fn caption(group: &Group, table: &ScoredTable) -> String {
+    let of = |found: &&Association| {
+        found.group == group.name
+            && found.target == group.target
+            && (found.predictor, found.given) == (Predictor::Score, None)
+    };
+    let Some(Association { spearman: Some(value), ci: Some([low, high]), rows, .. }) =
+        table.correlations.iter().find(of)
+    else {
+        return format!("{} designs.", group.rows.len());
+    };
+    let slope = table.slopes.iter().find(|slope| {
+        slope.group == group.name && slope.target == group.target && slope.predictor == Predictor::Score
+    });
+    let slope = slope.map_or(String::new(), |slope| {
+        format!(" Slope of ln error on ln score: {:.3} ± {:.3}.", slope.slope, slope.standard_error)
+    });
+    format!("{rows} designs; rank correlation {value:.2} ({low:.2} to {high:.2}).{slope}")
+}
