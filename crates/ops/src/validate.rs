@@ -9,7 +9,7 @@ use collegial_search::Search;
 use collegial_train::data::Dataset;
 use collegial_train::recipe::{self, Recipe};
 use collegial_train::{Data, Error as TrainError, spec_for};
-use collegial_trials::validate::Question;
+use collegial_trials::validate::{Question, Runs};
 pub use collegial_trials::validate::{Validation, Verdict};
 use collegial_trials::{Context, Parts};
 use serde::{Deserialize, Serialize};
@@ -29,8 +29,12 @@ pub struct Request {
     pub data: PathBuf,
     /// Designs to train, the baseline included.
     pub designs: usize,
-    /// Trainings of every design.
-    pub runs: NonZeroU32,
+    /// Trainings of every design; by default planned by a pilot of three.
+    pub runs: Option<NonZeroU32>,
+    /// The difference that planned runs should find in 80 % of cases, as a share of the mean test error.
+    pub decide: f64,
+    /// The most runs of every design that are planned.
+    pub max_runs: NonZeroU32,
     /// Epochs of every training; by default the recipe's.
     pub epochs: Option<NonZeroU32>,
     /// Train on the first images only.
@@ -56,7 +60,9 @@ impl Default for Request {
             model: Model::default(),
             data: PathBuf::new(),
             designs: 8,
-            runs: NonZeroU32::MIN.saturating_add(4),
+            runs: None,
+            decide: 0.05,
+            max_runs: NonZeroU32::MIN.saturating_add(19),
             epochs: None,
             limit: None,
             cost: Cost::Params,
@@ -97,6 +103,13 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Validated, Error>
             "designs are compared at a cost that stays the same from run to run; take params, flops or activations",
         ));
     };
+    if !(request.decide > 0.0 && request.decide < 1.0) {
+        return Err(Error::request(format!("`decide=` is {}; it must be between 0 and 1", request.decide)));
+    }
+    let runs = match request.runs {
+        Some(runs) => Runs::Given(runs.get()),
+        None => Runs::Planned { share: request.decide, most: request.max_runs.get() },
+    };
     let dataset = Dataset::open(&request.data).map_err(TrainError::from)?;
     let baseline = spec_for(&request.model.bare_spec()?, &request.model.overrides(), &dataset)?;
     let search = Search::new(baseline.clone()).cost(cost);
@@ -110,7 +123,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Validated, Error>
         data: &data,
         recipe: &recipe,
         designs: request.designs,
-        runs: request.runs.get(),
+        runs,
         dual: request.dual,
     };
     let context = Context { seed: request.seed, parts: &parts, monitor };
@@ -153,6 +166,9 @@ impl Answer for Validated {
         let validation = &self.validation;
         let primal = validation.primal.table().to_text();
         let mut text = format!("{}\n\n{primal}", style.strong(&validation.sentence));
+        if let Some(power) = validation.power {
+            text.push_str(&format!("\n{}.\n", power.words()));
+        }
         if let (Some(dual), Some(sentence)) = (&validation.dual, validation.dual_sentence()) {
             text.push_str(&format!("\n{sentence}\n\n{}", dual.table().to_text()));
         }

@@ -21,6 +21,8 @@ pub struct Candidate {
     pub parameters: u64,
     /// The kernel's variance, predicted.
     pub variance: f64,
+    /// m n, Theorem 1's quantity.
+    pub inner_width: usize,
     /// What it costs, as a share of the baseline.
     pub cost: f64,
     /// How far the integer m leaves it from the curve: 0 is on it.
@@ -126,7 +128,16 @@ impl Line<'_> {
         let variance = self.variance.of(&module)?.value / module.members() as f64;
         let parameters = self.baseline.graph()?.counts()?.total.parameters;
         let spec = self.baseline.clone();
-        Ok(Candidate { design, spec, parameters, variance, cost: 1.0, distance: 0.0, objective: variance })
+        Ok(Candidate {
+            design,
+            spec,
+            parameters,
+            variance,
+            inner_width: design.multiplicity * design.width,
+            cost: 1.0,
+            distance: 0.0,
+            objective: variance,
+        })
     }
 
     fn candidate(&self, width: usize, problem: Problem) -> Result<Candidate, Error> {
@@ -146,6 +157,7 @@ impl Line<'_> {
             spec: with_design(self.baseline, design)?,
             parameters: *parameters,
             variance: *variance,
+            inner_width: design.multiplicity * design.width,
             cost: 1.0 / real_efficiency,
             distance: off.ln().abs(),
             objective: answer.curve.first().map_or(f64::INFINITY, |point| point.primal_objective),

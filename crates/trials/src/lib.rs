@@ -2,7 +2,7 @@
 //!
 //! The main type is [`Sweep`]: designs of a [`Line`] along the primal or dual curve of a search, each trained several times
 //! ([`train_all`]), with mean test errors, standard errors and the rank correlation between what was predicted and what was
-//! measured. What a sweep comes to is an enum with a written rule: [`Order`], [`Difference`], [`validate::Verdict`]. Every
+//! measured; [`power`] plans how often. What a sweep comes to is an enum with a written rule: [`Order`], [`Difference`], [`validate::Verdict`]. Every
 //! finished run is a part ([`Parts`]), so that an interrupted sweep repeats nothing.
 
 mod context;
@@ -11,6 +11,7 @@ mod designs;
 mod error;
 mod parts;
 mod pool;
+pub mod power;
 mod row;
 pub mod score;
 mod show;

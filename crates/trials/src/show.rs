@@ -14,17 +14,26 @@ impl Sweep {
             ("parameters", Align::Right),
             ("cost", Align::Right),
             ("Var(K)", Align::Right),
+            ("m n", Align::Right),
             ("test error", Align::Right),
             ("runs", Align::Right),
         ]);
         for row in &self.rows {
-            let Candidate { design, parameters, cost, variance, .. } = &row.candidate;
+            let Candidate { design, parameters, cost, variance, inner_width, .. } = &row.candidate;
             let runs = match row.diverged {
                 0 => row.test_errors.len().to_string(),
                 diverged => format!("{} ({diverged} diverged)", row.test_errors.len()),
             };
             let (cost, variance) = (format!("{cost:.2}"), significant(*variance, 3));
-            table.push([design.to_string(), grouped(*parameters), cost, variance, row.error_words(), runs]);
+            table.push([
+                design.to_string(),
+                grouped(*parameters),
+                cost,
+                variance,
+                inner_width.to_string(),
+                row.error_words(),
+                runs,
+            ]);
         }
         table
     }

@@ -17,6 +17,8 @@ pub struct Sweep {
     /// Between the predicted variance and the test error on the primal curve, where variance varies; between the cost and the test
     /// error on the dual curve, where variance does not.
     pub correlation: Option<Correlation>,
+    /// Between the inner width m n and the test error, positive where wider is better.
+    pub width_correlation: Option<Correlation>,
 }
 
 impl Sweep {
@@ -43,7 +45,9 @@ impl Sweep {
         let predicted: Vec<f64> = rows.iter().map(|row| predictor(problem, row)).collect();
         let measured: Vec<Vec<f64>> = rows.iter().map(|row| row.test_errors.clone()).collect();
         let correlation = rank_correlation(&predicted, &measured, seed);
-        Self { problem, rows, correlation }
+        let widths: Vec<f64> = rows.iter().map(|row| -(row.candidate.inner_width as f64)).collect();
+        let width_correlation = rank_correlation(&widths, &measured, seed);
+        Self { problem, rows, correlation, width_correlation }
     }
 
     /// Whether the test error follows the prediction.
@@ -113,8 +117,16 @@ pub mod made_up {
     pub fn row(width: usize, variance: f64, cost: f64, test_errors: &[f64]) -> Row {
         let design = Design { multiplicity: 2, width };
         let spec: Spec = format!("fc3-2x{width}").parse().unwrap_or_else(|_| unreachable!("a model's name"));
-        let candidate =
-            Candidate { design, spec, parameters: 1000, variance, cost, distance: 0.0, objective: variance };
+        let candidate = Candidate {
+            design,
+            spec,
+            parameters: 1000,
+            variance,
+            inner_width: 2 * width,
+            cost,
+            distance: 0.0,
+            objective: variance,
+        };
         Row {
             candidate,
             test_error: mean(test_errors.iter().copied()),

@@ -1,17 +1,21 @@
 //! `collegial validate`: does the prediction hold for this network on this data?
 //!
 //! The main type is [`Validation`]. A few designs of equal cost are taken from the primal curve of a baseline, trained several times
-//! each, and their test errors set beside the kernel variances that were predicted before anything was trained.
+//! each, and their test errors set beside the kernel variances that were predicted before anything was trained. How often is
+//! planned by a pilot: enough runs to find a difference of the wanted size in 80 % of cases ([`power`](crate::power)).
 
 use std::fmt;
+use std::time::Instant;
 
-use collegial_arch::{Activation, Module, Spec};
+use collegial_arch::{Module, Spec};
+use collegial_ntk::covariance::Images;
 use collegial_report::{Figure, Page, Provenance, Section};
-use collegial_search::{Exact, Law, Problem, Search, Variance};
+use collegial_search::{BlockInputs, Estimate, Law, Problem, ScoredBlocks, Search, Variance};
 use collegial_train::{Data, Recipe};
 use serde::Serialize;
 
-use crate::{Context, Correlation, Error, Line, Order, Row, Sweep, Training, fitted_alpha};
+use crate::power::{Power, runs_needed, scatter};
+use crate::{Candidate, Context, Correlation, Error, Line, Order, Row, Sweep, Training, fitted_alpha};
 
 /// Dual designs that cost more than so many baselines are left out.
 const MOST_EXPENSIVE: f64 = 2.0;
@@ -29,10 +33,28 @@ pub struct Question<'a> {
     /// How many designs, the baseline included.
     pub designs: usize,
     /// How often each is trained.
-    pub runs: u32,
+    pub runs: Runs,
     /// Whether designs of equal variance are trained too.
     pub dual: bool,
 }
+
+/// How often designs are trained.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Runs {
+    /// So often.
+    Given(u32),
+    /// After a pilot of three runs, as often as it takes to find a difference of this share of the mean error in 80 % of cases, but no
+    /// oftener than `most`.
+    Planned {
+        /// The difference that should be found, as a share of the mean test error.
+        share: f64,
+        /// The most runs of every design.
+        most: u32,
+    },
+}
+
+/// Runs of every design in a pilot: its scatter is pooled over designs.
+const PILOT: u32 = 3;
 
 /// What came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -85,6 +107,8 @@ pub struct Validation {
     pub epochs: u32,
     /// Runs of every design.
     pub runs: u32,
+    /// What so many runs can decide; null for one run.
+    pub power: Option<Power>,
     /// What it comes to.
     pub verdict: Verdict,
     /// The same in a sentence or two.
@@ -121,10 +145,26 @@ impl Question<'_> {
             thinnest: widest.div_ceil(50),
             most_expensive: MOST_EXPENSIVE,
         };
-        let training = Training { name: "validate", data: self.data, recipe: self.recipe, runs: self.runs };
-        let sweep = |problem| Sweep::run(problem, &line.choose(problem, self.designs)?, &training, context);
-        let primal = sweep(Problem::Primal)?;
-        let dual = if self.dual { Some(sweep(Problem::Dual)?) } else { None };
+        let training = |runs| Training { name: "validate", data: self.data, recipe: self.recipe, runs };
+        let choose = |problem| -> Result<Vec<Candidate>, Error> {
+            line.choose(problem, self.designs)?.into_iter().map(scored).collect()
+        };
+        let designs = choose(Problem::Primal)?;
+        let runs = match self.runs {
+            Runs::Given(runs) => runs,
+            Runs::Planned { share, most } => {
+                let start = Instant::now();
+                let pilot = Sweep::run(Problem::Primal, &designs, &training(PILOT.min(most)), context)?;
+                let planned = Planned::of(&pilot, share, most, start.elapsed().as_secs_f64());
+                context.monitor.say(&planned.sentence);
+                planned.runs
+            }
+        };
+        let primal = Sweep::run(Problem::Primal, &designs, &training(runs), context)?;
+        let dual = match self.dual {
+            true => Some(Sweep::run(Problem::Dual, &choose(Problem::Dual)?, &training(runs), context)?),
+            false => None,
+        };
         let verdict = Verdict::of(&primal);
         let name = |row: Option<&Row>| row.map_or(String::new(), |row| row.candidate.design.to_string());
         Ok(Validation {
@@ -134,7 +174,8 @@ impl Question<'_> {
             variance_source: variance.source(),
             alpha: variance.alpha(),
             epochs: self.recipe.epochs,
-            runs: self.runs,
+            runs,
+            power: Power::of(&primal.rows),
             verdict,
             sentence: sentence(verdict, &primal),
             correlation: primal.correlation,
@@ -148,12 +189,82 @@ impl Question<'_> {
 
     /// Exact where theory has it, else the law fitted to the block.
     fn variance(&self, module: &Module, context: &Context) -> Result<Box<dyn Variance>, Error> {
-        if let Module::FullyConnected(network) = module
-            && network.activation == Activation::Relu
-        {
-            return Ok(Box::new(Exact));
+        if ClosedForm.of(module).is_ok() {
+            return Ok(Box::new(ClosedForm));
         }
         Ok(Box::new(Law::new(fitted_alpha(module, context)?)?))
+    }
+}
+
+/// The exact variance of every module that has a closed form, with white inputs.
+struct ClosedForm;
+
+impl Variance for ClosedForm {
+    fn source(&self) -> &'static str {
+        "exact"
+    }
+
+    fn of(&self, module: &Module) -> Result<Estimate, collegial_search::Error> {
+        let blocks = ScoredBlocks::of(&Spec::from(module.clone()), BlockInputs::White, &Images::natural())?;
+        let value = blocks.score() * module.members() as f64;
+        Ok(Estimate { value, low: value, high: value })
+    }
+}
+
+/// A network's variance is its score: the mean over its blocks, each with what it sees. Modules keep what they have.
+fn scored(candidate: Candidate) -> Result<Candidate, Error> {
+    if candidate.spec.module().is_some() {
+        return Ok(candidate);
+    }
+    match ScoredBlocks::of(&candidate.spec, BlockInputs::Network, &Images::natural()) {
+        Ok(blocks) => Ok(Candidate { variance: blocks.score(), ..candidate }),
+        // A network whose blocks have no closed form keeps the law's.
+        Err(_) => Ok(candidate),
+    }
+}
+
+/// How many runs a pilot asks for.
+struct Planned {
+    runs: u32,
+    sentence: String,
+}
+
+impl Planned {
+    /// From a pilot that took so many seconds (nothing, if its runs were kept from before).
+    fn of(pilot: &Sweep, share: f64, most: u32, seconds: f64) -> Self {
+        let done = pilot.rows.iter().map(|row| row.test_errors.len() as u32).min().unwrap_or(0);
+        let mean = crate::mean(pilot.rows.iter().map(|row| row.test_error));
+        let Some(scatter) = scatter(&pilot.rows) else {
+            return Self {
+                runs: most,
+                sentence: format!("one run tells nothing of the scatter: {most} runs of every design"),
+            };
+        };
+        let wanted = share * mean;
+        let needed = runs_needed(scatter, wanted);
+        let runs = needed.clamp(done, most.max(done));
+        let more = (runs - done) as usize * pilot.rows.len();
+        let seconds = seconds / f64::from(done) * f64::from(runs - done);
+        let time = if seconds < 1.0 {
+            String::new()
+        } else {
+            format!(", about {:.0} minutes more", (seconds / 60.0).ceil())
+        };
+        let enough = match needed > runs {
+            true => format!(
+                ", but {runs} are the most that are allowed: they find {:.2} points",
+                100.0 * crate::power::decided(scatter, runs)
+            ),
+            false => String::new(),
+        };
+        let sentence = format!(
+            "after {done} runs of every design: one run scatters by {:.2} points around {:.2} %; to find a difference of {:.2} points in 80 % of cases takes {needed} runs of every \
+             design{enough}; {more} runs to go{time}",
+            100.0 * scatter,
+            100.0 * mean,
+            100.0 * wanted
+        );
+        Self { runs, sentence }
     }
 }
 
@@ -178,8 +289,9 @@ fn sentence(verdict: Verdict, primal: &Sweep) -> String {
             measured.error_words()
         )
     };
+    let width = primal.width_correlation.map_or("none".into(), |correlation| correlation.words());
     format!(
-        "{verdict}: the rank correlation between predicted variance and test error is {correlation}; {best}"
+        "{verdict}: the rank correlation between predicted variance and test error is {correlation}, that of the inner width m n {width}; {best}"
     )
 }
 
@@ -224,9 +336,13 @@ impl Validation {
             page = page.section(section("Designs of equal variance", dual, &sentence));
         }
         page.section(Section::new("How to read this").prose(format!(
-            "Every design was trained {} times for {} epochs on {}. Variances were predicted before ({}). The interval of the rank correlation comes from resampling designs and runs; the \
+            "Every design was trained {} times for {} epochs on {}: {}. Variances were predicted before ({}). The interval of the rank correlation comes from resampling designs and runs; the \
              prediction counts as held if it is above 0 and no design is better than the best predicted one by more than two standard errors, as contradicted if it is below 0.",
-            self.runs, self.epochs, self.data, self.variance_source
+            self.runs,
+            self.epochs,
+            self.data,
+            self.power.map_or("one run of each finds nothing".into(), |power| power.words()),
+            self.variance_source
         )))
         .provenance(provenance)
     }
@@ -253,6 +369,25 @@ mod tests {
         let (verdict, said) = judged(5, 0.002, |index| 0.1 + 0.01 * index as f64);
         assert_eq!(verdict, Verdict::Contradicted, "{said}");
         assert!(said.contains("clearly better"), "{said}");
+    }
+
+    /// Quiet runs need no more than the pilot, loud ones are planned, and louder ones meet the limit, which is said.
+    #[test]
+    fn runs_are_planned_by_power() {
+        let planned = |noise: f64| {
+            let pilot = made_up::sweep(Problem::Primal, 3, noise, |_| 0.1);
+            Planned::of(&pilot, 0.05, 20, 300.0)
+        };
+        let quiet = planned(0.0005);
+        assert_eq!(quiet.runs, 3, "{}", quiet.sentence);
+        let middle = planned(0.004);
+        assert!(
+            (4..20).contains(&middle.runs) && middle.sentence.contains("minutes more"),
+            "{}",
+            middle.sentence
+        );
+        let loud = planned(0.05);
+        assert!(loud.runs == 20 && loud.sentence.contains("the most that are allowed"), "{}", loud.sentence);
     }
 
     /// The order follows, but the best predicted design is clearly worse than the one before it.

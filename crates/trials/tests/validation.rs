@@ -6,7 +6,7 @@ use collegial_stats::Silent;
 use collegial_train::data::Dataset;
 use collegial_train::{Data, Recipe, spec_for};
 use collegial_trials::synthetic;
-use collegial_trials::validate::{Question, Validation};
+use collegial_trials::validate::{Question, Runs, Validation};
 use collegial_trials::{Context, Parts};
 
 fn validated(model: &str, write: impl Fn(&std::path::Path), cost: Cost, dual: bool) -> Validation {
@@ -28,7 +28,7 @@ fn validated(model: &str, write: impl Fn(&std::path::Path), cost: Cost, dual: bo
         data: &data,
         recipe: &recipe,
         designs: 4,
-        runs: 2,
+        runs: Runs::Given(2),
         dual,
     };
     question.answer(&context).unwrap()
@@ -71,12 +71,20 @@ fn fully_connected_networks_have_exact_variances() {
 }
 
 #[test]
-fn blocks_have_the_law() {
+fn networks_have_the_exact_score() {
     let model = "kind = 'resnext'\nstem = 'imagenet'\nblocks = [1]\ndesign = '1x8d'\nclasses = 10\nimage = 32\n\
                  stem_channels = 4\noutputs = 16\n";
     let colours = |path: &std::path::Path| synthetic::write_colours(path, 10, 50, 25, 1).unwrap();
     let validation = validated(model, colours, Cost::Flops, false);
-    assert_eq!((validation.variance_source, validation.cost), ("law", "flops"));
-    assert!(validation.alpha.unwrap() > 0.5 && validation.dual.is_none());
+    assert_eq!((validation.variance_source, validation.cost), ("exact", "flops"));
+    assert!(validation.alpha.is_none() && validation.dual.is_none());
+    let images = collegial_ntk::covariance::Images::natural();
+    for row in &validation.primal.rows {
+        let spec = &row.candidate.spec;
+        let blocks =
+            collegial_search::ScoredBlocks::of(spec, collegial_search::BlockInputs::Network, &images);
+        assert_eq!(row.candidate.variance, blocks.unwrap().score());
+    }
+    assert_eq!(validation.power.unwrap().runs, 2);
     assert!(validation.primal.rows.iter().all(|row| row.test_errors.len() == 2));
 }
