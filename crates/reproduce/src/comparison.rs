@@ -15,6 +15,8 @@ pub enum Verdict {
     Reproduced,
     /// It did not; why, as far as is known.
     Differs(String),
+    /// What there is cannot tell; why.
+    Undecided(String),
     /// This scale cannot tell; what would be needed.
     NotAtThisScale(String),
     /// Nothing was run; what is missing.
@@ -27,6 +29,7 @@ impl Verdict {
         match self {
             Self::Reproduced => "reproduced",
             Self::Differs(_) => "differs",
+            Self::Undecided(_) => "undecided",
             Self::NotAtThisScale(_) => "not at this scale",
             Self::NotRun(_) => "not run",
         }
@@ -42,7 +45,7 @@ impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Reproduced => f.write_str(self.name()),
-            Self::Differs(why) | Self::NotAtThisScale(why) | Self::NotRun(why) => {
+            Self::Differs(why) | Self::Undecided(why) | Self::NotAtThisScale(why) | Self::NotRun(why) => {
                 write!(f, "{}: {why}", self.name())
             }
         }

@@ -87,10 +87,11 @@ pub fn write_index(directory: &Path, reports: &[Report], scale: Scale, command: 
     let rows = || reports.iter().flat_map(|report| &report.outcome.comparisons);
     let count = |name: &str| rows().filter(|row| row.verdict.name() == name).count();
     let verdict = format!(
-        "Of {} published values and claims, {} came out, {} differ, {} need a larger scale and {} were not run.",
+        "Of {} published values and claims, {} came out, {} differ, {} are undecided, {} need a larger scale and {} were not run.",
         rows().count(),
         count("reproduced"),
         count("differs"),
+        count("undecided"),
         count("not at this scale"),
         count("not run")
     );
@@ -99,7 +100,7 @@ pub fn write_index(directory: &Path, reports: &[Report], scale: Scale, command: 
         .verdict(verdict)
         .section(
             Section::new("Figures and tables")
-                .prose(format!("Every figure and table of the paper at scale `{scale}`, one page each."))
+                .prose(format!("Every figure and table of the paper at scale `{scale}`, and what networks that others trained say, one page each."))
                 .table(table, ""),
         )
         .provenance(Provenance { command: command.to_owned(), seed, version: VERSION.into() });

@@ -31,10 +31,12 @@ pub struct Outcome {
 pub enum Summary {
     /// Everything came out.
     Reproduced,
-    /// What was run came out; the rest was not run, or needs a larger scale.
+    /// What was decided came out; the rest is undecided, was not run, or needs a larger scale.
     ReproducedInPart,
     /// Something came out differently.
     Differs,
+    /// Nothing could be decided.
+    Undecided,
     /// This scale cannot tell.
     NotAtThisScale,
     /// Nothing was run.
@@ -44,11 +46,12 @@ pub enum Summary {
 impl Summary {
     fn of(comparisons: &[Comparison]) -> Self {
         let any = |name: &str| comparisons.iter().any(|comparison| comparison.verdict.name() == name);
-        let rest = any("not at this scale") || any("not run");
+        let rest = any("undecided") || any("not at this scale") || any("not run");
         match (any("differs"), any("reproduced"), rest) {
             (true, _, _) => Self::Differs,
             (_, true, true) => Self::ReproducedInPart,
             (_, true, false) => Self::Reproduced,
+            _ if any("undecided") => Self::Undecided,
             _ if any("not at this scale") => Self::NotAtThisScale,
             _ => Self::NotRun,
         }
@@ -60,6 +63,7 @@ impl Summary {
             Self::Reproduced => "reproduced",
             Self::ReproducedInPart => "reproduced in part",
             Self::Differs => "differs",
+            Self::Undecided => "undecided",
             Self::NotAtThisScale => "not at this scale",
             Self::NotRun => "not run",
         }

@@ -30,10 +30,25 @@ fn without_data_nothing_is_run() {
     let root = tempfile::tempdir().unwrap();
     let parts = Parts::open(root.path()).unwrap();
     for name in ITEMS {
-        for scale in [Scale::Laptop, Scale::Paper] {
+        // The runs of Fig. 4 are kept with the program.
+        let scales = if name == "fig4" { vec![Scale::Paper] } else { vec![Scale::Laptop, Scale::Paper] };
+        for scale in scales {
             let report = run(name, scale, &parts);
             assert_eq!(report.summary, Summary::NotRun, "{name}");
             assert!(report.outcome.comparisons.iter().all(|row| row.verdict.to_string().contains("--data")));
         }
     }
+}
+
+#[test]
+fn runs_by_the_papers_recipe_are_kept() {
+    let root = tempfile::tempdir().unwrap();
+    let report = run("fig4", Scale::Laptop, &Parts::open(root.path()).unwrap());
+    let verdict = |what: &str| {
+        let found = report.outcome.comparisons.iter().find(|row| row.what.starts_with(what)).unwrap();
+        found.verdict.name()
+    };
+    assert_eq!(verdict("ntk, rate 1e-3: at equal cost"), "reproduced");
+    assert_eq!(verdict("standard, rate 1e-3: at equal cost"), "undecided");
+    assert_eq!(verdict("standard, rate 1e-3: at equal variance"), "differs");
 }

@@ -2,6 +2,7 @@
 
 mod cifar;
 mod dynamics;
+mod evidence;
 mod fig2;
 mod fig3;
 mod fig4;
@@ -18,7 +19,7 @@ mod timing;
 
 use crate::Item;
 
-/// Every figure and table, in the paper's order.
+/// Every figure and table in the paper's order, then what goes beyond it.
 pub const ITEMS: &[&dyn Item] = &[
     &fig2::Fig2,
     &fig3::Fig3,
@@ -33,4 +34,17 @@ pub const ITEMS: &[&dyn Item] = &[
     &fig_alpha::FigAlpha,
     &fig_dynamics::FigDynamics,
     &network::Network,
+    &evidence::Summary,
+    &evidence::TABLES[0],
+    &evidence::TABLES[1],
+    &evidence::TABLES[2],
+    &evidence::TABLES[3],
+    &evidence::TABLES[4],
+    &evidence::TABLES[5],
+    &evidence::TABLES[6],
+    &evidence::TABLES[7],
+    &evidence::TABLES[8],
+    &evidence::TABLES[9],
+    &evidence::TABLES[10],
+    &evidence::TABLES[11],
 ];

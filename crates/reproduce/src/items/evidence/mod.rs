@@ -1,0 +1,89 @@
+//! Networks that others trained: does less kernel variance go with less error in their published tables?
+//!
+//! One item per table ([`Table`]), and one over all of them ([`Summary`]). A table's file is in `evidence/`, with its
+//! sources in `evidence/README.md`. Designs are compared only within one recipe and one skeleton (blocks per stage),
+//! so that nothing but m and n differs.
+
+mod body;
+mod claims;
+mod show;
+mod summary;
+
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::{Context, Error, Experiment, Item, Outcome};
+use body::Body;
+pub use summary::Summary;
+
+/// One published table.
+pub struct Table {
+    name: &'static str,
+    experiment: &'static str,
+    csv: &'static str,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    /// Columns of errors; the first is the one that verdicts are about.
+    targets: Vec<String>,
+}
+
+macro_rules! tables {
+    ($($name:literal: $file:literal;)+) => {
+        /// The tables, the paper's own first.
+        pub const TABLES: &[Table] = &[$(Table {
+            name: concat!("evidence-", $name),
+            experiment: include_str!(concat!("../../../experiments/evidence-", $name, ".toml")),
+            csv: include_str!(concat!("../../../evidence/", $file, ".csv")),
+        }),+];
+    };
+}
+
+tables! {
+    "paper": "collegial-cifar";
+    "resnext": "resnext-imagenet-2017";
+    "cifar-zoo": "resnext-cifar-zoo";
+    "cifar-readmes": "resnext-cifar-readmes";
+    "wrn": "wrn-grouped-cifar10";
+    "timm": "timm-imagenet-groups";
+    "imgclsmob": "imgclsmob-imagenet";
+    "paddleclas": "paddleclas-imagenet";
+    "mmpretrain": "mmpretrain-imagenet";
+    "pycls": "regnet-pycls";
+    "resnest": "resnest-fast-ablation";
+    "deep-roots": "deep-roots-filter-groups";
+}
+
+impl Table {
+    fn body(&self, seed: u64) -> Result<Body, Error> {
+        let experiment = Experiment::parse(self.name, self.experiment)?;
+        let settings: Settings = experiment.settings(crate::Scale::Paper)?;
+        Body::read(self.name, experiment.title(), self.csv, settings.targets, seed)
+    }
+}
+
+impl Item for Table {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn experiment(&self) -> &'static str {
+        self.experiment
+    }
+
+    fn run(&self, _experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {
+        let body = self.body(context.seed)?;
+        let groups = body.groups(body.primary());
+        let tests = claims::tests(&groups, context.seed);
+        Ok(Outcome {
+            sentence: show::sentence(&body, &tests),
+            comparisons: claims::comparisons(&tests),
+            figures: show::figures(&groups),
+            sections: show::sections(&body, context.seed),
+            data: json!({"table": body.scored, "tests": tests}),
+            ..Outcome::default()
+        })
+    }
+}

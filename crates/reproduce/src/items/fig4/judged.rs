@@ -1,0 +1,228 @@
+//! What the kept runs say: two contrasts that were fixed before any run, setting by setting, with the rules of their verdicts.
+
+use collegial_report::{
+    Align, Axis, Figure, Line, Point, Points, Section, Stroke, Table, grouped, significant,
+};
+use collegial_trials::{mean, standard_error};
+use serde_json::json;
+
+use super::kept::{Cell, Contrast, EPOCHS, SCORED, Setting, settings};
+use crate::{Comparison, Context, Error, Outcome, Verdict};
+
+/// At equal cost: the optimum against members that are far too thin (7.7 times its variance).
+const PRIMAL: (&str, &str) = ("7x45", "132x3");
+
+/// At equal variance: 3.5 times the parameters against the cheapest.
+const DUAL: (&str, &str) = ("186x5", "5x45");
+
+/// What the optimum is for: against the baseline (1.37 times its variance).
+const BASELINE: (&str, &str) = ("7x45", "1x200");
+
+/// Errors this near, in points of a per cent, count as equal: a twentieth of the errors here.
+const MARGIN: f64 = 0.1;
+
+/// The page of the kept runs.
+pub(super) fn outcome(context: &Context) -> Result<Outcome, Error> {
+    let settings = settings()?;
+    Ok(Outcome {
+        sentence: sentence(&settings),
+        comparisons: settings.iter().flat_map(comparisons).collect(),
+        figures: vec![errors(&settings), over_epochs(&settings)],
+        sections: vec![contrasts(&settings, context.seed), designs(&settings)],
+        data: json!({ "settings": settings }),
+        ..Outcome::default()
+    })
+}
+
+fn comparisons(setting: &Setting) -> Vec<Comparison> {
+    let name = &setting.name;
+    let claim = |what: String, published: &str, found: Option<Contrast>, verdict: Verdict| {
+        let obtained = found.map_or("not run".into(), |found| found.words());
+        Comparison::claim(what, published, obtained, verdict)
+    };
+    let of = |(first, second): (&str, &str)| setting.contrast(first, second, SCORED);
+    let (primal, dual) = (of(PRIMAL), of(DUAL));
+    vec![
+        claim(
+            format!("{name}: at equal cost {} has a lower error than {}", PRIMAL.0, PRIMAL.1),
+            "lower",
+            primal,
+            primal_verdict(primal),
+        ),
+        claim(
+            format!("{name}: at equal variance {} is no better than {}", DUAL.0, DUAL.1),
+            "no better",
+            dual,
+            dual_verdict(dual),
+        ),
+    ]
+}
+
+/// Lower variance must bring a lower error: the whole interval below 0.
+fn primal_verdict(found: Option<Contrast>) -> Verdict {
+    match found.map(|found| found.interval) {
+        None => Verdict::NotRun("no such runs are kept".into()),
+        Some([_, high]) if high < 0.0 => Verdict::Reproduced,
+        Some([low, _]) if low > 0.0 => Verdict::Differs("the design of lower variance is worse".into()),
+        Some(_) => Verdict::Undecided("the interval holds 0".into()),
+    }
+}
+
+/// Cost must not help: the interval above -[`MARGIN`]. An interval below 0 says that it does help.
+fn dual_verdict(found: Option<Contrast>) -> Verdict {
+    match found.map(|found| found.interval) {
+        None => Verdict::NotRun("no such runs are kept".into()),
+        Some([_, high]) if high < 0.0 => Verdict::Differs("the larger cost helps".into()),
+        Some([low, _]) if low > -MARGIN => Verdict::Reproduced,
+        Some(_) => Verdict::Undecided(format!("the interval holds 0 and also gains above {MARGIN} points")),
+    }
+}
+
+fn sentence(settings: &[Setting]) -> String {
+    let told = |(first, second): (&str, &str)| -> Vec<String> {
+        let one = |setting: &Setting| {
+            let found = setting.contrast(first, second, SCORED)?;
+            let [low, high] = found.interval;
+            Some(format!("{:.2} ({low:.2} to {high:.2}) with {}", found.difference, setting.name))
+        };
+        settings.iter().filter_map(one).collect()
+    };
+    format!(
+        "By the paper's recipe (70 epochs, all images), {} minus {} at equal cost, in points of test error: {}. {} minus {} at equal variance: {}.",
+        PRIMAL.0,
+        PRIMAL.1,
+        told(PRIMAL).join("; "),
+        DUAL.0,
+        DUAL.1,
+        told(DUAL).join("; ")
+    )
+}
+
+fn errors(settings: &[Setting]) -> (Figure, String) {
+    let mut figure = Figure::new("Test error over variance, 70 epochs")
+        .x(Axis::log("kernel variance Var(K), exact"))
+        .y(Axis::linear("test error, %"));
+    for (at, setting) in settings.iter().enumerate() {
+        let point = |cell: &Cell| {
+            let point = Point::new(cell.variance, mean(cell.scored().iter().copied()));
+            let point = match standard_error(cell.scored()) {
+                Some(error) => point.error(error),
+                None => point,
+            };
+            if at == 0 { point.label(cell.design.clone()) } else { point }
+        };
+        figure = figure.with(Points::new(setting.name.clone(), setting.cells.iter().map(point)));
+    }
+    (figure, "Means over runs of the last ten epochs, with standard errors.".into())
+}
+
+fn over_epochs(settings: &[Setting]) -> (Figure, String) {
+    let mut figure = Figure::new(format!("{} minus {} over training", PRIMAL.0, PRIMAL.1))
+        .x(Axis::linear("epoch that is scored"))
+        .y(Axis::linear("difference of test errors, points").include(0.0));
+    for (at, setting) in settings.iter().enumerate() {
+        let point = |epoch: u32| {
+            let found = setting.contrast(PRIMAL.0, PRIMAL.1, &format!("test_error_{epoch}"))?;
+            let [low, high] = found.interval;
+            // Settings side by side, so that bars do not cover each other.
+            let x = f64::from(epoch) + 1.2 * at as f64;
+            Some(Point::new(x, found.difference).interval(low, high))
+        };
+        let points: Vec<Point> = EPOCHS.into_iter().filter_map(point).collect();
+        if !points.is_empty() {
+            figure = figure.with(Points::new(setting.name.clone(), points));
+        }
+    }
+    let figure = figure.with(Line::new("", [(8.0, 0.0), (74.0, 0.0)]).stroke(Stroke::Dotted));
+    (figure, "Below 0 the paper's order holds. Single epochs; bars are 95 % intervals.".into())
+}
+
+fn contrasts(settings: &[Setting], seed: u64) -> Section {
+    let mut table = Table::new(&[
+        ("setting", Align::Left),
+        ("optimum 7x45 - thin 132x3", Align::Left),
+        ("optimum 7x45 - baseline 1x200", Align::Left),
+        ("186x5 - 5x45, equal variance", Align::Left),
+        ("rank correlation at equal cost", Align::Left),
+    ]);
+    for setting in settings {
+        let of = |(first, second): (&str, &str)| {
+            setting.contrast(first, second, SCORED).map_or("not run".into(), |found| found.words())
+        };
+        let correlation = setting
+            .primal_correlation(seed)
+            .map_or("n/a".into(), |(found, designs)| format!("{}, {designs} designs", found.words()));
+        table.push([setting.name.clone(), of(PRIMAL), of(BASELINE), of(DUAL), correlation]);
+    }
+    Section::new("The contrasts").table(
+        table,
+        "Differences of the mean test error over the last ten epochs, in points of a per cent, with Welch's 95 % interval. The rank correlation is that of Var(K) with the error.",
+    )
+}
+
+fn designs(settings: &[Setting]) -> Section {
+    let mut columns = vec![
+        ("design".to_owned(), Align::Left),
+        ("parameters".to_owned(), Align::Right),
+        ("m n".to_owned(), Align::Right),
+        ("Var(K)".to_owned(), Align::Right),
+    ];
+    columns.extend(settings.iter().map(|setting| (setting.name.clone(), Align::Right)));
+    let columns: Vec<(&str, Align)> = columns.iter().map(|(name, align)| (name.as_str(), *align)).collect();
+    let mut table = Table::new(&columns);
+    let mut all: Vec<&Cell> = vec![];
+    for cell in settings.iter().flat_map(|setting| &setting.cells) {
+        if all.iter().all(|known| known.design != cell.design) {
+            all.push(cell);
+        }
+    }
+    all.sort_by_key(|cell| cell.inner_width);
+    for design in all {
+        let mut cells = vec![
+            design.design.clone(),
+            grouped(design.parameters),
+            design.inner_width.to_string(),
+            significant(design.variance, 3),
+        ];
+        cells
+            .extend(settings.iter().map(|setting| setting.cell(&design.design).map_or(String::new(), words)));
+        table.push_row(cells);
+    }
+    Section::new("The designs").table(
+        table,
+        "Mean test error of the last ten epochs in per cent, standard error, number of runs; in the order of m n. Of the 17 designs of the figure only those that decide the contrasts \
+         were trained; the paper has 100 repetitions.",
+    )
+}
+
+/// "2.06 ± 0.04 (5)".
+fn words(cell: &Cell) -> String {
+    let errors = cell.scored();
+    let spread = standard_error(errors).map_or("n/a".into(), |error| format!("{error:.2}"));
+    format!("{:.2} ± {spread} ({})", mean(errors.iter().copied()), errors.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(low: f64, high: f64) -> Option<Contrast> {
+        Some(Contrast { difference: 0.5 * (low + high), interval: [low, high], runs: [5, 5] })
+    }
+
+    /// A clear effect, none, a reversed one, and nothing to go by.
+    #[test]
+    fn verdicts_are_no_stronger_than_their_intervals() {
+        let primal = |contrast| primal_verdict(contrast).name();
+        assert_eq!(primal(found(-0.4, -0.1)), "reproduced");
+        assert_eq!(primal(found(-0.2, 0.1)), "undecided");
+        assert_eq!(primal(found(0.05, 0.3)), "differs");
+        assert_eq!(primal(None), "not run");
+        let dual = |contrast| dual_verdict(contrast).name();
+        assert_eq!(dual(found(-0.6, -0.1)), "differs");
+        assert_eq!(dual(found(-0.05, 0.05)), "reproduced");
+        assert_eq!(dual(found(-0.3, 0.2)), "undecided");
+        assert_eq!(dual(found(0.1, 0.4)), "reproduced");
+        assert_eq!(dual(None), "not run");
+    }
+}
