@@ -9,11 +9,7 @@ mod fig4;
 mod fig_alpha;
 mod fig_dynamics;
 mod network;
-mod table1;
-mod table2;
-mod table3;
-mod table4;
-mod table5;
+mod paper_table;
 mod tables;
 mod timing;
 
@@ -25,12 +21,12 @@ pub const ITEMS: &[&dyn Item] = &[
     &fig3::Fig3,
     &fig4::Fig4,
     &cifar::CIFAR_100,
-    &table1::Table1,
-    &table2::Table2,
-    &table3::Table3,
-    &table4::Table4,
+    &paper_table::TABLES[0],
+    &paper_table::TABLES[1],
+    &paper_table::TABLES[2],
+    &paper_table::TABLES[3],
     &cifar::CIFAR_10,
-    &table5::Table5,
+    &paper_table::TABLES[4],
     &fig_alpha::FigAlpha,
     &fig_dynamics::FigDynamics,
     &network::Network,
