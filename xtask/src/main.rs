@@ -1,8 +1,10 @@
 //! The project's chores, as `cargo xtask CHORE`: plain Rust, so that a fresh machine needs nothing but Cargo.
 //!
 //! Tests come in three tiers. `test --fast` leaves out what [`SLOW`] lists. `test` runs every Rust test and those of the Python
-//! wheel, and says so where there is no Python. `test --all` adds what needs PyTorch, timm and ONNX Runtime, and fails without Python.
+//! wheel, and says so where there is no Python. `test --all` adds what needs PyTorch, timm and ONNX Runtime, and the explorer's page in
+//! Chromium; it fails without them.
 
+mod browser;
 mod licences;
 mod python;
 
@@ -15,7 +17,9 @@ use python::{Environment, Python};
 const USAGE: &str = "\
 usage: cargo xtask test --fast     the Rust tests without the slow ones: under two minutes once built
        cargo xtask test            every Rust test, examples in the docs included, then those of the Python wheel
-       cargo xtask test --all      the same and the tests beside PyTorch, timm and ONNX Runtime, which it installs (1.5 GB)
+       cargo xtask test --all      the same and the tests beside PyTorch, timm and ONNX Runtime, which it installs (1.5 GB),
+                                   and of the explorer in Chromium, driven by Node.js
+       cargo xtask test --browser  the explorer in Chromium alone
        cargo xtask licences        whether every dependency may be given away with the program";
 
 /// The names of tests that take more than two seconds, one per line.
@@ -39,6 +43,7 @@ fn main() -> ExitCode {
         ["test", "--fast"] => test_fast(),
         ["test"] => test(),
         ["test", "--all"] => test_all(),
+        ["test", "--browser"] => test_browser(),
         ["licences"] => licences::check(),
         _ => {
             eprintln!("{USAGE}");
@@ -69,7 +74,8 @@ fn test() -> Result<(), Failed> {
     };
     test_wheel(&python)?;
     eprintln!(
-        "xtask: NOT run: the tests beside PyTorch, timm and ONNX Runtime; `cargo xtask test --all` runs them"
+        "xtask: NOT run: the tests beside PyTorch, timm and ONNX Runtime, and of the explorer in a browser; `cargo xtask test --all` \
+         runs them"
     );
     Ok(())
 }
@@ -86,7 +92,14 @@ fn test_all() -> Result<(), Failed> {
     // The pins are complete, and PyTorch's own requirements name libraries that a CPU does not need.
     let environment = Environment::new(&python, "venv-interop", "interop/requirements.txt", &["--no-deps"])?;
     environment.install_wheel()?;
-    environment.pytest(Path::new("target/release"), &["interop", "python/tests"])
+    environment.pytest(Path::new("target/release"), &["interop", "python/tests"])?;
+    browser::test("target/release/collegial")
+}
+
+/// The explorer's page alone.
+fn test_browser() -> Result<(), Failed> {
+    cargo(&["build", "--package", "collegial"])?;
+    browser::test("target/debug/collegial")
 }
 
 const NO_PYTHON: &str =

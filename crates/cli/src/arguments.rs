@@ -33,6 +33,7 @@ pub enum Verb {
     Merge(verbs::merge::Merge),
     Search(verbs::search::Search),
     Score(verbs::score::Score),
+    Explore(verbs::explore::Explore),
     Train(verbs::train::Train),
     Evaluate(verbs::evaluate::Evaluate),
     Export(verbs::export::Export),

@@ -35,6 +35,7 @@ pub fn main(words: Vec<OsString>) -> u8 {
         Verb::Fit(verb) => verbs::fit::run(verb, common),
         Verb::Search(verb) => verbs::search::run(verb, common),
         Verb::Score(verb) => verbs::score::run(verb, common),
+        Verb::Explore(verb) => verbs::explore::run(verb, common),
         Verb::Train(verb) => verbs::train::run(verb, common),
         Verb::Evaluate(verb) => verbs::evaluate::run(verb, common),
         Verb::Export(verb) => verbs::export::run(verb, common),

@@ -34,22 +34,41 @@ impl WeightFile {
     /// else the one that names and shapes of the tensors tell.
     pub fn open(path: &Path, named: Option<Spec>) -> Result<Self, Error> {
         let path = run::find_model(path)?;
-        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        let ending = ending(&path);
         if ending == "onnx" {
-            let (file, header) = onnx::read(&path)?;
-            let folded = header.folded;
-            return Self { file, header: header.model, folded }.named(named).checked();
+            return Self::of_onnx(onnx::read(&path)?, named);
         }
         if is_pickled(&path, ending) {
             return Err(Error::pickled(&path));
         }
-        let file = CheckpointFile::read(&path)?;
+        Self::of_safetensors(CheckpointFile::read(&path)?, named)
+    }
+
+    /// The same for the content of a file of this name; nothing is read, so an ONNX file must hold its weights itself.
+    pub fn parse(name: &Path, content: &[u8]) -> Result<Self, Error> {
+        let ending = ending(name);
+        if ending == "onnx" {
+            return Self::of_onnx(onnx::parse(name, content)?, None);
+        }
+        if pickles(ending, content) {
+            return Err(Error::pickled(name));
+        }
+        Self::of_safetensors(CheckpointFile::parse(name, content)?, None)
+    }
+
+    fn of_onnx((file, header): (CheckpointFile, onnx::Header), named: Option<Spec>) -> Result<Self, Error> {
+        let folded = header.folded;
+        Self { file, header: header.model, folded }.named(named).checked()
+    }
+
+    fn of_safetensors(file: CheckpointFile, named: Option<Spec>) -> Result<Self, Error> {
+        let path = file.path().to_owned();
         let header = match (file.header::<ModelHeader>()?, named) {
             (Some(header), named) => return Self { file, header, folded: false }.named(named).checked(),
             (None, Some(spec)) => foreign(spec),
             (None, None) => {
                 let told = infer::spec(&file.shapes());
-                foreign(told.map_err(|reason| Error::Unrecognised { path: path.clone(), reason })?)
+                foreign(told.map_err(|reason| Error::Unrecognised { path, reason })?)
             }
         };
         Self { file, header, folded: false }.checked()
@@ -131,9 +150,18 @@ fn foreign(spec: Spec) -> ModelHeader {
     ModelHeader::untrained(spec)
 }
 
-/// By its ending, or by its first bytes: a zip archive or a pickle.
+fn ending(path: &Path) -> &str {
+    path.extension().and_then(|ending| ending.to_str()).unwrap_or_default()
+}
+
+/// By its ending, or by its first bytes.
 fn is_pickled(path: &Path, ending: &str) -> bool {
     let mut start = [0; 4];
     let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start));
-    read.is_ok() && ending != "safetensors" && (PICKLED.contains(&ending) || start == *b"PK\x03\x04")
+    read.is_ok() && pickles(ending, &start)
+}
+
+/// A zip archive or a pickle.
+fn pickles(ending: &str, start: &[u8]) -> bool {
+    ending != "safetensors" && (PICKLED.contains(&ending) || start.starts_with(b"PK\x03\x04"))
 }

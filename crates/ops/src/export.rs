@@ -175,23 +175,42 @@ fn write_onnx(request: &Request, network: &Network, path: &Path) -> Result<(usiz
     Ok((bytes, files.data.map(|_| beside)))
 }
 
+/// The PyTorch script of a network that is named or written, as `to=pytorch` writes it.
+///
+/// # Errors
+///
+/// Where the network has no such form.
+pub fn pytorch_script(model: &Model) -> Result<String, Error> {
+    let spec = model.spec()?;
+    script(&spec, None, None, &[])
+}
+
 fn write_script(
     request: &Request,
     spec: &Spec,
     file: Option<&WeightFile>,
     path: &Path,
 ) -> Result<usize, Error> {
-    let saved = file.and_then(|file| training(file.path())).filter(|_| request.recipe.is_none());
-    let (text, data) = match (saved, &request.recipe) {
+    let script = script(spec, file, request.recipe.as_deref(), &request.set)?;
+    files::write(path, script.as_bytes())?;
+    Ok(script.len())
+}
+
+fn script(
+    spec: &Spec,
+    file: Option<&WeightFile>,
+    recipe: Option<&str>,
+    set: &[String],
+) -> Result<String, Error> {
+    let saved = file.and_then(|file| training(file.path())).filter(|_| recipe.is_none());
+    let (text, data) = match (saved, recipe) {
         (Some(saved), _) => (saved.recipe.to_toml(), pytorch::data_of(saved.data.kind)?),
         (None, name) => {
-            let name = name.as_deref().unwrap_or_else(|| pytorch::recipe_for(spec));
+            let name = name.unwrap_or_else(|| pytorch::recipe_for(spec));
             (recipe::load(name)?, pytorch::data_for(name)?)
         }
     };
-    let script = pytorch::script(spec, &Recipe::build(&text, &request.set)?, data)?;
-    files::write(path, script.as_bytes())?;
-    Ok(script.len())
+    Ok(pytorch::script(spec, &Recipe::build(&text, set)?, data)?)
 }
 
 /// How and on what a checkpoint was trained.

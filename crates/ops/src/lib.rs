@@ -24,6 +24,7 @@ pub mod files;
 pub mod fit;
 pub mod forward;
 pub mod info;
+pub mod kernels;
 pub mod merge;
 pub mod model;
 pub mod moments;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use collegial_arch::{Design, Overrides, Spec};
+use collegial_arch::{Design, Overrides, Spec, StageDesign};
 use collegial_export::WeightFile;
 use collegial_search::with_design;
 use serde::{Deserialize, Serialize};
@@ -89,14 +89,38 @@ impl Source {
     }
 }
 
-/// The model with m members of width n, such as `37x10d`, in place of its own.
+/// The model with m members of width n, such as `37x10d`, in place of its own, or with one such design per stage,
+/// `37x10d-20x12_14d-...`.
 ///
 /// # Errors
 ///
-/// Where there is no such model, or it cannot have such a design.
+/// Where there is no such model, or it cannot have such designs.
 pub fn redesigned(model: &Model, design: &str) -> Result<Spec, Error> {
+    let spec = model.spec()?;
+    if design.contains(['-', '_']) {
+        let stages: Vec<StageDesign> = design.split('-').map(str::parse).collect::<Result<_, _>>()?;
+        return Ok(spec.with_stage_designs(&stages)?);
+    }
     let design: Design = design.parse()?;
-    Ok(with_design(&model.spec()?, design)?)
+    Ok(with_design(&spec, design)?)
+}
+
+/// The spec that a file holds or whose weights it holds, by its name's ending: TOML, JSON, safetensors or ONNX.
+///
+/// # Errors
+///
+/// Where the content is none of these, or the network is not told by its tensors.
+pub fn of_content(name: &str, content: &[u8]) -> Result<Spec, Error> {
+    let path = Path::new(name);
+    let text = || {
+        std::str::from_utf8(content)
+            .map_err(|error| Error::Content { path: path.to_owned(), reason: error.to_string() })
+    };
+    match path.extension().and_then(|ending| ending.to_str()) {
+        Some("toml") => Ok(Spec::from_toml(text()?)?),
+        Some("json") => Ok(Spec::from_json(text()?)?),
+        _ => Ok(WeightFile::parse(path, content)?.spec().clone()),
+    }
 }
 
 /// Says that a file cannot be checked.

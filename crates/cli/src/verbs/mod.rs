@@ -2,6 +2,7 @@
 
 pub mod completions;
 pub mod evaluate;
+pub mod explore;
 pub mod export;
 pub mod fit;
 pub mod info;

@@ -10,7 +10,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-pub use read::{Header, read};
+pub use read::{Header, parse, read};
 pub use write::{Files, Options, write};
 
 /// The metadata key of the document that safetensors checkpoints have too.

@@ -52,12 +52,28 @@ struct Tensor<'a> {
 pub fn read(path: &Path) -> Result<(CheckpointFile, Header), Error> {
     let read = |path: &Path| {
         let cannot = |source| collegial_train::Error::Io { action: "read", path: path.to_owned(), source };
-        std::fs::read(path).map_err(cannot)
+        Ok(std::fs::read(path).map_err(cannot)?)
     };
-    let bytes = read(path)?;
+    parse_with(path, &read(path)?, read)
+}
+
+/// The same for the content of a file of this name, which must hold its weights itself.
+pub fn parse(path: &Path, bytes: &[u8]) -> Result<(CheckpointFile, Header), Error> {
+    let refused = |beside: &Path| {
+        let reason = format!("its weights lie in {}, beside it; export it without", beside.display());
+        Err(Error::Onnx { path: path.to_owned(), reason })
+    };
+    parse_with(path, bytes, refused)
+}
+
+fn parse_with(
+    path: &Path,
+    bytes: &[u8],
+    read: impl Fn(&Path) -> Result<Vec<u8>, Error>,
+) -> Result<(CheckpointFile, Header), Error> {
     let refuse = |reason: String| Error::Onnx { path: path.to_owned(), reason };
-    let parts = parts(&bytes).map_err(refuse)?;
-    let checked = check(&bytes, &parts, path)?;
+    let parts = parts(bytes).map_err(refuse)?;
+    let checked = check(bytes, &parts, path)?;
     let header = header(&parts).map_err(refuse)?;
     let graph = header.model.spec.graph()?;
     check_graph(&parts, &graph).map_err(refuse)?;

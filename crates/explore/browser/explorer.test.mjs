@@ -1,0 +1,226 @@
+// The explorer's page in a real browser, against the program's own JSON.
+//
+// COLLEGIAL names the program, CHROMIUM the browser.
+
+import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, beforeEach, afterEach, test } from "node:test";
+import { chromium } from "playwright-core";
+
+const program = process.env.COLLEGIAL ?? "target/debug/collegial";
+const folder = mkdtempSync(join(tmpdir(), "explorer-"));
+let server, address, browser, context, page, troubles;
+
+/** What the program prints with --json. */
+const answer = (...words) => JSON.parse(execFileSync(program, [...words, "--json"], { encoding: "utf8" }));
+const run = (...words) => execFileSync(program, words, { encoding: "utf8", cwd: folder });
+const text = (id) => page.locator(`#${id}`).innerText();
+
+/** Until an element says something. */
+const says = (id, expected) => page.waitForFunction(([id, expected]) => document.getElementById(id).textContent.includes(expected), [id, expected]);
+
+/** The page with a state behind the token. */
+async function open(state = "model=resnext29-1x128d") {
+  await page.goto(`${address}&${state}`);
+  await page.waitForFunction(() => document.getElementById("width-value").textContent !== "");
+}
+
+before(async () => {
+  server = spawn(program, ["explore", "fc6-500", "--no-browser"], { stdio: ["ignore", "pipe", "ignore"] });
+  address = await new Promise((resolve, reject) => {
+    server.stdout.once("data", (line) => resolve(String(line).trim()));
+    server.once("exit", () => reject(new Error("the program ended")));
+  });
+  browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+});
+
+after(async () => {
+  await browser?.close();
+  server?.kill("SIGINT");
+});
+
+beforeEach(async () => {
+  context = await browser.newContext({ viewport: { width: 1200, height: 900 } });
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  page = await context.newPage();
+  troubles = [];
+  page.on("pageerror", (error) => troubles.push(error.message));
+  page.on("console", (message) => message.type() === "error" && troubles.push(message.text()));
+  // Nothing but the program is asked.
+  await page.route("**/*", (route) => {
+    const url = route.request().url();
+    if (url.startsWith(address.split("#")[0]) || url.startsWith("data:")) return route.continue();
+    troubles.push(`asked for ${url}`);
+    return route.abort();
+  });
+});
+
+afterEach(async () => {
+  await context.close();
+  assert.deepEqual(troubles, []);
+});
+
+test("it opens with the baseline that the program was given", async () => {
+  await page.goto(address);
+  await says("baseline-name", "fc6-500");
+  await says("primal-design", answer("search", "fc6-500").primal_model);
+});
+
+test("its numbers are the program's, for every setting", async () => {
+  for (const [state, flags] of [
+    ["", []],
+    ["&cost=flops", ["--cost", "flops"]],
+    ["&cost=activations&rule=nearest", ["--cost", "activations", "--rule", "nearest"]],
+    ["&inputs=white&multiple=8", ["--block-inputs", "white", "--multiple-of", "8"]],
+  ]) {
+    await page.goto("about:blank");
+    await open(`model=resnext29-1x128d${state}`);
+    const { primal, dual, primal_model, dual_model } = answer("search", "resnext29-1x128d", ...flags);
+    assert.equal(await text("primal-design"), primal_model);
+    assert.equal(await text("dual-design"), dual_model);
+    assert.equal(await text("primal-ratio"), `${primal.score_ratio.toFixed(2)} ×`);
+    assert.equal(await text("dual-ratio"), `${dual.cost_ratio.toFixed(2)} ×`);
+    assert.equal(await text("primal-note"), `${(100 / primal.cost_ratio).toFixed(1)} % of the ${{ flops: "FLOPs", activations: "activations" }[flags[1]] ?? "parameters"}`);
+  }
+});
+
+test("a baseline is picked from the list, typed, and pasted", async () => {
+  await open();
+  await page.click("#baseline");
+  await page.locator("#families button", { hasText: "resnext50-32x4d" }).click();
+  await says("baseline-name", "resnext50-32x4d");
+  assert.match(page.url(), /model=resnext50-32x4d/);
+  await page.click("#baseline");
+  await page.fill("#name", "resnext29-3x64d");
+  await page.press("#name", "Enter");
+  await says("primal-design", answer("search", "resnext29-3x64d").primal_model);
+  await page.click("#baseline");
+  await page.locator("#picker summary").click();
+  await page.fill("#toml", 'kind = "bottleneck"\ninputs = 128\noutputs = 128\nwidth = 64\n');
+  await page.click("#use-toml");
+  await says("primal-design", answer("search", "bottleneck-64", "--inputs", "128", "--outputs", "128").primal.design);
+});
+
+test("a wrong name is refused in the program's words, and the page stays", async () => {
+  await open();
+  await page.click("#baseline");
+  await page.fill("#name", "resnext51-32x4d");
+  await page.click("#use-name");
+  await says("picker-error", "resnext51-32x4d");
+  troubles = troubles.filter((trouble) => !trouble.includes("400"));
+  await page.keyboard.press("Escape");
+  assert.equal(await text("baseline-name"), "resnext29-1x128d");
+});
+
+test("the width is dragged on both curves and moved by keys", async () => {
+  await open();
+  const best = answer("search", "resnext29-1x128d");
+  const picture = page.locator("#primal-plot svg.plot");
+  await picture.scrollIntoViewIfNeeded();
+  const box = await picture.boundingBox();
+  await page.mouse.move(box.x + 0.3 * box.width, box.y + 80);
+  await page.mouse.down();
+  await page.mouse.move(box.x + 0.7 * box.width, box.y + 90, { steps: 8 });
+  await page.mouse.up();
+  const width = Number(new URLSearchParams(page.url().split("#")[1]).get("width"));
+  assert.ok(width > best.primal.width && width <= 128, `width ${width}`);
+  const found = answer("search", "resnext29-1x128d", "--widths", String(width));
+  await says("width-value", `${found.primal.design}: ${found.primal.score_ratio.toFixed(2)} ×`);
+  await says("shown", `resnext29-${found.primal.design}`);
+  await page.focus("#width");
+  await page.keyboard.press("ArrowLeft");
+  const narrower = answer("search", "resnext29-1x128d", "--widths", String(width - 1));
+  await says("width-value", narrower.primal.design);
+  assert.match(await page.getAttribute("#width", "aria-valuetext"), new RegExp(`width ${width - 1}, ${narrower.primal.design}`));
+  await page.locator("label.card.variance").click();
+  await says("width-value", best.dual.design);
+});
+
+test("a setting changes the answer and the address", async () => {
+  await open();
+  await page.locator("label", { hasText: "FLOPs" }).first().click();
+  await says("primal-design", answer("search", "resnext29-1x128d", "--cost", "flops").primal_model);
+  assert.match(page.url(), /cost=flops/);
+  await page.selectOption("select[name=multiple]", "16");
+  await says("primal-design", answer("search", "resnext29-1x128d", "--cost", "flops", "--multiple-of", "16").primal_model);
+  await page.reload();
+  await says("primal-design", answer("search", "resnext29-1x128d", "--cost", "flops", "--multiple-of", "16").primal_model);
+});
+
+test("dropped files are read", async () => {
+  await open();
+  for (const format of ["safetensors", "onnx"]) {
+    const name = `dropped.${format}`;
+    run("export", "resnext29-2x9d", "--to", format, "--out", name);
+    const content = readFileSync(join(folder, name)).toString("base64");
+    const transfer = await page.evaluateHandle(([name, content]) => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File([Uint8Array.from(atob(content), (letter) => letter.charCodeAt(0))], name));
+      return transfer;
+    }, [name, content]);
+    await page.dispatchEvent("body", "dragover", { dataTransfer: transfer });
+    await page.dispatchEvent("body", "drop", { dataTransfer: transfer });
+    await says("baseline-name", "resnext29-2x9d");
+    await says("primal-design", answer("search", "resnext29-2x9d").primal_model);
+    await page.click("#baseline");
+    await page.locator("#families button", { hasText: "resnext29-1x128d" }).click();
+    await says("baseline-name", "resnext29-1x128d");
+  }
+});
+
+test("what is copied is what the program takes", async () => {
+  await open("model=resnext29-1x128d&cost=flops&multiple=4&width=12");
+  const clipboard = () => page.evaluate(() => navigator.clipboard.readText());
+  await page.click("#copy-command");
+  await says("status", "Copied");
+  const words = (await clipboard()).split(" ").slice(1);
+  const found = answer(...words);
+  await says("width-value", found.primal.design);
+  await page.click("#copy-toml");
+  await says("status", "Copied the spec");
+  assert.equal(await clipboard(), run("info", `resnext29-${found.primal.design}`, "--spec"));
+  await page.click("#copy-pytorch");
+  await says("status", "Copied the PyTorch");
+  run("export", `resnext29-${found.primal.design}`, "--to", "pytorch", "--out", "script.py");
+  assert.equal(await clipboard(), readFileSync(join(folder, "script.py"), "utf8"));
+  await page.click("#copy-link");
+  assert.equal(await clipboard(), page.url());
+});
+
+test("every plot is saved as CSV, SVG and PNG", async () => {
+  await open();
+  await page.waitForSelector("#kernels-plot [data-save=PNG]");
+  await page.waitForSelector("#ways-plot [data-save=PNG]");
+  for (const figure of ["primal-plot", "dual-plot", "ways-plot", "kernels-plot", "diagram"]) {
+    for (const kind of figure === "diagram" ? ["SVG", "PNG"] : ["CSV", "SVG", "PNG"]) {
+      const [download] = await Promise.all([page.waitForEvent("download"), page.click(`#${figure} [data-save=${kind}]`)]);
+      const content = readFileSync(await download.path());
+      assert.ok(download.suggestedFilename().endsWith(kind.toLowerCase()));
+      const start = { CSV: /^[a-z_]+,/, SVG: /^<svg/, PNG: /PNG/ }[kind];
+      assert.match(content.subarray(0, 40).toString("latin1"), start, `${figure} ${kind}`);
+      assert.ok(content.length > 400, `${figure} ${kind}`);
+    }
+  }
+});
+
+test("it fits every width of screen, and every control has a name", async () => {
+  for (const width of [360, 768, 1400]) {
+    await page.setViewportSize({ width, height: 800 });
+    await open();
+    const [content, room] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+    assert.ok(content <= room, `${content} of ${room}`);
+  }
+  const unnamed = await page.evaluate(() => [...document.querySelectorAll("button, input, select, textarea, summary")]
+    .filter((control) => !(control.innerText?.trim() || control.getAttribute("aria-label") || control.getAttribute("aria-labelledby") || control.labels?.length))
+    .map((control) => control.outerHTML));
+  assert.deepEqual(unnamed, []);
+});
+
+test("without the token there is a sentence and no answer", async () => {
+  await page.goto(address.split("#")[0]);
+  await says("status", "Open the address");
+  troubles = troubles.filter((trouble) => !trouble.includes("401"));
+});

@@ -1,0 +1,67 @@
+// Questions to the program: over loopback, or, where the page stands alone, to the same code as WebAssembly in a worker.
+
+import { token } from "./state.js";
+
+const alone = document.querySelector("meta[name=answers]").content === "wasm";
+
+/** Why there is no answer, in the program's words. */
+export class Refusal extends Error {}
+
+async function post(path, body, headers = {}) {
+  let response;
+  try {
+    response = await fetch(path, { method: "POST", body, headers: { "X-Collegial-Token": token, ...headers } });
+  } catch {
+    throw new Refusal("The program does not answer any more. Start `collegial explore` again and open the address that it prints.");
+  }
+  const answer = await response.json();
+  if (!response.ok) throw new Refusal(answer.error);
+  return answer;
+}
+
+let worker;
+const waiting = new Map();
+let asked = 0;
+
+function work(kind, name, body) {
+  if (!worker) {
+    worker = new Worker("worker.js", { type: "module" });
+    worker.onmessage = ({ data }) => {
+      const { resolve, reject } = waiting.get(data.id);
+      waiting.delete(data.id);
+      if (data.ok) resolve(JSON.parse(data.answer));
+      else reject(new Refusal(data.answer));
+    };
+    worker.onerror = () => waiting.forEach(({ reject }) => reject(new Refusal("The computation broke off. Reload the page.")));
+  }
+  return new Promise((resolve, reject) => {
+    waiting.set(++asked, { resolve, reject });
+    worker.postMessage({ id: asked, kind, name, body });
+  });
+}
+
+const answers = new Map();
+
+/** Asks a question; the same one is asked once. */
+export function ask(verb, request) {
+  const body = JSON.stringify(request);
+  const key = `${verb} ${body}`;
+  if (!answers.has(key)) {
+    if (answers.size > 400) answers.clear();
+    const answer = alone ? work("ask", verb, new TextEncoder().encode(body)) : post(`ask/${verb}`, body);
+    answers.set(key, answer);
+    answer.catch(() => answers.delete(key));
+  }
+  return answers.get(key);
+}
+
+/** The network of a dropped file. */
+export async function drop(file) {
+  if (alone) return work("drop", file.name, new Uint8Array(await file.arrayBuffer()));
+  return post("drop", file, { "X-File-Name": encodeURIComponent(file.name) });
+}
+
+/** The baseline that the program was started with, or none. */
+export async function start() {
+  return alone ? { model: null } : post("start", "");
+}

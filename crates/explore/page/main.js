@@ -1,0 +1,257 @@
+// The page: what is asked when something changes, and where the answers go.
+
+import { Refusal, ask, start } from "./ask.js";
+import { address, set, settings, state, token } from "./state.js";
+import { at, html } from "./svg.js";
+import { percent, short, times, units } from "./format.js";
+import { kernels, objectives, ways } from "./plots.js";
+import { designs, layers, stages } from "./tables.js";
+import { copy, say } from "./share.js";
+import { diagram } from "./diagram.js";
+import { picker } from "./picker.js";
+
+/** What the last answers were. */
+const now = { search: null, baseline: null, shown: null, stage: 0 };
+
+/** Draws for the histograms. */
+const draws = 1000;
+
+/** Only the latest of several answers is shown. */
+function latest() {
+  let count = 0;
+  return async (work) => {
+    const mine = ++count;
+    const current = () => mine === count;
+    try {
+      await work(current);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      if (current()) say(error.message, true);
+    }
+  };
+}
+const [searching, picking, sampling] = [latest(), latest(), latest()];
+
+/** Everything, after the baseline or a setting has changed. */
+function update() {
+  show_settings();
+  return searching(async (current) => {
+    const [baseline, search] = await Promise.allSettled([ask("network", { model: state.model }), ask("search", settings())]);
+    if (!current()) return;
+    if (baseline.status === "rejected") throw baseline.reason;
+    now.baseline = baseline.value;
+    at("baseline-name").textContent = now.baseline.model;
+    at("baseline-counts").textContent = `${short(now.baseline.parameters)} parameters, ${short(now.baseline.flops, "FLOPs")}`;
+    document.title = `${now.baseline.model} · collegial`;
+    document.body.classList.toggle("unsearched", search.status === "rejected");
+    if (search.status === "rejected") {
+      now.search = null;
+      layers(now.baseline, now.baseline);
+      throw search.reason;
+    }
+    now.search = search.value;
+    say("");
+    show_answers();
+    show_stages();
+    show_extras();
+    pick(state.width);
+  });
+}
+
+function show_settings() {
+  for (const key of ["cost", "rule", "inputs", "stages"]) {
+    for (const input of document.querySelectorAll(`input[name=${key}]`)) input.checked = input.value === state[key];
+  }
+  document.querySelector("select[name=multiple]").value = state.multiple;
+  for (const input of document.querySelectorAll("input[name=goal]")) input.checked = input.value === state.goal;
+}
+
+function show_answers() {
+  const { search } = now;
+  const unit = units[search.cost];
+  const what = search.blocks.length > 1 ? "mean kernel variance of its blocks at initialisation" : "kernel variance at initialisation";
+  const { primal, dual } = search;
+  at("primal-ratio").textContent = `${times(primal.score_ratio)} ×`;
+  at("primal-what").textContent = primal.gain === "baseline-is-best" ? "the baseline is itself the best" : `less ${what}`;
+  at("primal-design").textContent = search.primal_model;
+  at("primal-note").textContent = `${percent(1 / primal.cost_ratio)} of the ${unit}`;
+  at("dual-ratio").textContent = `${times(dual.cost_ratio)} ×`;
+  at("dual-what").textContent = dual.gain === "baseline-is-best" ? "no cheaper design has as little variance" : `fewer ${unit}`;
+  at("dual-design").textContent = search.dual_model;
+  at("dual-note").textContent = `${percent(1 / dual.score_ratio)} of the variance`;
+  const { flat } = search;
+  at("flat").textContent = flat && flat.low < flat.high ? `Shaded: widths ${flat.low} to ${flat.high} are within ${percent(flat.tolerance)} of the best. Pick what your hardware likes.` : "";
+  at("reading").textContent = search.sentences.join(" ");
+  const slider = at("width");
+  slider.max = search.curve.length - 1;
+  designs(search, (goal, width) => { set({ goal }); show_settings(); pick(width); });
+}
+
+/** One design per stage, where it was asked for. */
+async function show_stages() {
+  if (state.stages === "one") return stages(null);
+  const { model, cost } = settings();
+  try {
+    stages(await ask("search", { model, cost, per_stage: true }));
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    stages(null);
+    say(error.message, true);
+  }
+}
+
+const nearest = (width) => {
+  const { curve, primal, dual } = now.search;
+  const wanted = Number(width) || (state.goal === "primal" ? primal : dual).width;
+  return curve.reduce((best, point, index) => (Math.abs(point.width - wanted) < Math.abs(curve[best].width - wanted) ? index : best), 0);
+};
+
+/** Shows the designs of a width; without one those of the best. */
+function pick(width) {
+  if (!now.search) return undefined;
+  const index = nearest(width);
+  const picked = now.search.curve[index].width;
+  const best = state.goal === "primal" ? now.search.primal.width : now.search.dual.width;
+  set({ width: picked === best ? "" : String(picked) });
+  at("width").value = index;
+  objectives(now.search, picked, (value) => pick(Math.exp(closest(Math.log(value)))));
+  at("best").disabled = picked === best;
+  show_command();
+  return picking(async (current) => {
+    const found = await ask("search", { ...settings(), widths: String(picked) });
+    if (!current()) return;
+    const design = String(found[state.goal].design);
+    const says = (answer) => (state.goal === "primal" ? `${times(answer.score_ratio)} × less variance` : `${times(answer.cost_ratio)} × fewer ${units[found.cost]}`);
+    at("width-value").textContent = `${design}: ${says(found[state.goal])}`;
+    at("width").setAttribute("aria-valuetext", `width ${picked}, ${design}, ${says(found[state.goal])}`);
+    const shown = await ask("network", { model: state.model, design });
+    if (!current()) return;
+    now.shown = { design, network: shown };
+    const share = percent(shown[count_key()] / now.baseline[count_key()]);
+    at("shown").textContent = `${shown.model}: ${short(shown.parameters)} parameters, ${short(shown.flops, "FLOPs")}, ${share} of the baseline's ${units[state.cost]}.`;
+    show_stage_choice();
+    show_block();
+    layers(now.baseline, shown);
+    show_kernels();
+    show_ways();
+  });
+}
+
+const count_key = () => ({ params: "parameters", flops: "flops", activations: "activations" })[state.cost];
+
+/** The logarithm of the width on the curve that is closest on its axis. */
+function closest(value) {
+  const logs = now.search.curve.map((point) => Math.log(point.width));
+  return logs.reduce((best, log) => (Math.abs(log - value) < Math.abs(best - value) ? log : best), logs[0]);
+}
+
+function show_stage_choice() {
+  const all = [...new Set(now.baseline.blocks.map((block) => block.stage))];
+  if (!all.includes(now.stage)) now.stage = all[0] ?? 0;
+  at("stage").hidden = all.length < 2;
+  if (at("stage").childElementCount === all.length) return;
+  at("stage").replaceChildren(...all.map((stage) => html("label", {},
+    html("input", { type: "radio", name: "stage", value: stage, checked: stage === now.stage, onchange: () => { now.stage = stage; show_block(); } }),
+    `stage ${stage + 1}`)));
+}
+
+function show_block() {
+  const before = now.search.baseline_design ?? now.baseline.model;
+  diagram({ network: now.baseline, title: `Before: ${before}` },
+    { network: now.shown.network, title: `After: ${now.shown.design}`, tone: state.goal === "primal" ? "cost" : "variance" }, now.stage);
+}
+
+/** Ten widths or so, evenly apart on a logarithmic axis. */
+function sparse(curve) {
+  const [low, high] = [curve[0].width, curve.at(-1).width];
+  const wanted = Array.from({ length: 10 }, (_, index) => Math.round(low * (high / low) ** (index / 9)));
+  return [...new Set(wanted)].filter((width) => width > 1 || high < 8).join(",");
+}
+
+const extras = {};
+
+/** The variance of a member three ways; the exact one first, draws when they are done. */
+async function show_extras() {
+  const model = now.baseline.analysed;
+  if (extras.model === model) return;
+  Object.assign(extras, { model, exact: null, law: null, measured: null });
+  const questions = {
+    exact: () => ({ model }),
+    measured: () => ({ model, paper: true, variance: "measured", widths: sparse((extras.exact ?? now.search).curve), precision: 0.03 }),
+    law: () => ({ model, paper: true, variance: "law" }),
+  };
+  for (const [way, request] of Object.entries(questions)) {
+    const answer = await ask("search", request()).catch(() => null);
+    if (extras.model !== model) return;
+    extras[way] = answer;
+    show_ways();
+  }
+}
+
+function show_ways() {
+  if (now.search) ways(extras, now.search.curve[at("width").value]?.width);
+}
+
+let resting;
+/** Histograms follow when the width rests. */
+function show_kernels() {
+  clearTimeout(resting);
+  resting = setTimeout(() => sampling(async (current) => {
+    const asked = (model) => ask("kernels", { model, draws }).catch(() => null);
+    const [before, after] = [await asked(state.model), await asked(now.shown.network.toml)];
+    if (current()) kernels(before, after, state.goal);
+  }), 120);
+}
+
+/** The command that gives the same answer. */
+function command() {
+  const named = now.baseline?.named !== false;
+  const flags = [
+    state.cost !== "params" && `--cost ${state.cost}`,
+    state.rule !== "under" && `--rule ${state.rule}`,
+    state.inputs !== "network" && `--block-inputs ${state.inputs}`,
+    state.multiple !== "1" && `--multiple-of ${state.multiple}`,
+    state.width && `--widths ${state.width}`,
+  ];
+  return ["collegial search", named ? now.baseline.model : `${now.baseline.model}.toml`, ...flags].filter(Boolean).join(" ");
+}
+
+function show_command() {
+  at("command").textContent = command();
+}
+
+function listen() {
+  at("settings").addEventListener("change", ({ target }) => {
+    set({ [target.name]: target.value });
+    update();
+  });
+  at("settings").addEventListener("submit", (event) => event.preventDefault());
+  for (const input of document.querySelectorAll("input[name=goal]")) {
+    input.addEventListener("change", () => { set({ goal: input.value, width: "" }); pick(""); });
+  }
+  at("width").addEventListener("input", ({ target }) => pick(now.search?.curve[target.value].width));
+  at("best").addEventListener("click", () => pick(""));
+  at("copy-command").addEventListener("click", () => copy(command(), "the command"));
+  at("copy-link").addEventListener("click", () => copy(address(), "the address"));
+  at("copy-toml").addEventListener("click", () => copy(now.shown.network.toml, `the spec of ${now.shown.network.model}`));
+  at("copy-pytorch").addEventListener("click", async () => {
+    try {
+      await copy(await ask("pytorch", { model: state.model, design: now.shown.design }), `the PyTorch script of ${now.shown.network.model}`);
+    } catch (error) {
+      say(error.message, true);
+    }
+  });
+  at("skip").addEventListener("click", (event) => { event.preventDefault(); at("answers").focus(); });
+  // Another address in the same tab.
+  addEventListener("hashchange", () => location.reload());
+}
+
+listen();
+picker((model) => { set({ model, width: "" }); now.stage = 0; at("stage").replaceChildren(); return update(); }, () => state.model);
+try {
+  if (!state.model) set({ model: (await start()).model ?? "resnext29-1x128d" });
+  await update();
+} catch (error) {
+  say(token || !(error instanceof Refusal) ? error.message : "Open the address that `collegial explore` printed, with all that follows the #.", true);
+  if (!(error instanceof Refusal)) throw error;
+}

@@ -1,0 +1,88 @@
+// Choosing a baseline: by name, by text, or by a file.
+
+import { ask, drop } from "./ask.js";
+import { at, html } from "./svg.js";
+import { short } from "./format.js";
+import { say } from "./share.js";
+
+/** Makes the dialog work; `use` is given a name or a spec's text. */
+export function picker(use, current) {
+  const dialog = at("picker");
+  const refuse = (error) => { at("picker-error").textContent = error.message; };
+  const choose = async (text) => {
+    try {
+      const network = await ask("network", { model: text });
+      use(network.named ? network.model : network.toml);
+      dialog.close();
+    } catch (error) {
+      refuse(error);
+    }
+  };
+  at("baseline").addEventListener("click", async () => {
+    at("picker-error").textContent = "";
+    const text = current();
+    at("name").value = text.includes("\n") ? "" : text;
+    if (text.includes("\n")) at("toml").value = text;
+    dialog.showModal();
+    at("name").select();
+    await list(choose).catch(refuse);
+  });
+  at("use-name").addEventListener("click", () => choose(at("name").value.trim()));
+  at("use-toml").addEventListener("click", () => choose(`${at("toml").value.trim()}\n`.replace(/^([^\n]*)\n$/, "$1\n\n")));
+  at("name").addEventListener("input", () => filter(at("name").value.trim().toLowerCase()));
+  at("name").addEventListener("keydown", (event) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    choose(at("name").value.trim());
+  });
+  const take = async (file) => {
+    say(`Reading ${file.name} …`);
+    try {
+      const network = await drop(file);
+      use(network.named ? network.model : network.toml);
+      say(`${file.name} holds ${network.model}.`);
+      dialog.close();
+    } catch (error) {
+      say(error.message, true);
+      refuse(error);
+    }
+  };
+  at("file").addEventListener("change", ({ target }) => target.files[0] && take(target.files[0]));
+  dropping(take);
+}
+
+function dropping(take) {
+  const zone = at("dropzone");
+  const carries = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
+  addEventListener("dragover", (event) => {
+    if (!carries(event)) return;
+    event.preventDefault();
+    zone.hidden = false;
+  });
+  addEventListener("dragleave", (event) => { if (!event.relatedTarget) zone.hidden = true; });
+  addEventListener("drop", (event) => {
+    zone.hidden = true;
+    if (!carries(event)) return;
+    event.preventDefault();
+    take(event.dataTransfer.files[0]);
+  });
+}
+
+async function list(choose) {
+  const place = at("families");
+  if (place.childElementCount) return filter("");
+  const { families, models } = await ask("models", {});
+  const counts = new Map(models.map((model) => [model.name, model.parameters]));
+  place.replaceChildren(...families.map((family) => html("section", {},
+    html("h3", {}, family.title), html("p", {}, family.form),
+    html("ul", {}, family.names.map((name) => html("li", { "data-name": name },
+      html("button", { type: "button", class: "model", onclick: () => choose(name) }, name, html("small", {}, short(counts.get(name))))))))));
+}
+
+/** Shows the names that contain the text; all of them where none does, since any name of the form is understood. */
+function filter(text) {
+  const items = [...at("families").querySelectorAll("li")];
+  const some = items.some((item) => item.dataset.name.includes(text));
+  for (const item of items) item.hidden = some && !item.dataset.name.includes(text);
+  for (const section of at("families").children) section.hidden = !section.querySelector("li:not([hidden])");
+}

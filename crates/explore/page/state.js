@@ -1,0 +1,36 @@
+// What is shown, kept in the address behind the token: #TOKEN&model=resnext29-1x128d&cost=flops.
+
+const defaults = { model: "", cost: "params", rule: "under", multiple: "1", inputs: "network", stages: "one", goal: "primal", width: "" };
+
+const [token, ...rest] = location.hash.replace(/^#/, "").split("&");
+const given = new URLSearchParams(rest.join("&"));
+
+export { token };
+
+/** The current state; `set` changes it. */
+export const state = { ...defaults };
+for (const key of Object.keys(defaults)) if (given.has(key)) state[key] = given.get(key);
+
+/** The address of the current state. */
+export function address() {
+  const pairs = Object.entries(state).filter(([key, value]) => value !== defaults[key] && value !== "");
+  const query = new URLSearchParams(pairs).toString();
+  return `${location.origin}${location.pathname}#${token}${query ? `&${query}` : ""}`;
+}
+
+/** Changes some of the state, and the address with it. */
+export function set(changes) {
+  Object.assign(state, changes);
+  history.replaceState(null, "", address());
+}
+
+/** The fields of a search that the state stands for. */
+export function settings() {
+  return {
+    model: state.model,
+    cost: state.cost,
+    rule: state.rule,
+    multiple_of: Number(state.multiple),
+    block_inputs: state.inputs,
+  };
+}

@@ -1,0 +1,20 @@
+//! The explorer: a page that shows how the kernel's variance and the cost of a network move with its design.
+//!
+//! [`ask`] answers the page's questions, every one of them computed by [`collegial_ops`]; the page in `page/` only draws.
+//! [`Explorer`] serves both on loopback (feature `server`). The same page and [`ask`], compiled to WebAssembly, need no server.
+//!
+//! ```
+//! let answer = collegial_explore::ask("search", br#"{"model": "resnext29-1x128d", "multiple_of": 8}"#)?;
+//! assert!(answer.contains("\"primal\""));
+//! # Ok::<(), collegial_explore::Refusal>(())
+//! ```
+
+mod ask;
+mod network;
+pub mod page;
+#[cfg(feature = "server")]
+mod server;
+
+pub use ask::{Refusal, ask, dropped};
+#[cfg(feature = "server")]
+pub use server::{Explorer, ServeError};

@@ -1,0 +1,171 @@
+//! `kernels`: draws of the kernel of a module, to look at beside its exact moments.
+
+use collegial_arch::Sequence;
+use collegial_ntk::{LawSampler, Output, SingleColumn};
+use collegial_report::{Align, Table, significant};
+use collegial_stats::{Moments, Rng};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::{Answer, Error, Model, Style, to_json};
+
+/// Draws of members that one request may ask for.
+const MOST: u64 = 20_000_000;
+
+/// The stream of the input; members have the streams from 0 on.
+const INPUT_STREAM: u32 = u32::MAX;
+
+/// Which module, and how often it is drawn.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Request {
+    /// The module; of a network the block of its first stage is taken.
+    #[serde(flatten)]
+    pub model: Model,
+    /// Draws of the whole ensemble.
+    pub draws: u64,
+    /// Seed of the input and the draws.
+    pub seed: u64,
+}
+
+impl Default for Request {
+    fn default() -> Self {
+        Self { model: Model::default(), draws: 1000, seed: 0 }
+    }
+}
+
+/// Kernels of an ensemble at one standard normal input, in units of their mean.
+#[derive(Clone, Debug, Serialize)]
+pub struct Kernels {
+    /// The module's name.
+    pub module: String,
+    /// m: every draw is the mean of so many members' kernels.
+    pub members: usize,
+    /// K / E\[K\] of every draw; where theory has no mean, over the mean of the draws.
+    pub kernels: Vec<f64>,
+    /// Var\[K\] / E\[K\]^2 of the draws.
+    pub variance: f64,
+    /// Its standard error.
+    pub standard_error: f64,
+    /// The exact variance at the same input, where theory has it.
+    pub exact_variance: Option<f64>,
+}
+
+/// Draws.
+///
+/// # Errors
+///
+/// Where there is no module, it cannot be sampled, or more draws are asked for than one answer holds.
+pub fn run(request: &Request) -> Result<Kernels, Error> {
+    let module = request.model.spec()?.analysed_module()?;
+    let (chain, members) = (module.member(), module.members());
+    let most = MOST / members.max(1) as u64;
+    if !(2..=most).contains(&request.draws) {
+        return Err(Error::request(format!(
+            "`draws=` is {}; with {members} members it must be between 2 and {most}",
+            request.draws
+        )));
+    }
+    let input = normal_input(&chain, request.seed);
+    let exact = SingleColumn::new(&chain).ok().and_then(|exact| exact.at_input(&chain, &input).ok());
+    let raw = draw(&chain, members, &input, request)?;
+    let mut moments = Moments::new();
+    raw.iter().for_each(|&kernel| moments.push(kernel));
+    let mean = exact.as_ref().map_or(moments.mean, |exact| exact.mean);
+    Ok(Kernels {
+        module: module.name(),
+        members,
+        kernels: raw.into_iter().map(|kernel| kernel / mean).collect(),
+        variance: moments.second_moment_ratio() - 1.0,
+        standard_error: moments.second_moment_ratio_standard_error(),
+        exact_variance: exact.map(|exact| exact.variance() / members as f64),
+    })
+}
+
+fn normal_input(chain: &Sequence, seed: u64) -> Vec<f32> {
+    let mut input = vec![0.0; chain.input.channels * chain.input.pixels()];
+    Rng::new(seed, INPUT_STREAM, 0).fill_normal(&mut input);
+    input
+}
+
+/// One kernel per draw: the mean over members, each with a stream of its own.
+fn draw(chain: &Sequence, members: usize, input: &[f32], request: &Request) -> Result<Vec<f64>, Error> {
+    let sampler = LawSampler::at_inputs(chain, Output::Unit, &[input.to_vec()])?;
+    let one = |workspace: &mut _, trial: u64| {
+        let mut kernel = [0.0];
+        let mut sum = 0.0;
+        for member in 0..members {
+            sampler.draw(workspace, &mut Rng::new(request.seed, member as u32, trial), &mut kernel);
+            sum += kernel[0];
+        }
+        sum / members as f64
+    };
+    Ok((0..request.draws).into_par_iter().map_init(|| sampler.workspace(), one).collect())
+}
+
+impl Answer for Kernels {
+    fn json(&self) -> Result<String, Error> {
+        to_json(self)
+    }
+
+    fn text(&self, _style: &Style) -> String {
+        format!("{}\n", self.sentences().join("\n"))
+    }
+
+    fn table(&self) -> Table {
+        let mut table = Table::new(&[("kernel_over_mean", Align::Right)]);
+        for kernel in &self.kernels {
+            table.push([kernel.to_string()]);
+        }
+        table
+    }
+
+    fn summary(&self) -> (Vec<String>, Table) {
+        (self.sentences(), Table::new(&[]))
+    }
+}
+
+impl Kernels {
+    fn sentences(&self) -> Vec<String> {
+        let drawn = format!(
+            "{}: {} draws of the kernel at one standard normal input, Var[K] / E[K]^2 = {} +- {}",
+            self.module,
+            self.kernels.len(),
+            significant(self.variance, 3),
+            significant(self.standard_error, 2)
+        );
+        let exact = self.exact_variance.map(|exact| format!("exactly {}", significant(exact, 4)));
+        std::iter::once(drawn).chain(exact).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kernels(model: &str, draws: u64) -> Kernels {
+        run(&Request { model: Model::named(model), draws, seed: 3 }).unwrap()
+    }
+
+    /// One member and many, one pixel and nine: within five standard errors of theory.
+    #[test]
+    fn draws_have_the_exact_moments() {
+        for model in ["fc3-8", "fc4-5x7", "bottleneck-1", "bottleneck-7", "bottleneck-12x6d"] {
+            let drawn = kernels(model, 4000);
+            let exact = drawn.exact_variance.unwrap();
+            let off = (drawn.variance - exact).abs();
+            assert!(off < 5.0 * drawn.standard_error, "{model}: {} and {exact}", drawn.variance);
+            let mean = drawn.kernels.iter().sum::<f64>() / 4000.0;
+            assert!((mean - 1.0).abs() < 5.0 * (exact / 4000.0).sqrt(), "{model}: mean {mean}");
+        }
+    }
+
+    #[test]
+    fn threads_do_not_show_and_too_many_draws_are_refused() {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        let alone = pool.install(|| kernels("bottleneck-3x4d", 200));
+        assert_eq!(alone.kernels, kernels("bottleneck-3x4d", 200).kernels);
+        let asked = Request { model: Model::named("fc3-8"), draws: 1 << 40, seed: 0 };
+        assert!(run(&asked).unwrap_err().to_string().contains("must be between 2 and 20000000"));
+    }
+}
