@@ -19,6 +19,7 @@
 mod block;
 mod bottleneck;
 mod builder;
+mod complaint;
 mod counts;
 mod design;
 mod error;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::block::Block;
 use crate::bottleneck::Bottleneck;
+use crate::complaint::complaint;
 use crate::design::Design;
 use crate::fully_connected::FullyConnected;
 use crate::graph::Graph;
@@ -64,11 +65,9 @@ impl Spec {
 
     /// Reads the TOML form and checks it.
     pub fn from_toml(text: &str) -> Result<Self, Error> {
-        let spec: Self = toml::from_str(text).map_err(|error| {
-            let line = error.span().map(|span| text[..span.start.min(text.len())].lines().count().max(1));
-            let place = line.map(|line| format!(" (line {line})")).unwrap_or_default();
-            let message = error.message().trim().replace('\n', " ");
-            Error::Malformed { path: "the spec".into(), message: format!("{message}{place}") }
+        let spec: Self = toml::from_str(text).map_err(|error| Error::Malformed {
+            path: "the spec".into(),
+            message: complaint::<Self>(text, &error),
         })?;
         spec.check()?;
         Ok(spec)

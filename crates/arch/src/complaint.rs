@@ -1,0 +1,95 @@
+//! What is wrong with a TOML spec, in one sentence with the line and the nearest key.
+//!
+//! The deserialiser of a tagged enum forgets where a value stood, so the place is looked for: the key that is wrong by itself.
+
+use serde::de::DeserializeOwned;
+use toml::{Table, Value};
+
+/// Names less alike than this are not offered.
+const ALIKE: f64 = 0.75;
+
+/// The sentence for an error that reading `text` as a `T` gave.
+pub(crate) fn complaint<T: DeserializeOwned>(text: &str, error: &toml::de::Error) -> String {
+    let message = error.message().trim().replace('\n', " ");
+    let unknown =
+        quoted_after(&message, "unknown field ").or_else(|| quoted_after(&message, "unknown variant "));
+    let line = match (error.span(), unknown) {
+        (Some(span), _) => Some(text[..span.start.min(text.len())].lines().count().max(1)),
+        (None, Some(name)) => line_of(text, name),
+        (None, None) => culprit::<T>(text, &error.to_string()).and_then(|key| line_of(text, &key)),
+    };
+    let place = line.map(|line| format!(" (line {line})")).unwrap_or_default();
+    let hint =
+        unknown.and_then(|name| nearest(name, &message)).map(|near| format!("; did you mean `{near}`?"));
+    format!("{message}{}{place}", hint.unwrap_or_default())
+}
+
+/// The name in backticks behind some words at the beginning.
+fn quoted_after<'a>(message: &'a str, words: &str) -> Option<&'a str> {
+    message.strip_prefix(words)?.strip_prefix('`')?.split('`').next()
+}
+
+/// The first line that has the name as a key or as a quoted value.
+fn line_of(text: &str, name: &str) -> Option<usize> {
+    let has = |line: &str| {
+        let line = line.split('#').next().unwrap_or_default();
+        let as_key = line.match_indices(name).any(|(at, _)| {
+            let before = line[..at].chars().next_back();
+            let after = line[at + name.len()..].trim_start();
+            before.is_none_or(|c| !c.is_alphanumeric() && c != '_' && c != '-') && after.starts_with('=')
+        });
+        as_key || line.contains(&format!("\"{name}\""))
+    };
+    text.lines().position(has).map(|index| index + 1)
+}
+
+/// The top-level key whose value gives the same error beside nothing but the kind.
+fn culprit<T: DeserializeOwned>(text: &str, error: &str) -> Option<String> {
+    let table: Table = text.parse().ok()?;
+    let kind = table.get("kind").cloned();
+    let same = |key: &str, value: &Value| {
+        let mut alone: Table = kind.iter().map(|kind| ("kind".to_owned(), kind.clone())).collect();
+        alone.insert(key.to_owned(), value.clone());
+        alone.try_into::<T>().is_err_and(|found| found.to_string() == error)
+    };
+    table.iter().find(|(key, value)| same(key, value)).map(|(key, _)| key.clone())
+}
+
+/// The expected name that is most like the one that was found.
+fn nearest<'a>(name: &str, message: &'a str) -> Option<&'a str> {
+    let expected = message.split_once("expected")?.1.split('`').skip(1).step_by(2);
+    let alike = expected.map(|known| (strsim::jaro_winkler(name, known), known));
+    alike.filter(|(alike, _)| *alike > ALIKE).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, known)| known)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Spec;
+
+    fn refusal(text: &str) -> String {
+        Spec::from_toml(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_line_and_the_nearest_key_are_named() {
+        let said = refusal("kind = \"bottleneck\"\ninputs = 3\nwidht = 3\n");
+        assert!(said.contains("`widht`") && said.ends_with("; did you mean `width`? (line 3)"), "{said}");
+        let said = refusal("kind = \"botleneck\"\nwidth = 3\n");
+        assert!(said.ends_with("; did you mean `bottleneck`? (line 1)"), "{said}");
+        let layers = "kind = \"sequence\"\nname = \"a\"\ninput = { channels = 4, height = 1, width = 1 }\n\
+                      layers = [\n  { type = \"conv\", width = 48, kernal = 1 },\n]\n";
+        let said = refusal(layers);
+        assert!(said.contains("`kernal`") && said.ends_with("; did you mean `kernel`? (line 5)"), "{said}");
+    }
+
+    #[test]
+    fn a_value_of_the_wrong_type_is_placed() {
+        let said = refusal("kind = \"bottleneck\"\nwidth = 3\n# inputs = 4\ninputs = \"x\"\n");
+        assert!(said.ends_with("expected usize (line 4)"), "{said}");
+        let said = refusal("kind = \"resnext\"\nstem = \"small\"\nblocks = [3, 3]\ndesign = \"1by3\"\n");
+        assert!(said.contains("1by3") && said.ends_with("(line 4)"), "{said}");
+        assert!(refusal("kind = \"bottleneck\nwidth = 3\n").ends_with("(line 1)"));
+        // What is missing has no line.
+        assert!(refusal("kind = \"bottleneck\"\ninputs = 3\n").ends_with("missing field `width`"));
+    }
+}
