@@ -9,6 +9,7 @@ use crate::output::print;
 
 /// Print the completion script of a shell
 #[derive(Args)]
+#[command(after_help = "Example:\n  collegial completions bash > collegial.bash")]
 pub struct Completions {
     /// Which shell
     #[arg(value_enum)]

@@ -16,6 +16,7 @@ use crate::progress::Progress;
 /// Takes checkpoints of `collegial train`, files of `collegial export --to safetensors|onnx`, and safetensors files of torchvision's
 /// and timm's ResNets and ResNeXts, whose design is told from their tensors.
 #[derive(Args)]
+#[command(after_help = "Example:\n  collegial evaluate run --data cifar10")]
 pub struct Evaluate {
     /// A .safetensors or .onnx file, the directory of a checkpoint, or that of a run
     #[arg(value_name = "CHECKPOINT")]

@@ -18,6 +18,7 @@ use crate::progress::Progress;
 ///
 /// MODEL can also be the path of a checkpoint, of a run's directory, or of an exported ONNX file.
 #[derive(Args)]
+#[command(after_help = "Example:\n  collegial export resnext29-66x6d --to pytorch --out better.py")]
 pub struct Export {
     #[command(flatten)]
     model: Model,

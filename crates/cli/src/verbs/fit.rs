@@ -17,6 +17,7 @@ use crate::progress::Progress;
 /// depends on the widths it is fitted to, so it comes with its points, residuals and a verdict. For a network the block of its
 /// first stage is taken.
 #[derive(Args)]
+#[command(after_help = "Example:\n  collegial fit bottleneck-128 --trials 10000")]
 pub struct Fit {
     #[command(flatten)]
     model: Model,

@@ -15,6 +15,7 @@ use crate::output::{print, show};
 ///
 /// MODEL can also be the path of a checkpoint, of a run's directory, or of an exported ONNX file.
 #[derive(Args)]
+#[command(after_help = "Example:\n  collegial info resnext50-32x4d --batch 256")]
 pub struct Info {
     #[command(flatten)]
     model: Model,

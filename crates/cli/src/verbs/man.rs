@@ -12,6 +12,7 @@ use crate::output::print;
 
 /// Print the manual page, or write the pages of all verbs into a directory
 #[derive(Args)]
+#[command(after_help = "Example:\n  collegial man pages")]
 pub struct Man {
     /// Directory for one page per verb, made if it is not there
     #[arg(value_name = "DIR")]

@@ -11,6 +11,7 @@ use crate::failure::Failure;
 
 /// Join the shares of a sharded fit; the result equals that of one process to the bit
 #[derive(Args)]
+#[command(after_help = "Example:\n  collegial merge part-1.json part-2.json")]
 pub struct Merge {
     /// Files that `collegial fit --shard I/N --out FILE` wrote
     #[arg(value_name = "FILE", required = true)]

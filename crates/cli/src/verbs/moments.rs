@@ -17,6 +17,7 @@ use crate::output::show;
 /// variance, in units of the squared mean, is averaged over standard normal inputs; its standard deviation over
 /// inputs is given beside it, and --input fixes one.
 #[derive(Args)]
+#[command(after_help = "Example:\n  collegial moments bottleneck-37x10d")]
 pub struct Moments {
     /// A module: fc6-500, fc6-30x48, bottleneck-128, or a TOML spec of a chain
     #[arg(value_name = "MODULE", required_unless_present = "widths", conflicts_with = "widths")]

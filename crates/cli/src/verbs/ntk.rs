@@ -19,6 +19,7 @@ use crate::progress::Progress;
 /// a drawn network are those that training from the same seed starts with. MODEL may also be a checkpoint of `collegial train`: a
 /// .safetensors file, or the directory of a checkpoint or of a run.
 #[derive(Args)]
+#[command(after_help = "Example:\n  collegial ntk resnext29-1x8d --count 3 --json")]
 pub struct Ntk {
     #[command(flatten)]
     model: Model,

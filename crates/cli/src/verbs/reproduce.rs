@@ -17,6 +17,7 @@ use crate::terminal;
 /// and efficiencies are exact at every scale; what is drawn or trained depends on it. A run that was interrupted goes on where it
 /// was. Exit 1: something that involves no chance came out differently, and not for a known reason.
 #[derive(Args)]
+#[command(after_help = "Example:\n  collegial reproduce table1")]
 pub struct Reproduce {
     /// fig2, fig3, ..., table5, or all
     #[arg(value_name = "FIGURE|TABLE|all", required = true)]

@@ -21,6 +21,7 @@ use crate::terminal;
 ///
 /// Example: collegial score designs.csv --target top1_error --group recipe
 #[derive(Args)]
+#[command(after_help = "Example:\n  collegial score designs.csv --target error")]
 pub struct Score {
     /// A CSV file with one design per row, or a JSON file of sampled models
     #[arg(value_name = "TABLE")]

@@ -19,6 +19,7 @@ use crate::terminal;
 /// network is looked at, with exact variances. --paper is Algorithm 2 as printed, on one block with a fitted law; --alpha, --trials,
 /// --variance law and measured, --free-widths, --per-stage and --cost time imply it.
 #[derive(Args)]
+#[command(after_help = "Example:\n  collegial search resnext50-1x64d --cost flops --multiple-of 8")]
 pub struct Search {
     #[command(flatten)]
     model: Model,

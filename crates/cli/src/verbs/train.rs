@@ -19,6 +19,7 @@ use crate::progress::Progress;
 /// paper's recipe, which --set changes. Checkpoints are safetensors files under torchvision's names; a run that was interrupted
 /// or killed at any moment goes on with --resume and ends with the same weights to the bit, on any number of threads.
 #[derive(Args)]
+#[command(after_help = "Example:\n  collegial train resnext29-10x10d --data cifar10 --out run")]
 pub struct Train {
     #[command(flatten)]
     model: Model,

@@ -21,6 +21,7 @@ use crate::terminal;
 /// form) and mean test error, and that of the inner width m n. How often, a pilot of three runs plans: it says what that can decide and
 /// how long it takes. An interrupted validation goes on with the same command. Exit 1: the prediction is contradicted.
 #[derive(Args)]
+#[command(after_help = "Example:\n  collegial validate fc6-200 --data mnist")]
 pub struct Validate {
     #[command(flatten)]
     model: Model,
