@@ -51,6 +51,7 @@ function update() {
     }
     now.search = search.value;
     say("");
+    for (const input of document.querySelectorAll("input[name=stages]")) input.disabled = now.baseline.blocks.length < 2;
     show_answers();
     show_stages();
     show_extras();
@@ -84,15 +85,16 @@ function show_answers() {
   at("reading").textContent = search.sentences.join(" ");
   const slider = at("width");
   slider.max = search.curve.length - 1;
-  designs(search, (goal, width) => { set({ goal }); show_settings(); pick(width); });
+  designs(search, (goal, width) => { set({ goal }); show_settings(); move(width); });
 }
 
 /** One design per stage, where it was asked for. */
 async function show_stages() {
-  if (state.stages === "one") return stages(null);
-  const { model, cost } = settings();
+  if (state.stages === "one" || now.baseline.blocks.length < 2) return stages(null);
+  const { rule, multiple_of, ...asked } = settings();
   try {
-    stages(await ask("search", { model, cost, per_stage: true }));
+    const answer = await ask("search", { ...asked, per_stage: true, free_widths: state.stages === "free" });
+    stages(answer, state.cost, (goal, design) => { set({ goal, design }); show_settings(); pick(state.width); });
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     stages(null);
@@ -106,7 +108,13 @@ const nearest = (width) => {
   return curve.reduce((best, point, index) => (Math.abs(point.width - wanted) < Math.abs(curve[best].width - wanted) ? index : best), 0);
 };
 
-/** Shows the designs of a width; without one those of the best. */
+/** Shows the designs of another width; without one those of the best. */
+function move(width) {
+  set({ design: "" });
+  return pick(width);
+}
+
+/** Shows the designs of a width, or those that the stages were given. */
 function pick(width) {
   if (!now.search) return undefined;
   const index = nearest(width);
@@ -114,16 +122,17 @@ function pick(width) {
   const best = state.goal === "primal" ? now.search.primal.width : now.search.dual.width;
   set({ width: picked === best ? "" : String(picked) });
   at("width").value = index;
-  objectives(now.search, picked, (value) => pick(Math.exp(closest(Math.log(value)))));
+  objectives(now.search, picked, (value) => move(Math.exp(closest(Math.log(value)))));
   at("best").disabled = picked === best;
   show_command();
   return picking(async (current) => {
     const found = await ask("search", { ...settings(), widths: String(picked) });
     if (!current()) return;
-    const design = String(found[state.goal].design);
+    const design = state.design || String(found[state.goal].design);
     const says = (answer) => (state.goal === "primal" ? `${times(answer.score_ratio)} × less variance` : `${times(answer.cost_ratio)} × fewer ${units[found.cost]}`);
-    at("width-value").textContent = `${design}: ${says(found[state.goal])}`;
-    at("width").setAttribute("aria-valuetext", `width ${picked}, ${design}, ${says(found[state.goal])}`);
+    const best = found[state.goal];
+    at("width-value").textContent = `${best.design}: ${says(best)}`;
+    at("width").setAttribute("aria-valuetext", `width ${picked}, ${best.design}, ${says(best)}`);
     const shown = await ask("network", { model: state.model, design });
     if (!current()) return;
     now.shown = { design, network: shown };
@@ -222,15 +231,15 @@ function show_command() {
 
 function listen() {
   at("settings").addEventListener("change", ({ target }) => {
-    set({ [target.name]: target.value });
+    set({ [target.name]: target.value, design: "" });
     update();
   });
   at("settings").addEventListener("submit", (event) => event.preventDefault());
   for (const input of document.querySelectorAll("input[name=goal]")) {
-    input.addEventListener("change", () => { set({ goal: input.value, width: "" }); pick(""); });
+    input.addEventListener("change", () => { set({ goal: input.value }); move(""); });
   }
-  at("width").addEventListener("input", ({ target }) => pick(now.search?.curve[target.value].width));
-  at("best").addEventListener("click", () => pick(""));
+  at("width").addEventListener("input", ({ target }) => move(now.search?.curve[target.value].width));
+  at("best").addEventListener("click", () => move(""));
   at("copy-command").addEventListener("click", () => copy(command(), "the command"));
   at("copy-link").addEventListener("click", () => copy(address(), "the address"));
   at("copy-toml").addEventListener("click", () => copy(now.shown.network.toml, `the spec of ${now.shown.network.model}`));
@@ -247,7 +256,7 @@ function listen() {
 }
 
 listen();
-picker((model) => { set({ model, width: "" }); now.stage = 0; at("stage").replaceChildren(); return update(); }, () => state.model);
+picker((model) => { set({ model, width: "", design: "" }); now.stage = 0; at("stage").replaceChildren(); return update(); }, () => state.model);
 try {
   if (!state.model) set({ model: (await start()).model ?? "resnext29-1x128d" });
   await update();

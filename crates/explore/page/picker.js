@@ -8,6 +8,7 @@ import { say } from "./share.js";
 /** Makes the dialog work; `use` is given a name or a spec's text. */
 export function picker(use, current) {
   const dialog = at("picker");
+  let typed = "";
   const refuse = (error) => { at("picker-error").textContent = error.message; };
   const choose = async (text) => {
     try {
@@ -25,11 +26,13 @@ export function picker(use, current) {
     if (text.includes("\n")) at("toml").value = text;
     dialog.showModal();
     at("name").select();
+    typed = "";
     await list(choose).catch(refuse);
+    filter(typed);
   });
   at("use-name").addEventListener("click", () => choose(at("name").value.trim()));
   at("use-toml").addEventListener("click", () => choose(`${at("toml").value.trim()}\n`.replace(/^([^\n]*)\n$/, "$1\n\n")));
-  at("name").addEventListener("input", () => filter(at("name").value.trim().toLowerCase()));
+  at("name").addEventListener("input", () => { typed = at("name").value.trim().toLowerCase(); filter(typed); });
   at("name").addEventListener("keydown", (event) => {
     if (event.key !== "Enter") return;
     event.preventDefault();
@@ -70,7 +73,7 @@ function dropping(take) {
 
 async function list(choose) {
   const place = at("families");
-  if (place.childElementCount) return filter("");
+  if (place.childElementCount) return;
   const { families, models } = await ask("models", {});
   const counts = new Map(models.map((model) => [model.name, model.parameters]));
   place.replaceChildren(...families.map((family) => html("section", {},

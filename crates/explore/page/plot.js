@@ -78,7 +78,7 @@ const marks = {
 };
 
 function axes({ x: xAxis, y: yAxis }, { x, y, left, right, top, bottom }) {
-  const across = ticks(xAxis, Math.floor((right - left) / 55)).map((value) => svg("g", {},
+  const across = ticks(xAxis, Math.floor((right - left) / 44)).map((value) => svg("g", {},
     svg("line", { x1: x(value), x2: x(value), y1: bottom, y2: bottom + 4, class: "axis" }),
     svg("text", { x: x(value), y: bottom + 17, "text-anchor": "middle" }, label(value))));
   const up = yAxis.hidden ? [] : ticks(yAxis, Math.floor((bottom - top) / 36)).map((value) => svg("g", {},

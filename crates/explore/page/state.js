@@ -1,6 +1,6 @@
 // What is shown, kept in the address behind the token: #TOKEN&model=resnext29-1x128d&cost=flops.
 
-const defaults = { model: "", cost: "params", rule: "under", multiple: "1", inputs: "network", stages: "one", goal: "primal", width: "" };
+const defaults = { model: "", cost: "params", rule: "under", multiple: "1", inputs: "network", stages: "one", goal: "primal", width: "", design: "" };
 
 const [token, ...rest] = location.hash.replace(/^#/, "").split("&");
 const given = new URLSearchParams(rest.join("&"));

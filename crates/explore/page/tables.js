@@ -13,7 +13,6 @@ const row = (cells, kind) => html("tr", { class: kind }, cells.map((cell) => htm
 /** Both optima and their neighbours; a click shows a design. */
 export function designs(answer, show) {
   const unit = units[answer.cost];
-  const cost = answer.cost === "flops" ? "flops" : "parameters";
   const base = row(["baseline", answer.baseline_design ?? answer.baseline, grouped(answer.baseline_parameters), grouped(answer.baseline_flops), significant(answer.baseline_score), "1.00", "1.00"]);
   const line = (problem, name) => (design) => row([
     name(design),
@@ -27,19 +26,22 @@ export function designs(answer, show) {
   };
   const columns = ["", "design", "parameters", "FLOPs", "variance", "variance: times less", `${unit}: times fewer`];
   at("designs").replaceChildren(table("", columns.map((name) => [name]), [base, ...group("primal", "same cost"), ...group("dual", "same variance")]));
-  return cost;
 }
 
-/** One design per stage, where the answer has them. */
-export function stages(answer) {
+/** The best designs with one per stage, where the answer has them; a click shows them. */
+export function stages(answer, cost, show) {
   const place = at("stages");
-  const list = answer?.per_stage;
-  if (!list?.length) return place.replaceChildren();
-  const keys = Object.keys(list[0]);
-  const cell = (value) => (typeof value === "number" && !Number.isInteger(value) ? significant(value) : String(value ?? ""));
-  const rows = list.map((stage) => row(keys.map((key) => cell(stage[key]))));
-  place.replaceChildren(html("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Each stage by itself" },
-    table("Each stage by itself", keys.map((key) => [key.replaceAll("_", " ")]), rows)));
+  const found = answer?.stages;
+  if (!found) return place.replaceChildren();
+  const line = (problem, title) => {
+    const best = found[problem];
+    const design = best.designs.join("-");
+    return row([title, html("button", { type: "button", "aria-label": `Show ${design}`, onclick: () => show(problem, design) }, best.designs.join(", ")),
+      grouped(best.parameters), grouped(best.flops), significant(best.score), times(best.score_ratio), times(best.cost_ratio), percent(best.gap)]);
+  };
+  const columns = ["", "designs of the stages", "parameters", "FLOPs", "variance", "variance: times less", `${units[cost]}: times fewer`, "at most off"];
+  return place.replaceChildren(html("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "A design per stage" },
+    table("A design per stage", columns.map((name) => [name]), [line("primal", "same cost"), line("dual", "same variance")])));
 }
 
 /** Counts of every layer, before and after. */
