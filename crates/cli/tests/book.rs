@@ -1,0 +1,157 @@
+//! The book in `docs/`: every command in it is run, and every link leads somewhere.
+//!
+//! Of a block ```` ```console ```` the lines that begin with `$ ` are run in order, and each line below a command must be part of what it
+//! prints. Blocks of TOML or CSV whose first line is `# NAME` are files that later commands of the chapter find under that name. A
+//! small data set in `data` and a network for it in `small.toml` are there too.
+
+#[path = "../../train/tests/common/mod.rs"]
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{NETWORK, write_data};
+
+fn docs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
+}
+
+/// Name and text of every page in the book's folder.
+fn pages() -> Vec<(String, String)> {
+    let entries = std::fs::read_dir(docs()).unwrap().map(|entry| entry.unwrap().path());
+    let pages = entries.filter(|path| path.extension().is_some_and(|ending| ending == "md"));
+    let named = |path: PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        (name, std::fs::read_to_string(path).unwrap())
+    };
+    pages.map(named).collect()
+}
+
+/// Fenced blocks: language and content.
+fn blocks(text: &str) -> Vec<(String, String)> {
+    let mut blocks: Vec<(String, String)> = vec![];
+    let mut inside = false;
+    for line in text.lines() {
+        match (line.strip_prefix("```"), inside) {
+            (Some(language), false) => {
+                blocks.push((language.trim().to_owned(), String::new()));
+                inside = true;
+            }
+            (Some(_), true) => inside = false,
+            (None, true) => {
+                let content = &mut blocks.last_mut().unwrap().1;
+                content.push_str(line);
+                content.push('\n');
+            }
+            (None, false) => {}
+        }
+    }
+    blocks
+}
+
+/// Runs the commands of a block; gives how many there were.
+fn run(page: &str, block: &str, place: &Path) -> usize {
+    let (mut printed, mut count) = (String::new(), 0);
+    for line in block.lines() {
+        let Some(command) = line.strip_prefix("$ ") else {
+            assert!(printed.contains(line.trim()), "{page}: {line:?} is not in\n{printed}");
+            continue;
+        };
+        let mut words = command.split_whitespace();
+        assert_eq!(words.next(), Some("collegial"), "{page}: {command}");
+        let mut program = Command::new(env!("CARGO_BIN_EXE_collegial"));
+        let output = program.args(words).current_dir(place).env("COLUMNS", "80").output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{page}: {command}: {said}");
+        printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        count += 1;
+    }
+    count
+}
+
+#[test]
+fn every_command_of_the_book_runs() {
+    let mut count = 0;
+    for (page, text) in pages() {
+        let place = tempfile::tempdir().unwrap();
+        write_data(&place.path().join("data"), 60, 20);
+        std::fs::write(place.path().join("small.toml"), NETWORK).unwrap();
+        for (language, content) in blocks(&text) {
+            match (language.as_str(), content.split_once('\n')) {
+                ("console", _) => count += run(&page, &content, place.path()),
+                ("toml" | "csv", Some((first, rest))) if first.starts_with("# ") => {
+                    std::fs::write(place.path().join(&first[2..]), rest).unwrap();
+                }
+                _ => {}
+            }
+        }
+    }
+    assert!(count > 20, "only {count} commands were found");
+}
+
+/// The targets of `[text](target)`, outside code.
+fn links(text: &str) -> Vec<String> {
+    let mut outside = String::new();
+    let mut inside = false;
+    for line in text.lines() {
+        if line.starts_with("```") {
+            inside = !inside;
+        } else if !inside {
+            outside.push_str(line);
+            outside.push('\n');
+        }
+    }
+    let target = |part: &str| part.split_once(')').map(|(target, _)| target.to_owned());
+    outside.split("](").skip(1).filter_map(target).collect()
+}
+
+#[test]
+fn every_link_of_the_book_leads_somewhere() {
+    let mut pages = pages();
+    let readme = std::fs::read_to_string(docs().join("../README.md")).unwrap();
+    pages.push(("../README.md".into(), readme));
+    for (page, text) in pages {
+        let folder = docs().join(&page).parent().unwrap().to_owned();
+        for link in links(&text).into_iter().filter(|link| !link.contains("://")) {
+            let file = link.split('#').next().unwrap_or_default();
+            assert!(file.is_empty() || folder.join(file).exists(), "{page}: {link}");
+        }
+    }
+}
+
+/// Files that the book names as the place of a formula are there.
+#[test]
+fn every_source_that_the_book_names_exists() {
+    for (page, text) in pages() {
+        if page == "architecture.md" {
+            continue;
+        }
+        let quoted = text.split('`').skip(1).step_by(2);
+        for path in
+            quoted.filter(|quoted| quoted.starts_with("crates/") && !quoted.contains(char::is_whitespace))
+        {
+            assert!(docs().join("..").join(path).exists(), "{page}: {path}");
+        }
+    }
+}
+
+/// The specs to start from are read, counted and, where there is something to split, searched.
+#[test]
+fn every_example_spec_is_taken() {
+    let folder = docs().join("../examples/specs");
+    let mut count = 0;
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|ending| ending != "toml") {
+            continue;
+        }
+        let verbs: &[&str] = if path.ends_with("basic-block.toml") { &["info"] } else { &["info", "search"] };
+        for verb in verbs {
+            let mut program = Command::new(env!("CARGO_BIN_EXE_collegial"));
+            let output = program.arg(verb).arg(&path).arg("--json").output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        }
+        count += 1;
+    }
+    assert_eq!(count, 5);
+}
