@@ -19,26 +19,34 @@ async function post(path, body, headers = {}) {
   return answer;
 }
 
-let worker;
+/** Two workers, so that drawing kernels keeps no drag waiting. */
+const workers = {};
 const waiting = new Map();
 let asked = 0;
 
-function work(kind, name, body) {
-  if (!worker) {
-    worker = new Worker("worker.js", { type: "module" });
-    worker.onmessage = ({ data }) => {
-      const { resolve, reject } = waiting.get(data.id);
-      waiting.delete(data.id);
-      if (data.ok) resolve(JSON.parse(data.answer));
-      else reject(new Refusal(data.answer));
-    };
-    worker.onerror = () => waiting.forEach(({ reject }) => reject(new Refusal("The computation broke off. Reload the page.")));
-  }
+function worker(lane) {
+  if (workers[lane]) return workers[lane];
+  const made = new Worker("worker.js", { type: "module" });
+  made.onmessage = ({ data }) => {
+    const { resolve, reject } = waiting.get(data.id);
+    waiting.delete(data.id);
+    if (data.ok) resolve(JSON.parse(data.answer));
+    else reject(new Refusal(data.answer));
+  };
+  made.onerror = () => waiting.forEach(({ reject }) => reject(new Refusal("The computation broke off. Reload the page.")));
+  workers[lane] = made;
+  return made;
+}
+
+function work(lane, kind, name, body) {
   return new Promise((resolve, reject) => {
     waiting.set(++asked, { resolve, reject });
-    worker.postMessage({ id: asked, kind, name, body });
+    worker(lane).postMessage({ id: asked, kind, name, body });
   });
 }
+
+/** Whether a question takes draws. */
+const slow = (verb, request) => verb === "kernels" || request.variance === "law" || request.variance === "measured";
 
 const answers = new Map();
 
@@ -48,7 +56,7 @@ export function ask(verb, request) {
   const key = `${verb} ${body}`;
   if (!answers.has(key)) {
     if (answers.size > 400) answers.clear();
-    const answer = alone ? work("ask", verb, new TextEncoder().encode(body)) : post(`ask/${verb}`, body);
+    const answer = alone ? work(slow(verb, request) ? "draws" : "quick", "ask", verb, new TextEncoder().encode(body)) : post(`ask/${verb}`, body);
     answers.set(key, answer);
     answer.catch(() => answers.delete(key));
   }
@@ -57,7 +65,7 @@ export function ask(verb, request) {
 
 /** The network of a dropped file. */
 export async function drop(file) {
-  if (alone) return work("drop", file.name, new Uint8Array(await file.arrayBuffer()));
+  if (alone) return work("quick", "drop", file.name, new Uint8Array(await file.arrayBuffer()));
   return post("drop", file, { "X-File-Name": encodeURIComponent(file.name) });
 }
 

@@ -1,6 +1,16 @@
 // The program as WebAssembly, off the page's own thread.
 
-const ready = WebAssembly.instantiateStreaming(fetch("collegial.wasm"), {});
+/** What dependencies would ask of a browser; none of it is reached. */
+function unreached(module) {
+  const imports = {};
+  for (const { module: from, name } of WebAssembly.Module.imports(module)) {
+    imports[from] ??= {};
+    imports[from][name] = () => { throw new Error(`${name} was reached`); };
+  }
+  return imports;
+}
+
+const ready = WebAssembly.compileStreaming(fetch("collegial.wasm")).then((module) => WebAssembly.instantiate(module, unreached(module)));
 
 function answer({ memory, reserve, ask, dropped }, { id, kind, name, body }) {
   const verb = new TextEncoder().encode(name);
@@ -15,6 +25,6 @@ function answer({ memory, reserve, ask, dropped }, { id, kind, name, body }) {
 }
 
 onmessage = async ({ data }) => {
-  const { instance } = await ready;
-  answer(instance.exports, data);
+  const { exports } = await ready;
+  answer(exports, data);
 };

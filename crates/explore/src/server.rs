@@ -84,14 +84,14 @@ impl Explorer {
     /// # Errors
     ///
     /// Where the port cannot be had.
-    pub fn start(port: u16, start: Option<Spec>) -> Result<Self, ServeError> {
+    pub fn start(port: u16, start: Option<&Spec>) -> Result<Self, ServeError> {
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(|error| ServeError::Token(error.to_string()))?;
         let token: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
         let tries = if port == 0 { TRIES } else { 1 };
         let mut last = None;
         for _ in 0..tries {
-            match listen(port, &token, start.clone()) {
+            match listen(port, &token, start.cloned()) {
                 Ok(host) => return Ok(Self { address: format!("http://{host}/#{token}") }),
                 Err(error) => last = Some(error),
             }

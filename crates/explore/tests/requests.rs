@@ -14,7 +14,8 @@ struct Running {
 }
 
 fn running(start: Option<&str>) -> Running {
-    let explorer = Explorer::start(0, start.map(|name| name.parse().unwrap())).unwrap();
+    let start: Option<collegial_arch::Spec> = start.map(|name| name.parse().unwrap());
+    let explorer = Explorer::start(0, start.as_ref()).unwrap();
     let (host, token) = explorer.address().strip_prefix("http://").unwrap().split_once("/#").unwrap();
     Running { host: host.to_owned(), token: token.to_owned(), _explorer: explorer }
 }

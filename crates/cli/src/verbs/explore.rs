@@ -31,7 +31,8 @@ pub struct Explore {
 /// Runs the verb.
 pub fn run(verb: &Explore, common: &Common) -> Result<(), Failure> {
     let start = verb.model.as_ref().map(|model| ops::Model::named(model).spec()).transpose()?;
-    let explorer = Explorer::start(verb.port, start).map_err(|error| Failure::User(error.to_string()))?;
+    let explorer =
+        Explorer::start(verb.port, start.as_ref()).map_err(|error| Failure::User(error.to_string()))?;
     signals::watch();
     print(&format!("{}\n", explorer.address()))?;
     common.say("Ctrl-C ends it");
