@@ -1,0 +1,64 @@
+// The page without a server: the same code as WebAssembly gives the same numbers, to the last bit where they are exact.
+//
+// COLLEGIAL names the program, CHROMIUM the browser, SITE the folder that `cargo xtask site` wrote.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { chromium } from "playwright-core";
+
+const program = process.env.COLLEGIAL ?? "target/debug/collegial";
+const kinds = { html: "text/html", css: "text/css", js: "text/javascript", wasm: "application/wasm" };
+let server, address, browser;
+
+before(async () => {
+  server = createServer((request, response) => {
+    const name = request.url === "/" ? "index.html" : request.url.slice(1);
+    try {
+      const content = readFileSync(join(process.env.SITE, name));
+      response.writeHead(200, { "Content-Type": kinds[name.split(".").pop()] }).end(content);
+    } catch {
+      response.writeHead(404).end();
+    }
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  address = `http://127.0.0.1:${server.address().port}/`;
+  browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+});
+
+after(async () => {
+  await browser?.close();
+  server?.close();
+});
+
+const answer = (...words) => JSON.parse(execFileSync(program, [...words, "--json"], { encoding: "utf8", maxBuffer: 1 << 26 }));
+
+test("exact answers are the program's to the last bit, with the network off once loaded", async () => {
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  const troubles = [];
+  page.on("pageerror", (error) => troubles.push(error.message));
+  page.on("console", (message) => message.type() === "error" && troubles.push(message.text()));
+  await page.goto(`${address}#&model=resnext29-1x128d`);
+  await page.waitForFunction(() => document.getElementById("width-value").textContent !== "");
+  await page.waitForSelector("#kernels-plot svg.plot");
+  await context.setOffline(true);
+  for (const [request, words] of [
+    [{ model: "resnext29-1x128d" }, ["resnext29-1x128d"]],
+    [{ model: "resnext50-32x4d", cost: "flops", multiple_of: 2 }, ["resnext50-32x4d", "--cost", "flops", "--multiple-of", "2"]],
+    [{ model: "resnext29-3x64d", block_inputs: "white", rule: "nearest" }, ["resnext29-3x64d", "--block-inputs", "white", "--rule", "nearest"]],
+    [{ model: "fc6-500" }, ["fc6-500"]],
+  ]) {
+    const given = await page.evaluate(async (request) => (await import("./ask.js")).ask("search", request), request);
+    const expected = answer("search", ...words);
+    for (const key of ["baseline_score", "primal", "dual", "nearby", "curve", "blocks"]) assert.deepEqual(given[key], expected[key], `${words} ${key}`);
+  }
+  const { primal_model } = answer("search", "resnext29-1x128d", "--cost", "flops");
+  await page.locator("label", { hasText: "FLOPs" }).first().click();
+  await page.waitForFunction((name) => document.getElementById("primal-design").textContent === name, primal_model);
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
