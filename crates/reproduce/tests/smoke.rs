@@ -48,6 +48,8 @@ snapshots! {
     table3: "table3";
     table4: "table4";
     table5: "table5";
+    evidence: "evidence";
+    evidence_paper: "evidence-paper";
 }
 
 /// Stops after so many questions, and remembers what was said.

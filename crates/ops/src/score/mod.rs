@@ -60,10 +60,10 @@ impl Scored {
     fn sentences(&self) -> Vec<String> {
         let (rows, refused) = (self.table.rows.len(), self.table.refused.len());
         let mut sentences = vec![format!(
-            "{rows} designs scored: the mean over a network's blocks of the exact kernel variance at initialisation."
+            "The score is the mean over a network's blocks of the exact kernel variance at initialisation. Designs scored: {rows}."
         )];
         if refused > 0 {
-            sentences.push(format!("{refused} rows are not scored; they are listed with the reason."));
+            sentences.push(format!("Not scored: {refused}, listed with the reason."));
         }
         sentences
     }
@@ -80,9 +80,9 @@ impl Answer for Scored {
         if self.table.correlations.is_empty() {
             text.push_str(&show::rows(&self.table).to_text());
         } else {
-            text.push_str(&show::correlations(&self.table.correlations).to_text());
+            text.push_str(&show::by_group(&self.table.correlations));
             text.push_str(
-                "\nA positive correlation means that the predictor is right: errors grow with variances and fall with sizes.\n",
+                "A positive rank correlation means that the predictor is right: errors grow with variances and fall with sizes.\n",
             );
         }
         for refused in self.table.refused.iter().take(SHOWN) {

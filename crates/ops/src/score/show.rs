@@ -71,18 +71,60 @@ pub(super) fn correlations(found: &[Association]) -> Table {
         ("rows", Align::Right),
     ]);
     for Association { group, target, predictor, given, spearman, ci, rows } in found {
-        let interval = ci.map_or("n/a".into(), |[low, high]| format!("{low:.2} to {high:.2}"));
         table.push([
             group.clone().unwrap_or_default(),
             target.clone(),
             predictor.words().into(),
             given.map_or(String::new(), |given| given.words().into()),
-            spearman.map_or("n/a".into(), |value| format!("{value:.2}")),
-            interval,
+            estimate(*spearman),
+            interval(*ci),
             rows.to_string(),
         ]);
     }
     table
+}
+
+/// A small table per group, as narrow as a terminal.
+pub(super) fn by_group(found: &[Association]) -> String {
+    let mut text = String::new();
+    for part in found.chunk_by(|a, b| (&a.group, &a.target) == (&b.group, &b.target)) {
+        let first = &part[0];
+        let group = first.group.as_ref().map_or(String::new(), |group| format!("{group}: "));
+        text.push_str(&format!("{group}{}, {} designs\n\n", first.target, first.rows));
+        let mut table = Table::new(&[
+            ("predictor", Align::Left),
+            ("alone", Align::Right),
+            ("95 % interval", Align::Right),
+            ("given parameters", Align::Right),
+            ("given FLOPs", Align::Right),
+        ]);
+        for alone in part.iter().filter(|found| found.given.is_none()) {
+            let given = |predictor| {
+                let held = part
+                    .iter()
+                    .find(|found| found.predictor == alone.predictor && found.given == Some(predictor));
+                held.map_or(String::new(), |found| estimate(found.spearman))
+            };
+            table.push([
+                alone.predictor.words().to_owned(),
+                estimate(alone.spearman),
+                interval(alone.ci),
+                given(Predictor::Parameters),
+                given(Predictor::Flops),
+            ]);
+        }
+        text.push_str(&table.to_text());
+        text.push('\n');
+    }
+    text
+}
+
+fn estimate(value: Option<f64>) -> String {
+    value.map_or("n/a".into(), |value| format!("{value:.2}"))
+}
+
+fn interval(ci: Option<[f64; 2]>) -> String {
+    ci.map_or("n/a".into(), |[low, high]| format!("{low:.2} to {high:.2}"))
 }
 
 fn slopes(found: &[Slope]) -> Table {
@@ -107,7 +149,7 @@ fn slopes(found: &[Slope]) -> Table {
     table
 }
 
-fn points(group: &Group) -> Points {
+fn points(group: &Group, label: &str) -> Points {
     let labelled = group.rows.len() <= LABELLED;
     let point = |(row, error): (&&collegial_trials::score::ScoredRow, &f64)| {
         let point = Point::new(row.predictors.score, *error);
@@ -120,8 +162,11 @@ fn points(group: &Group) -> Points {
             _ => point,
         }
     };
-    let label = group.name.clone().unwrap_or_else(|| "all rows".into());
     Points::new(label, group.rows.iter().zip(&group.errors).map(point))
+}
+
+fn name<'a>(group: &'a Group) -> &'a str {
+    group.name.as_deref().unwrap_or("all rows")
 }
 
 fn axes(title: String, target: &str) -> Figure {
@@ -136,7 +181,7 @@ pub(super) fn all_groups(groups: &[Group]) -> Figure {
     let mut largest: Vec<&Group> = groups.iter().filter(|group| group.target == target).collect();
     largest.sort_by_key(|group| std::cmp::Reverse(group.rows.len()));
     let figure = axes(format!("{target} over the score"), target);
-    largest.into_iter().take(TOGETHER).fold(figure, |figure, group| figure.with(points(group)))
+    largest.into_iter().take(TOGETHER).fold(figure, |figure, group| figure.with(points(group, name(group))))
 }
 
 /// Everything on one page.
@@ -145,6 +190,8 @@ pub(super) fn page(scored: &Scored, provenance: Provenance) -> Page {
     let mut page = Page::new(format!("Scores of {}", scored.name)).verdict(scored.sentences().join(" "));
     let mut groups = table.groups(&scored.question);
     groups.sort_by_key(|group| std::cmp::Reverse(group.rows.len()));
+    // Two points are no picture.
+    groups.retain(|group| group.rows.len() > 2);
     if !groups.is_empty() {
         let figures = groups.iter().take(PICTURED).map(|group| {
             let name = group.name.clone().unwrap_or_else(|| "all rows".into());
@@ -155,7 +202,10 @@ pub(super) fn page(scored: &Scored, provenance: Provenance) -> Page {
         });
         let mut section = Section::new("Errors over the score").figures(figures);
         if groups.len() > PICTURED {
-            section = section.prose(format!("The {PICTURED} largest of {} groups.", groups.len()));
+            section = section.prose(format!(
+                "The {PICTURED} largest of {} groups of three designs or more.",
+                groups.len()
+            ));
         }
         page = page.section(section);
     }
