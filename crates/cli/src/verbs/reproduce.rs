@@ -19,7 +19,7 @@ use crate::terminal;
 #[derive(Args)]
 #[command(after_help = "Example:\n  collegial reproduce table1")]
 pub struct Reproduce {
-    /// fig2, fig3, ..., table5, or all
+    /// fig2, fig3, ..., table5, network, evidence, evidence-paper, ..., or all
     #[arg(value_name = "FIGURE|TABLE|all", required = true)]
     items: Vec<String>,
     /// How much to compute: smoke (seconds), laptop (minutes on two cores) or paper (the recipe as printed)

@@ -194,11 +194,8 @@ pub(super) fn page(scored: &Scored, provenance: Provenance) -> Page {
     groups.retain(|group| group.rows.len() > 2);
     if !groups.is_empty() {
         let figures = groups.iter().take(PICTURED).map(|group| {
-            let name = group.name.clone().unwrap_or_else(|| "all rows".into());
-            (
-                axes(format!("{name}: {}", group.target), group.target).with(points(group)),
-                caption(group, table),
-            )
+            let title = format!("{}: {}", name(group), group.target);
+            (axes(title, group.target).with(points(group, "")), caption(group, table))
         });
         let mut section = Section::new("Errors over the score").figures(figures);
         if groups.len() > PICTURED {
