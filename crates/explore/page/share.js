@@ -1,6 +1,6 @@
 // Copies and files.
 
-import { at, html } from "./svg.js";
+import { at, html, svg } from "./svg.js";
 
 /** Says something to everybody, screen readers included. */
 export function say(sentence, wrong = false) {
@@ -33,8 +33,8 @@ function save(name, blob) {
 const styled = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "stroke-linecap",
   "opacity", "font-size", "font-family", "font-weight", "text-anchor", "paint-order"];
 
-/** A picture as a file of its own: styles become attributes, the background a rectangle. */
-function standalone(picture) {
+/** A copy whose styles are attributes. */
+function frozen(picture) {
   const clone = picture.cloneNode(true);
   const originals = [picture, ...picture.querySelectorAll("*")];
   const copies = [clone, ...clone.querySelectorAll("*")];
@@ -43,19 +43,41 @@ function standalone(picture) {
     for (const name of styled) copies[index].setAttribute(name, style.getPropertyValue(name));
     copies[index].removeAttribute("class");
   });
-  const { width, height } = picture.viewBox.baseVal;
-  clone.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-  clone.setAttribute("width", width);
-  clone.setAttribute("height", height);
-  const paper = document.createElementNS("http://www.w3.org/2000/svg", "rect");
-  const background = getComputedStyle(picture.closest("figure")).backgroundColor;
-  for (const [name, value] of Object.entries({ width, height, fill: background })) paper.setAttribute(name, value);
-  clone.prepend(paper);
-  return { text: new XMLSerializer().serializeToString(clone), width, height };
+  return clone;
 }
 
-async function png(picture) {
-  const { text, width, height } = standalone(picture);
+/** Title and keys in two lines above a picture. */
+function heading(figure) {
+  const { title, keys = [] } = figure.plotted.spec;
+  const ink = getComputedStyle(figure).color;
+  const words = { fill: ink, "font-family": "system-ui, sans-serif" };
+  const samples = [...figure.querySelectorAll(".keys svg")];
+  let x = 10;
+  const row = keys.map((key, index) => {
+    const sample = svg("g", { transform: `translate(${x} -22)` }, ...frozen(samples[index]).children);
+    const text = svg("text", { ...words, x: x + 30, y: -12, "font-size": "12px" }, key.name);
+    x += 52 + 6.8 * key.name.length;
+    return [sample, text];
+  });
+  return { lines: keys.length ? 50 : 28, parts: [svg("text", { ...words, x: 10, y: keys.length ? -32 : -10, "font-size": "14px", "font-weight": "600" }, title), row] };
+}
+
+/** A picture as a file of its own, with its title, its keys and a background. */
+function standalone(figure) {
+  const picture = figure.querySelector("svg.plot");
+  const clone = frozen(picture);
+  const { width, height } = picture.viewBox.baseVal;
+  const { lines, parts } = heading(figure);
+  const whole = height + lines;
+  const background = getComputedStyle(figure).backgroundColor;
+  for (const [name, value] of Object.entries({ xmlns: "http://www.w3.org/2000/svg", width, height: whole, viewBox: `0 ${-lines} ${width} ${whole}` })) clone.setAttribute(name, value);
+  clone.prepend(svg("rect", { y: -lines, width, height: whole, fill: background }));
+  clone.append(...parts.flat(Infinity));
+  return { text: new XMLSerializer().serializeToString(clone), width, height: whole };
+}
+
+async function png(figure) {
+  const { text, width, height } = standalone(figure);
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
   await image.decode();
@@ -69,11 +91,10 @@ const csv = ({ columns, rows }) => `${[columns, ...rows].map((row) => row.join("
 /** The buttons under a picture; its figure knows the name and the data. */
 export function saves(figure) {
   const spec = () => figure.plotted.spec;
-  const picture = () => figure.querySelector("svg.plot");
   const button = (kind, act) =>
     html("button", { type: "button", onclick: act, "data-save": kind, "aria-label": `Save as ${kind}: ${spec().title}` }, kind);
   return html("div", { class: "saves" },
     spec().data && button("CSV", () => save(`${spec().file}.csv`, new Blob([csv(spec().data)], { type: "text/csv" }))),
-    button("SVG", () => save(`${spec().file}.svg`, new Blob([standalone(picture()).text], { type: "image/svg+xml" }))),
-    button("PNG", async () => save(`${spec().file}.png`, await png(picture()))));
+    button("SVG", () => save(`${spec().file}.svg`, new Blob([standalone(figure).text], { type: "image/svg+xml" }))),
+    button("PNG", async () => save(`${spec().file}.png`, await png(figure))));
 }
