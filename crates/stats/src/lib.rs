@@ -8,6 +8,7 @@
 //! K, with its standard error.
 
 pub mod block;
+mod clock;
 pub mod interval;
 pub mod moments;
 pub mod monitor;
@@ -20,6 +21,7 @@ pub mod simd;
 pub mod special;
 
 pub use block::{Tally, TallyError, sample_blocks, tally_blocks};
+pub use clock::Instant;
 pub use interval::Interval;
 pub use moments::Moments;
 pub use monitor::{Monitor, Named, Silent};

@@ -2,12 +2,11 @@
 
 pub(crate) mod view;
 
-use std::time::Instant;
-
 use collegial_ntk::fit::{Measurements, Method, Sampling, Shard, default_widths};
 use collegial_ntk::{Fit, Output};
 use collegial_report::{Figure, Table};
 use collegial_reproduce::drawings::fit as drawings;
+use collegial_stats::Instant;
 use collegial_train::checksum;
 use serde::{Deserialize, Serialize};
 

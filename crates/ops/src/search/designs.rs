@@ -1,13 +1,13 @@
 //! The best integer designs of a whole network, in sentences, a table and a page.
 
 use std::fmt::Write as _;
-use std::time::Instant;
 
 use collegial_arch::{Cost, Design, Spec};
 use collegial_report::{Align, Download, Page, Provenance, Section, Table, grouped, significant};
 use collegial_search::{
     BlockInputs, DesignAnswer, DesignOptimum, DesignSearch, Edge, Gain, Problem, VarianceSource,
 };
+use collegial_stats::Instant;
 use serde::Serialize;
 
 use super::Request;

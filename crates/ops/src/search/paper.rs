@@ -1,7 +1,5 @@
 //! Algorithm 2 as printed: the law on the block of the first stage, a real-valued m, then the integer correction.
 
-use std::time::Instant;
-
 use collegial_arch::{Module, Spec};
 use collegial_ntk::Fit;
 use collegial_ntk::fit::{Measurements, Method, Sampling, default_widths, measure_variance};
@@ -10,6 +8,7 @@ use collegial_reproduce::drawings;
 use collegial_search::{
     Exact, Law, Measured, Rule, Search, Time, Variance, VarianceSource, free_widths, per_stage,
 };
+use collegial_stats::Instant;
 use serde::Serialize;
 
 use super::{Optima, Request, page, view};
