@@ -85,8 +85,8 @@ impl Images {
             _ if (y, x) == (0, 0) => 1.0,
             Kind::White => 0.0,
             Kind::Natural => {
-                let distance = (y as f64).hypot(x as f64) / (RANGE * side as f64);
-                FAR + (1.0 - FAR) * (-distance).exp()
+                let distance = libm::hypot(y as f64, x as f64) / (RANGE * side as f64);
+                FAR + (1.0 - FAR) * libm::exp(-distance)
             }
             Kind::Measured { count, table } => {
                 let last = count - 1;

@@ -21,7 +21,7 @@ impl ArcCosine {
         let cos = correlation.clamp(-1.0, 1.0);
         // √((1 - c)(1 + c)) keeps the digits that √(1 - c^2) loses near ±1.
         let sin = ((1.0 - cos) * (1.0 + cos)).sqrt();
-        let rest = PI - sin.atan2(cos);
+        let rest = PI - libm::atan2(sin, cos);
         let turn = 2.0 * PI;
         Self {
             derivative: rest / turn,

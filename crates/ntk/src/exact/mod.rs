@@ -42,6 +42,8 @@
 //! from (E[|x|^2 tr Q], E[x^T Q x]) at layer 2 with F = 1.
 //!
 //! The sum of all is E\[K^2\] / E\[K\]^2 times L^2: linear in the five sums, so that averaging those over inputs averages it.
+//!
+//! Transcendental functions are `libm`'s and not the system's, so that exact variances have the same bits everywhere, WebAssembly included.
 
 pub mod arc_cosine;
 mod chain;

@@ -73,12 +73,12 @@ impl PatchSums {
         }
         // c = cos ψ turns the density into sin^(n_in - 2) ψ, smooth on [0, π]: the midpoint rule converges fast.
         let node = |k: usize| std::f64::consts::PI * (k as f64 + 0.5) / NODES as f64;
-        let density = |angle: f64| ((channels - 2) as f64 * angle.sin().ln()).exp();
+        let density = |angle: f64| libm::exp((channels - 2) as f64 * libm::log(libm::sin(angle)));
         let total: f64 = (0..NODES).map(|k| density(node(k))).sum();
         for angle in (0..NODES).map(node) {
             let share = density(angle) / total;
             if share > 1e-18 {
-                sums.add(weight * share, angle.cos(), gate);
+                sums.add(weight * share, libm::cos(angle), gate);
             }
         }
         sums
