@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::{Failed, run};
+use crate::{Failed, run, site};
 
 /// Where the tests are.
 const TESTS: &str = "crates/explore/browser";
@@ -19,22 +19,23 @@ pub fn test(binary: &str) -> Result<(), Failed> {
     };
     let place = Path::new(PLACE);
     let copied = std::fs::create_dir_all(place).and_then(|()| {
-        for name in ["package.json", "package-lock.json", "explorer.test.mjs"] {
+        for name in ["package.json", "package-lock.json", "explorer.test.mjs", "site.test.mjs"] {
             std::fs::copy(Path::new(TESTS).join(name), place.join(name))?;
         }
-        std::fs::canonicalize(binary)
+        Ok((std::fs::canonicalize(binary)?, std::fs::canonicalize(site::PLACE)?))
     });
-    let binary = copied.map_err(|error| {
+    let (binary, site) = copied.map_err(|error| {
         eprintln!("xtask: cannot prepare {PLACE}: {error}");
         Failed
     })?;
     run(Command::new("npm").args(["ci", "--silent", "--no-audit", "--no-fund"]).current_dir(place))?;
     let mut node = Command::new("node");
     run(node
-        .args(["--test", "explorer.test.mjs"])
+        .args(["--test", "explorer.test.mjs", "site.test.mjs"])
         .current_dir(place)
         .env("COLLEGIAL", binary)
-        .env("CHROMIUM", chromium))
+        .env("CHROMIUM", chromium)
+        .env("SITE", site))
 }
 
 /// The browser that CHROMIUM names, or the first that starts.

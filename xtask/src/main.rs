@@ -7,6 +7,7 @@
 mod browser;
 mod licences;
 mod python;
+mod site;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -19,7 +20,8 @@ usage: cargo xtask test --fast     the Rust tests without the slow ones: under t
        cargo xtask test            every Rust test, examples in the docs included, then those of the Python wheel
        cargo xtask test --all      the same and the tests beside PyTorch, timm and ONNX Runtime, which it installs (1.5 GB),
                                    and of the explorer in Chromium, driven by Node.js
-       cargo xtask test --browser  the explorer in Chromium alone
+       cargo xtask test --browser  the explorer in Chromium alone, with a server and without
+       cargo xtask site            the explorer without a server, in target/site: the page, and the program as WebAssembly
        cargo xtask licences        whether every dependency may be given away with the program";
 
 /// The names of tests that take more than two seconds, one per line.
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
         ["test", "--all"] => test_all(),
         ["test", "--browser"] => test_browser(),
         ["licences"] => licences::check(),
+        ["site"] => site::site(),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -93,12 +96,14 @@ fn test_all() -> Result<(), Failed> {
     let environment = Environment::new(&python, "venv-interop", "interop/requirements.txt", &["--no-deps"])?;
     environment.install_wheel()?;
     environment.pytest(Path::new("target/release"), &["interop", "python/tests"])?;
+    site::site()?;
     browser::test("target/release/collegial")
 }
 
 /// The explorer's page alone.
 fn test_browser() -> Result<(), Failed> {
     cargo(&["build", "--package", "collegial"])?;
+    site::site()?;
     browser::test("target/debug/collegial")
 }
 
