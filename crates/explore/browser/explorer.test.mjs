@@ -115,6 +115,14 @@ test("a wrong name is refused in the program's words, and the page stays", async
   assert.equal(await text("baseline-name"), "resnext29-1x128d");
 });
 
+test("a network that cannot be searched is counted, with the reason", async () => {
+  await page.goto(`${address}&model=wrn28-10`);
+  await says("status", "wrn28-10 is outside");
+  await says("layer-table", answer("info", "wrn28-10").parameters.toLocaleString("en-US"));
+  assert.equal(await page.locator("#answers").isVisible(), false);
+  troubles = troubles.filter((trouble) => !trouble.includes("400"));
+});
+
 test("the width is dragged on both curves and moved by keys", async () => {
   await open();
   const best = answer("search", "resnext29-1x128d");

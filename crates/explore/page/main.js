@@ -47,6 +47,7 @@ function update() {
     if (search.status === "rejected") {
       now.search = null;
       layers(now.baseline, now.baseline);
+      at("layers").open = true;
       throw search.reason;
     }
     now.search = search.value;

@@ -44,16 +44,15 @@ export function stages(answer, cost, show) {
     table("A design per stage", columns.map((name) => [name]), [line("primal", "same cost"), line("dual", "same variance")])));
 }
 
-/** Counts of every layer, before and after. */
+/** Counts of every layer, before and after; of one network where both are the same. */
 export function layers(before, after) {
   const later = new Map(after.layers.map((layer) => [layer.name, layer]));
-  const size = (layer) => layer?.output.join("x") ?? "";
-  const number = (value) => (value === undefined ? "" : grouped(value));
-  const rows = before.layers.map((layer) => {
-    const other = later.get(layer.name);
-    return row([layer.name, layer.kind, other?.kind ?? "", size(layer), size(other), number(layer.parameters), number(other?.parameters), number(layer.flops), number(other?.flops)]);
-  });
-  const sum = row(["in all", "", "", "", "", grouped(before.parameters), grouped(after.parameters), grouped(before.flops), grouped(after.flops)], "optimum");
-  const columns = ["layer", "before", "after", "output", "after", "parameters", "after", "FLOPs", "after"];
-  at("layer-table").replaceChildren(table(`${before.model} and ${after.model}`, columns.map((name) => [name]), [sum, ...rows]));
+  const columns = [["kind", (layer) => layer.kind], ["output", (layer) => layer.output.join("x")], ["parameters", (layer) => grouped(layer.parameters)], ["FLOPs", (layer) => grouped(layer.flops)]];
+  const both = before.model !== after.model;
+  const pair = (of, layer, other) => (both ? [of(layer), other ? of(other) : ""] : [of(layer)]);
+  const rows = before.layers.map((layer) => row([layer.name, ...columns.flatMap(([, of]) => pair(of, layer, later.get(layer.name)))]));
+  const total = columns.flatMap(([name, of]) => (["parameters", "FLOPs"].includes(name) ? pair(of, before, after) : both ? ["", ""] : [""]));
+  const head = ["layer", ...columns.flatMap(([name]) => (both ? [name, "after"] : [name]))];
+  const caption = both ? `${before.model} and ${after.model}` : before.model;
+  at("layer-table").replaceChildren(table(caption, head.map((name) => [name]), [row(["in all", ...total], "optimum"), ...rows]));
 }
