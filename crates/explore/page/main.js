@@ -216,12 +216,16 @@ function show_kernels() {
 /** The command that gives the same answer. */
 function command() {
   const named = now.baseline?.named !== false;
+  // Designs of stages are asked for without rule, multiple and width.
+  const alike = state.stages === "one";
   const flags = [
     state.cost !== "params" && `--cost ${state.cost}`,
-    state.rule !== "under" && `--rule ${state.rule}`,
     state.inputs !== "network" && `--block-inputs ${state.inputs}`,
-    state.multiple !== "1" && `--multiple-of ${state.multiple}`,
-    state.width && `--widths ${state.width}`,
+    alike && state.rule !== "under" && `--rule ${state.rule}`,
+    alike && state.multiple !== "1" && `--multiple-of ${state.multiple}`,
+    alike && state.width && `--widths ${state.width}`,
+    !alike && "--per-stage",
+    state.stages === "free" && "--free-widths",
   ];
   return ["collegial search", named ? now.baseline.model : `${now.baseline.model}.toml`, ...flags].filter(Boolean).join(" ");
 }
