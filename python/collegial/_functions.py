@@ -40,12 +40,15 @@ def search(
     *,
     paper: bool = False,
     block_inputs: Literal["network", "white"] = "network",
-    budget: int | None = None,
+    budget: int | str | None = None,
     widths: Iterable[int] | str | None = None,
     multiple_of: int | None = None,
     max_multiplicity: int | None = None,
     free_widths: bool = False,
     per_stage: bool = False,
+    check: bool = False,
+    draws: int | None = None,
+    norm: Literal["none", "frozen", "batch"] | None = None,
     trials: int | None = None,
     precision: float | None = None,
     report: Path | None = None,
@@ -61,8 +64,7 @@ def search(
     """The best integer designs m x n in place of a baseline: same cost and least variance, or same variance and least cost.
 
     The variance is the mean kernel variance of the network's blocks at initialisation, computed exactly. `paper=True` is
-    Algorithm 2 as printed, on one block with a fitted law; `alpha`, `trials`, `variance="law"` or `"measured"`, `free_widths`,
-    `per_stage` and `cost="time"` imply it.
+    Algorithm 2 as printed, on one block with a fitted law; `alpha`, `trials` and `variance="law"` or `"measured"` imply it.
 
     Args:
         model: The baseline: a name, the path or text of a spec, a dict, a `Spec`, or a checkpoint.
@@ -74,12 +76,16 @@ def search(
         rule: How the primal meets the budget. By default it stays under it, and is the nearest to it as printed.
         paper: Algorithm 2 as printed: the law on one block, real-valued m, then the integer correction.
         block_inputs: What the blocks of a network see: what the network really passes on, or white patches.
-        budget: What the whole network may cost; what the baseline costs where it is not given.
+        budget: What the whole network may cost, a number or text such as "25.6M"; what the baseline costs where it is
+            not given.
         widths: Widths to look at, as numbers or as text such as "8..128:8"; all up to the baseline's by default.
         multiple_of: Only widths that are a multiple of this, such as 8 for hardware.
         max_multiplicity: At most this many members.
-        free_widths: Also optimise every layer's width by itself instead of by one ratio.
-        per_stage: Also optimise each stage's block by itself.
+        free_widths: Also look at members with two widths, into and out of their middle convolution.
+        per_stage: Also look at one design per stage, each stage keeping its cost, and with cost moved between stages.
+        check: Draw the whole network's kernel for the baseline and both optima, beside what the score says.
+        draws: Initialisations of every network in a check (100 by default).
+        norm: What becomes of batch norms in a check; by default they are removed.
         trials: Draws per width when alpha is fitted (2000 by default).
         precision: Standard error of every measured variance, as a share of it (0.01 by default).
         report: Write a self-contained HTML page to this path.
@@ -94,7 +100,7 @@ def search(
     """
     fields = dict(
         alpha=alpha, cost=cost, variance=variance, rule=rule, paper=paper, block_inputs=block_inputs, budget=budget, widths=_list(widths), multiple_of=multiple_of,
-        max_multiplicity=max_multiplicity, free_widths=free_widths, per_stage=per_stage, trials=trials,
+        max_multiplicity=max_multiplicity, free_widths=free_widths, per_stage=per_stage, check=check, draws=draws, norm=norm, trials=trials,
         precision=precision, classes=classes, inputs=inputs, outputs=outputs, image=image, seed=seed,
     )  # fmt: skip
     with watching(progress) as callback:

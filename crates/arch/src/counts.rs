@@ -6,21 +6,49 @@
 //!   1 per addend of a member sum, 1 per element that a gate scales;
 //! - activations: elements that convolutions and dense layers put out (the convention of RegNet).
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::graph::{Graph, Node, Op};
 
 /// What a member of an ensemble is charged for: the β of the paper.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum Cost {
     /// Trainable parameters (the paper's main text).
+    #[default]
     Params,
     /// Floating-point operations (the paper's appendix).
     Flops,
     /// Elements put out by convolutions and dense layers.
     Activations,
+    /// Measured time of a training step of the whole network.
+    Time,
+}
+
+impl Cost {
+    /// What is counted, in words; times are in nanoseconds.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Params => "parameters",
+            Self::Flops => "FLOPs",
+            Self::Activations => "activations",
+            Self::Time => "training time",
+        }
+    }
+}
+
+impl std::fmt::Display for Cost {
+    /// As in requests and answers: `params`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Params => "params",
+            Self::Flops => "flops",
+            Self::Activations => "activations",
+            Self::Time => "time",
+        })
+    }
 }
 
 /// The counts of one layer or of a whole network.
@@ -37,12 +65,13 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// The count that `cost` charges for.
-    pub fn of(&self, cost: Cost) -> u64 {
+    /// The count that `cost` charges for; time is not counted but measured.
+    pub fn of(&self, cost: Cost) -> Option<u64> {
         match cost {
-            Cost::Params => self.parameters,
-            Cost::Flops => self.flops,
-            Cost::Activations => self.activations,
+            Cost::Params => Some(self.parameters),
+            Cost::Flops => Some(self.flops),
+            Cost::Activations => Some(self.activations),
+            Cost::Time => None,
         }
     }
 }

@@ -157,6 +157,9 @@ pub enum Error {
         /// Its exact value.
         value: u128,
     },
+    /// A cost that is measured where a count is needed.
+    #[error("{0} is measured, not counted; take params, flops or activations")]
+    NotCounted(crate::Cost),
     /// A setting that this model does not have.
     #[error("{option} does not apply to {model}: {reason}")]
     NotApplicable {

@@ -152,19 +152,25 @@ impl Regnet {
         self.blocks.len()
     }
 
-    /// The same network with groups of width n in all stages: m of them in the first, and elsewhere
-    /// as many more as the stage has more outputs, which keeps the shape of the family.
+    /// The same network with groups of width n in all stages, see [`stage_designs`](Self::stage_designs).
     pub fn with_design(&self, design: Design) -> Result<Self, Error> {
-        let first = self.outputs.first().copied().unwrap_or(1);
-        let designs: Vec<StageDesign> = self
-            .outputs
-            .iter()
-            .map(|&outputs| {
-                let exact = design.multiplicity as f64 * outputs as f64 / first as f64;
-                StageDesign::new((exact.round() as usize).max(1), [design.width; 2])
-            })
-            .collect::<Result<_, _>>()?;
-        self.with_stage_designs(&designs)
+        self.with_stage_designs(&self.stage_designs(design)?)
+    }
+
+    /// Groups of width n in all stages: m of them in the first, and elsewhere as many more as the
+    /// stage has more outputs, which keeps the shape of the family.
+    pub fn stage_designs(&self, design: Design) -> Result<Vec<StageDesign>, Error> {
+        let stage = |share: f64| {
+            let members = (design.multiplicity as f64 * share).round() as usize;
+            StageDesign::new(members.max(1), [design.width; 2])
+        };
+        self.stage_shares().into_iter().map(stage).collect()
+    }
+
+    /// How many times as many outputs as the first every stage has.
+    pub(crate) fn stage_shares(&self) -> Vec<f64> {
+        let first = self.outputs.first().copied().unwrap_or(1) as f64;
+        self.outputs.iter().map(|&outputs| outputs as f64 / first).collect()
     }
 
     /// The same network with one design per stage.

@@ -15,7 +15,7 @@ use crate::module::Module;
 use crate::regnet::Regnet;
 use crate::resnext::Resnext;
 use crate::sequence::Sequence;
-use crate::stage_design::StageDesign;
+use crate::stage_design::{Designs, StageDesign};
 use crate::wide_resnet::WideResnet;
 use crate::{Error, names};
 
@@ -125,15 +125,11 @@ impl Spec {
         match self {
             Self::Resnext(network) => Ok(Module::Bottleneck(network.block(0)?)),
             Self::Regnet(_) => Err(Error::Inconsistent(format!(
-                "the stages of {} have widths of their own, for which there is no search yet; its blocks can be \
-                 searched one by one, as TOML modules of kind bottleneck",
+                "the stages of {} have widths of their own, so that no single block stands for it; its blocks can be \
+                 analysed one by one, as TOML modules of kind bottleneck",
                 self.name()
             ))),
-            Self::WideResnet(_) => Err(Error::Outside {
-                name: self.name(),
-                reason: "it has basic blocks: one hidden layer, and splitting that changes nothing; take a resnext, regnet, fc \
-                         or bottleneck model, or a TOML module",
-            }),
+            Self::WideResnet(_) => Err(self.basic_blocks()),
             _ => self.module().ok_or_else(|| Error::NoBlocks { model: self.name() }),
         }
     }
@@ -145,7 +141,39 @@ impl Spec {
             Self::Resnext(network) => network.blocks(),
             Self::Regnet(network) => network.blocks(),
             Self::Bottleneck(block) => Ok(vec![Block { stage: 0, count: 1, bottleneck: block.clone() }]),
+            Self::WideResnet(_) => Err(self.basic_blocks()),
             _ => Err(Error::NoBlocks { model: self.name() }),
+        }
+    }
+
+    fn basic_blocks(&self) -> Error {
+        Error::Outside {
+            name: self.name(),
+            reason: "it has basic blocks: one hidden layer, and splitting that changes nothing; take a resnext, regnet, fc \
+                     or bottleneck model, or a TOML module",
+        }
+    }
+
+    /// What a design m x n is at every stage: a ResNeXt's members widen, a RegNet's become more.
+    pub fn stage_designs(&self, design: Design) -> Result<Vec<StageDesign>, Error> {
+        match self {
+            Self::Resnext(network) => {
+                (0..network.stages()).map(|stage| Designs::from(design).stage(stage)).collect()
+            }
+            Self::Regnet(network) => network.stage_designs(design),
+            Self::Bottleneck(_) => Ok(vec![design.into()]),
+            Self::WideResnet(_) => Err(self.basic_blocks()),
+            _ => Err(Error::NoBlocks { model: self.name() }),
+        }
+    }
+
+    /// How many times as many members as the first every stage has with one design for all, but for
+    /// rounding; a module has one stage.
+    pub fn stage_shares(&self) -> Vec<f64> {
+        match self {
+            Self::Resnext(network) => vec![1.0; network.stages()],
+            Self::Regnet(network) => network.stage_shares(),
+            _ => vec![1.0],
         }
     }
 

@@ -59,7 +59,17 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Draws, Error> {
     if given.is_some() {
         return Err(Error::request("draws have weights of their own; leave the given ones out"));
     }
-    let Batch { spec, inputs, input, others } = batch(request, &spec)?;
+    of_spec(request, &spec, draws, monitor)
+}
+
+/// Draws a network as often as a request says, whatever its model.
+pub(crate) fn of_spec(
+    request: &Request,
+    spec: &Spec,
+    draws: u64,
+    monitor: &dyn Monitor,
+) -> Result<Draws, Error> {
+    let Batch { spec, inputs, input, others } = batch(request, spec)?;
     let options = ntk::options(request, None);
     let start = Instant::now();
     let network = NetworkDraws::in_batch(&spec.graph()?, options, &inputs, &others)?;

@@ -16,6 +16,7 @@
 
 mod answer;
 pub mod array;
+pub mod budget;
 pub mod draws;
 mod error;
 pub mod evaluate;
@@ -40,6 +41,7 @@ pub mod widths;
 mod words;
 
 pub use answer::{Answer, to_json};
+pub use budget::Budget;
 pub use collegial_stats::{Monitor, Silent};
 pub use error::Error;
 pub use model::Model;

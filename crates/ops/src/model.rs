@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use collegial_arch::{Design, Overrides, Spec, StageDesign};
 use collegial_export::WeightFile;
-use collegial_search::with_design;
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Monitor};
@@ -102,7 +101,7 @@ pub fn redesigned(model: &Model, design: &str) -> Result<Spec, Error> {
         return Ok(spec.with_stage_designs(&stages)?);
     }
     let design: Design = design.parse()?;
-    Ok(with_design(&spec, design)?)
+    Ok(spec.with_design(design)?)
 }
 
 /// The spec that a file holds or whose weights it holds, by its name's ending: TOML, JSON, safetensors or ONNX.

@@ -3,9 +3,9 @@
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
 
-use collegial_arch::Spec;
+use collegial_arch::{Cost, Spec};
 use collegial_report::{Figure, Page, Provenance, Table};
-use collegial_search::Search;
+use collegial_search::paper::Search;
 use collegial_train::data::Dataset;
 use collegial_train::recipe::{self, Recipe};
 use collegial_train::{Data, Error as TrainError, spec_for};
@@ -15,7 +15,6 @@ use collegial_trials::{Context, Parts};
 use serde::{Deserialize, Serialize};
 
 use crate::reproduce::told;
-use crate::search::Cost;
 use crate::{Answer, Error, Model, Monitor, Style, to_json};
 
 /// Which baseline, on which data, how many designs and runs.
@@ -98,11 +97,11 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Validated, Error>
         let (count, low, high) = (request.designs, DESIGNS.start(), DESIGNS.end());
         return Err(Error::request(format!("`designs=` is {count}; it must be between {low} and {high}")));
     }
-    let Some(cost) = request.cost.counted() else {
+    if request.cost == Cost::Time {
         return Err(Error::request(
             "designs are compared at a cost that stays the same from run to run; take params, flops or activations",
         ));
-    };
+    }
     if !(request.decide > 0.0 && request.decide < 1.0) {
         return Err(Error::request(format!("`decide=` is {}; it must be between 0 and 1", request.decide)));
     }
@@ -112,7 +111,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Validated, Error>
     };
     let dataset = Dataset::open(&request.data).map_err(TrainError::from)?;
     let baseline = spec_for(&request.model.bare_spec()?, &request.model.overrides(), &dataset)?;
-    let search = Search::new(baseline.clone()).cost(cost);
+    let search = Search::new(baseline.clone()).cost(request.cost);
     let recipe = recipe(request, &dataset)?;
     let out = request.out.clone().unwrap_or_else(|| default_directory(&baseline, &dataset));
     let data = Data::new(dataset, &recipe)?;

@@ -1,5 +1,7 @@
 //! Searches that have no answer.
 
+use collegial_arch::{Cost, Design};
+
 /// Why a search has no answer, in one sentence.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -25,22 +27,66 @@ pub enum Error {
     /// No width is left to choose from.
     #[error("{0}")]
     NoWidths(String),
+    /// Widths that are a multiple of nothing.
+    #[error("widths cannot be a multiple of 0; give 1 or more")]
+    MultipleOfZero,
+    /// Only widths that are not allowed.
+    #[error(
+        "no width asked for is a multiple of {multiple_of} between 1 and the baseline's inner width {most}; {nearest} would be"
+    )]
+    WidthsOutside {
+        /// What widths must be a multiple of.
+        multiple_of: usize,
+        /// The largest width.
+        most: usize,
+        /// One that is allowed.
+        nearest: usize,
+    },
+    /// No design that is as good as the baseline.
+    #[error("no allowed design has as little variance as the baseline; allow more members or other widths")]
+    NoDual,
     /// A budget below the smallest network.
-    #[error("no design fits a budget of {budget} {cost}; the smallest, {smallest}, has {needs}")]
+    #[error("no design fits a budget of {budget} {}; the smallest, {smallest}, has {needs}", cost.unit())]
     Budget {
         /// What was allowed.
         budget: u64,
         /// In which unit.
-        cost: &'static str,
+        cost: Cost,
         /// The nearest feasible design.
-        smallest: String,
+        smallest: Design,
         /// What it needs.
         needs: u64,
+    },
+    /// A budget that designs per stage cannot meet.
+    #[error("no designs per stage fit a budget of {budget} {}; allow more", cost.unit())]
+    StageBudget {
+        /// What was allowed.
+        budget: u64,
+        /// Of what.
+        cost: Cost,
+    },
+    /// Two widths for all stages of a network whose stages do not widen together.
+    #[error("the stages of {name} have widths of their own; ask for designs per stage as well")]
+    NoCommonWidths {
+        /// Its name.
+        name: String,
     },
     /// A network that the engine cannot run.
     #[error("cannot time this network: {0}")]
     Timing(String),
-    /// A variance that is not known where it is needed.
-    #[error("{0}")]
-    Variance(String),
+    /// A width whose variance was not measured.
+    #[error("the variance was not measured at width {width}")]
+    NotMeasured {
+        /// The width.
+        width: usize,
+    },
+    /// Free widths of a variance without a formula.
+    #[error("free widths need a variance formula, which measured variances have none of; take law or exact")]
+    NoFormula,
+    /// A baseline without stages where they are needed.
+    #[error("{name} has no stages; designs per stage are for networks, such as resnext29-1x128d")]
+    NoStages {
+        /// Its name.
+        name: String,
+    },
 }

@@ -1,13 +1,18 @@
 //! The paper's optima, in the paper's words.
 
-use collegial_arch::{Cost, Overrides, Spec};
-use collegial_search::{Answer, Exact, Law, Rule, Search, per_stage};
+use collegial_arch::{Cost, Design, Overrides, Spec};
+use collegial_search::paper::{Answer, Exact, Law, Search, per_stage};
+use collegial_search::{Rule, VarianceSource};
 
 /// α as fitted in section 5.2.
 const ALPHA: f64 = 1.60;
 
 fn spec(name: &str) -> Spec {
     name.parse().unwrap()
+}
+
+fn design(text: &str) -> Design {
+    text.parse().unwrap()
 }
 
 fn search(name: &str) -> Answer {
@@ -27,7 +32,7 @@ fn the_bottleneck_block_of_width_128_has_its_optimum_at_10() {
     assert!((answer.primal.multiplicity - 32.56).abs() < 0.01, "{}", answer.primal.multiplicity);
     assert!((answer.dual.multiplicity - 9.93).abs() < 0.01, "{}", answer.dual.multiplicity);
     assert!((answer.dual.efficiency - 3.279).abs() < 0.001, "{}", answer.dual.efficiency);
-    assert_eq!(answer.dual.design, "10x10d");
+    assert_eq!(answer.dual.design.to_string(), "10x10d");
 }
 
 #[test]
@@ -56,15 +61,15 @@ fn every_dual_design_of_the_tables_is_a_rounded_multiplicity() {
 fn network_designs_are_refitted_on_the_whole_network() {
     let designs = |name: &str| {
         let answer = search(name);
-        (answer.primal.design, answer.dual.design)
+        (answer.primal.design.to_string(), answer.dual.design.to_string())
     };
     assert_eq!(designs("resnext29-1x128d"), ("37x10d".into(), "10x10d".into()));
     assert_eq!(designs("resnext29-1x226d"), ("101x10d".into(), "14x10d".into()));
     assert_eq!(designs("resnext50-1x64d").0, "12x10d");
     let under =
         Search::new(spec("resnext38-1x96d")).rule(Rule::Under).run(&Law::new(ALPHA).unwrap()).unwrap();
-    assert_eq!((under.primal.design.as_str(), under.dual.design.as_str()), ("22x10d", "8x10d"));
-    assert_eq!(search("resnext38-1x96d").primal.design, "23x10d");
+    assert_eq!((under.primal.design, under.dual.design), (design("22x10d"), design("8x10d")));
+    assert_eq!(search("resnext38-1x96d").primal.design, design("23x10d"));
 }
 
 #[test]
@@ -86,7 +91,7 @@ fn by_flops_the_optimum_is_8_and_44x8d_is_in_its_vicinity() {
     let answer =
         Search::new(spec("resnext29-1x128d")).cost(Cost::Flops).run(&Law::new(ALPHA).unwrap()).unwrap();
     assert_eq!(answer.primal.width, 8);
-    let multiplicity: usize = answer.primal.design.split('x').next().unwrap().parse().unwrap();
+    let multiplicity = answer.primal.design.multiplicity;
     // The paper prints 44x8d (4.199 GFLOPs against the baseline's 4.186, so not the nearest but one off at most).
     assert!(multiplicity.abs_diff(44) <= 1, "{}", answer.primal.design);
     assert!(((answer.primal.flops as f64 / 1e9) - 4.19).abs() < 0.1);
@@ -101,19 +106,19 @@ fn figure_3_fully_connected() {
     assert!((answer.primal.multiplicity - 30.4).abs() < 0.05, "{}", answer.primal.multiplicity);
     assert!((answer.dual.multiplicity - 12.4).abs() < 0.05, "{}", answer.dual.multiplicity);
     assert!((answer.dual.efficiency - 2.45).abs() < 0.005, "{}", answer.dual.efficiency);
-    assert_eq!((answer.primal.design.as_str(), answer.dual.design.as_str()), ("30x48d", "12x48d"));
+    assert_eq!((answer.primal.design, answer.dual.design), (design("30x48d"), design("12x48d")));
 }
 
 #[test]
 fn exact_variances_give_nearly_the_same_fully_connected_optimum() {
     let answer = Search::new(spec("fc6-500")).run(&Exact).unwrap();
-    assert_eq!(answer.variance_source, "exact");
+    assert_eq!(answer.variance_source, VarianceSource::Exact);
     assert!((40..=55).contains(&answer.primal.width), "{}", answer.primal.width);
 }
 
 #[test]
 fn later_stages_have_optima_of_their_own() {
-    let stages = per_stage(&spec("resnext29-1x128d"), 10, &Cost::Params, &Law::new(ALPHA).unwrap()).unwrap();
+    let stages = per_stage(&spec("resnext29-1x128d"), 10, Cost::Params, &Law::new(ALPHA).unwrap()).unwrap();
     assert_eq!(stages.len(), 3);
     assert_eq!((stages[0].channels, stages[0].width, stages[0].gain), (256, 10, 0.0));
     assert!(stages.iter().all(|stage| stage.gain >= 0.0));

@@ -1,44 +1,94 @@
-//! One design per stage: against one design for all, against the bound, and against every choice of a small network.
+//! More freedom than one design for all stages: against one design, against the bound, and against every choice of a small network.
 
 use collegial_arch::{Cost, Spec, StageDesign};
 use collegial_ntk::covariance::Images;
-use collegial_search::{BlockInputs, DesignSearch, MemberWidths, ScoredBlocks, StageAnswer, stage_designs};
+use collegial_search::{BlockInputs, DesignSearch, Error, Freedom, ScoredBlocks, StageAnswer};
 
-fn budget(spec: &Spec) -> u64 {
+fn parameters(spec: &Spec) -> u64 {
     spec.graph().unwrap().counts().unwrap().total.parameters
 }
 
-fn per_stage(spec: &Spec, inputs: BlockInputs, widths: MemberWidths) -> StageAnswer {
-    stage_designs(spec, Cost::Params, budget(spec), (inputs, &Images::natural()), widths).unwrap()
+fn score(spec: &Spec, inputs: BlockInputs) -> f64 {
+    ScoredBlocks::of(spec, inputs, &Images::natural()).unwrap().score()
+}
+
+fn answer(spec: &Spec, inputs: BlockInputs, freedom: Freedom) -> StageAnswer {
+    DesignSearch::new(spec.clone()).block_inputs(inputs).stages(freedom).unwrap()
 }
 
 #[test]
-fn designs_per_stage_are_at_least_as_good_as_one_for_all() {
-    for name in ["resnext29-1x128d", "resnext50-32x4d"] {
+fn more_freedom_is_never_worse_and_every_name_is_a_model() {
+    for name in ["resnext29-1x128d", "resnext50-32x4d", "regnet_x_400mf"] {
         let spec: Spec = name.parse().unwrap();
         for inputs in [BlockInputs::White, BlockInputs::Network] {
             let one = DesignSearch::new(spec.clone()).block_inputs(inputs).run().unwrap();
-            let answer = per_stage(&spec, inputs, MemberWidths::Equal);
-            assert!(
-                answer.primal.score <= one.primal.score,
-                "{name}: {} {}",
-                answer.primal.score,
-                one.primal.score
-            );
-            assert!(
-                answer.primal.parameters <= budget(&spec) && answer.dual.parameters <= one.dual.parameters
-            );
-            assert!(answer.dual.score <= answer.baseline_score * (1.0 + 1e-9));
-            assert!(answer.primal.gap < 0.01 && answer.dual.gap < 0.01, "{answer:?}");
-            // The name is a model whose counts and score are those that were told.
-            let named: Spec = answer.primal.model.parse().unwrap();
-            assert_eq!(budget(&named), answer.primal.parameters);
-            let score = ScoredBlocks::of(&named, inputs, &Images::natural()).unwrap().score();
-            assert!((score / answer.primal.score - 1.0).abs() < 1e-9, "{score} {}", answer.primal.score);
-            let free = per_stage(&spec, inputs, MemberWidths::Free);
-            assert!(free.primal.score <= answer.primal.score * (1.0 + 1e-9));
+            let stages = answer(&spec, inputs, Freedom::Stages);
+            let free = answer(&spec, inputs, Freedom::StagesAndWidths);
+            let moved = stages.moved.as_ref().unwrap();
+            assert!(moved.primal.score <= one.primal.score && moved.primal.score <= stages.kept.primal.score);
+            assert!(moved.dual.cost_ratio >= one.dual.cost_ratio);
+            assert!(moved.primal.gap < 0.02 && moved.dual.gap < 0.02, "{name}: {moved:?}");
+            assert!(free.kept.primal.score <= stages.kept.primal.score * (1.0 + 1e-9));
+            for designs in
+                [&stages.kept.primal, &stages.kept.dual, &moved.primal, &moved.dual, &free.kept.primal]
+            {
+                let named: Spec = designs.model.parse().unwrap();
+                assert_eq!(parameters(&named), designs.parameters, "{}", designs.model);
+                let own = score(&named, inputs);
+                assert!(
+                    (own / designs.score - 1.0).abs() < 1e-9,
+                    "{}: {own} {}",
+                    designs.model,
+                    designs.score
+                );
+            }
+            assert!(stages.kept.primal.parameters <= parameters(&spec));
+            assert!(stages.kept.dual.score <= stages.baseline_score * (1.0 + 1e-9));
         }
     }
+}
+
+/// With cost kept no stage costs more than it did; with variance kept none varies more.
+#[test]
+fn stages_keep_what_they_cost() {
+    let spec: Spec = "resnext29-1x128d".parse().unwrap();
+    let stages = answer(&spec, BlockInputs::Network, Freedom::Stages);
+    for stage in 0..3 {
+        let mut designs: Vec<StageDesign> =
+            (0..3).map(|s| StageDesign::new(1, [128 << s; 2]).unwrap()).collect();
+        designs[stage] = stages.kept.primal.designs[stage];
+        let mixed = spec.with_stage_designs(&designs).unwrap();
+        assert!(parameters(&mixed) <= parameters(&spec), "stage {}: {}", stage + 1, mixed.name());
+        designs[stage] = stages.kept.dual.designs[stage];
+        let mixed = spec.with_stage_designs(&designs).unwrap();
+        let before = score(&spec, BlockInputs::Network);
+        assert!(score(&mixed, BlockInputs::Network) <= before * (1.0 + 1e-9), "stage {}", stage + 1);
+    }
+}
+
+#[test]
+fn two_widths_for_all_stages() {
+    let spec: Spec = "resnext29-1x128d".parse().unwrap();
+    let one = DesignSearch::new(spec.clone()).run().unwrap();
+    let free = answer(&spec, BlockInputs::Network, Freedom::Widths);
+    assert!(free.moved.is_none() && free.kept.primal.score <= one.primal.score);
+    let first = free.kept.primal.designs[0];
+    let last = free.kept.primal.designs[2];
+    assert_eq!((last.multiplicity, last.widths), (first.multiplicity, first.widths.map(|width| 4 * width)));
+    assert_eq!(parameters(&free.kept.primal.model.parse().unwrap()), free.kept.primal.parameters);
+    let eights = DesignSearch::new(spec).multiple_of(8).stages(Freedom::Widths).unwrap();
+    assert!(eights.kept.primal.designs[0].widths.iter().all(|width| width % 8 == 0));
+}
+
+#[test]
+fn what_has_no_stages_is_told_so() {
+    let stages = |name: &str, freedom| DesignSearch::new(name.parse().unwrap()).stages(freedom).unwrap_err();
+    assert!(matches!(stages("bottleneck-64", Freedom::Stages), Error::NoStages { .. }));
+    assert!(matches!(stages("regnet_x_400mf", Freedom::Widths), Error::NoCommonWidths { .. }));
+    let small = DesignSearch::new("resnext29-1x128d".parse().unwrap()).budget(600_000);
+    assert!(
+        small.stages(Freedom::Stages).unwrap_err().to_string().contains("no designs per stage fit a budget")
+    );
 }
 
 /// Two stages of one block: every pair of designs, within the gap that the answer claims.
@@ -46,23 +96,34 @@ fn designs_per_stage_are_at_least_as_good_as_one_for_all() {
 fn no_other_designs_are_better_than_the_gap_says() {
     let toml = "kind = \"resnext\"\nstem = \"small\"\nblocks = [1, 1]\ndesign = \"1x3d\"\nclasses = 4\nimage = 8\nstem_channels = 6\noutputs = 8";
     let spec = Spec::from_toml(toml).unwrap();
-    let answer = per_stage(&spec, BlockInputs::White, MemberWidths::Equal);
-    assert!(answer.primal.designs.iter().all(|design| design.multiplicity < 40));
-    let mut lowest = f64::INFINITY;
+    let found = DesignSearch::new(spec.clone())
+        .cost(Cost::Params)
+        .block_inputs(BlockInputs::White)
+        .stages(Freedom::Stages)
+        .unwrap();
+    let moved = found.moved.unwrap();
+    assert!(moved.primal.designs.iter().all(|design| design.multiplicity < 40));
+    let (mut lowest, mut lowest_kept) = (f64::INFINITY, f64::INFINITY);
+    let own = [StageDesign::new(1, [3, 3]).unwrap(), StageDesign::new(1, [6, 6]).unwrap()];
     let designs = |most: usize, widest: usize| {
         (1..=most).flat_map(move |m| (1..=widest).map(move |n| StageDesign::new(m, [n, n]).unwrap()))
     };
+    let fits = |designs: [StageDesign; 2]| {
+        parameters(&spec.with_stage_designs(&designs).unwrap()) <= parameters(&spec)
+    };
     for (a, b) in designs(40, 3).flat_map(|a| designs(40, 6).map(move |b| (a, b))) {
         let candidate = spec.with_stage_designs(&[a, b]).unwrap();
-        if budget(&candidate) <= budget(&spec) {
-            let score = ScoredBlocks::of(&candidate, BlockInputs::White, &Images::natural()).unwrap().score();
+        if fits([a, b]) {
+            let score = score(&candidate, BlockInputs::White);
             lowest = lowest.min(score);
+            if fits([a, own[1]]) && fits([own[0], b]) {
+                lowest_kept = lowest_kept.min(score);
+            }
         }
     }
-    assert!(answer.primal.score >= lowest * (1.0 - 1e-9), "{} {lowest}", answer.primal.score);
-    assert!(
-        answer.primal.score <= lowest * (1.0 + answer.primal.gap + 1e-9),
-        "{} {lowest}",
-        answer.primal.score
-    );
+    let primal = &moved.primal;
+    assert!(primal.score >= lowest * (1.0 - 1e-9), "{} {lowest}", primal.score);
+    assert!(primal.score <= lowest * (1.0 + primal.gap + 1e-9), "{} {lowest}", primal.score);
+    let kept = &found.kept.primal;
+    assert!((kept.score / lowest_kept - 1.0).abs() < 1e-9, "{} {lowest_kept}", kept.score);
 }

@@ -3,7 +3,8 @@
 use collegial_arch::{Design, Module, Spec};
 use collegial_ntk::Fit;
 use collegial_ntk::fit::{Measurements, Method, Sampling, default_widths};
-use collegial_search::{Answer, Optimum, Problem, Search, Variance, with_design};
+use collegial_search::Problem;
+use collegial_search::paper::{Answer, Optimum, Search, Variance};
 use collegial_stats::Named;
 use serde::Serialize;
 
@@ -141,20 +142,19 @@ impl Line<'_> {
     }
 
     fn candidate(&self, width: usize, problem: Problem) -> Result<Candidate, Error> {
-        let answer: Answer = self.search.clone().widths(Some(vec![width])).run(self.variance)?;
+        let answer: Answer = self.search.clone().widths(vec![width]).run(self.variance)?;
         let Optimum { design, parameters, variance, real_efficiency, variance_reduction, .. } = match problem
         {
             Problem::Primal => &answer.primal,
             Problem::Dual => &answer.dual,
         };
-        let design: Design = design.parse()?;
         let off = match problem {
             Problem::Primal => *real_efficiency,
             Problem::Dual => *variance_reduction,
         };
         Ok(Candidate {
-            design,
-            spec: with_design(self.baseline, design)?,
+            design: *design,
+            spec: self.baseline.with_design(*design)?,
             parameters: *parameters,
             variance: *variance,
             inner_width: design.multiplicity * design.width,
@@ -184,7 +184,7 @@ pub fn fitted_alpha(module: &Module, context: &Context) -> Result<f64, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use collegial_search::{Exact, Law};
+    use collegial_search::paper::{Exact, Law};
 
     fn chosen(model: &str, variance: &dyn Variance, problem: Problem) -> Vec<Candidate> {
         let baseline: Spec = model.parse().unwrap();

@@ -7,10 +7,11 @@
 use std::fmt;
 use std::time::Instant;
 
-use collegial_arch::{Module, Spec};
+use collegial_arch::{Cost, Module, Spec};
 use collegial_ntk::covariance::Images;
 use collegial_report::{Figure, Page, Provenance, Section};
-use collegial_search::{BlockInputs, Estimate, Law, Problem, ScoredBlocks, Search, Variance};
+use collegial_search::paper::{Exact, Law, Search, Variance};
+use collegial_search::{BlockInputs, Problem, ScoredBlocks, VarianceSource};
 use collegial_train::{Data, Recipe};
 use serde::Serialize;
 
@@ -98,9 +99,9 @@ pub struct Validation {
     /// The data, in words.
     pub data: String,
     /// `params`, `flops`, ...
-    pub cost: &'static str,
+    pub cost: Cost,
     /// `law` or `exact`.
-    pub variance_source: &'static str,
+    pub variance_source: VarianceSource,
     /// Of the law.
     pub alpha: Option<f64>,
     /// Epochs of every run.
@@ -170,7 +171,7 @@ impl Question<'_> {
         Ok(Validation {
             model: self.baseline.name(),
             data: self.data.identity().to_string(),
-            cost: self.search.price().name(),
+            cost: self.search.charged(),
             variance_source: variance.source(),
             alpha: variance.alpha(),
             epochs: self.recipe.epochs,
@@ -189,25 +190,10 @@ impl Question<'_> {
 
     /// Exact where theory has it, else the law fitted to the block.
     fn variance(&self, module: &Module, context: &Context) -> Result<Box<dyn Variance>, Error> {
-        if ClosedForm.of(module).is_ok() {
-            return Ok(Box::new(ClosedForm));
+        if Exact.of(module).is_ok() {
+            return Ok(Box::new(Exact));
         }
         Ok(Box::new(Law::new(fitted_alpha(module, context)?)?))
-    }
-}
-
-/// The exact variance of every module that has a closed form, with white inputs.
-struct ClosedForm;
-
-impl Variance for ClosedForm {
-    fn source(&self) -> &'static str {
-        "exact"
-    }
-
-    fn of(&self, module: &Module) -> Result<Estimate, collegial_search::Error> {
-        let blocks = ScoredBlocks::of(&Spec::from(module.clone()), BlockInputs::White, &Images::natural())?;
-        let value = blocks.score() * module.members() as f64;
-        Ok(Estimate { value, low: value, high: value })
     }
 }
 

@@ -1,7 +1,8 @@
 //! `validate` on made-up images.
 
 use collegial_arch::{Cost, Overrides, Spec};
-use collegial_search::Search;
+use collegial_search::VarianceSource;
+use collegial_search::paper::Search;
 use collegial_stats::Silent;
 use collegial_train::data::Dataset;
 use collegial_train::{Data, Recipe, spec_for};
@@ -38,7 +39,7 @@ fn validated(model: &str, write: impl Fn(&std::path::Path), cost: Cost, dual: bo
 fn fully_connected_networks_have_exact_variances() {
     let digits = |path: &std::path::Path| synthetic::write_digits(path, 100, 50, 1).unwrap();
     let validation = validated("fc4-40", digits, Cost::Params, true);
-    assert_eq!((validation.variance_source, validation.alpha), ("exact", None));
+    assert_eq!((validation.variance_source, validation.alpha), (VarianceSource::Exact, None));
     assert_eq!(validation.primal.rows.len(), 4);
     assert_eq!(validation.primal.rows[0].candidate.design.to_string(), "1x40d");
     assert!(validation.sentence.contains("rank correlation") && validation.dual_sentence().is_some());
@@ -76,7 +77,7 @@ fn networks_have_the_exact_score() {
                  stem_channels = 4\noutputs = 16\n";
     let colours = |path: &std::path::Path| synthetic::write_colours(path, 10, 50, 25, 1).unwrap();
     let validation = validated(model, colours, Cost::Flops, false);
-    assert_eq!((validation.variance_source, validation.cost), ("exact", "flops"));
+    assert_eq!((validation.variance_source, validation.cost), (VarianceSource::Exact, Cost::Flops));
     assert!(validation.alpha.is_none() && validation.dual.is_none());
     let images = collegial_ntk::covariance::Images::natural();
     for row in &validation.primal.rows {

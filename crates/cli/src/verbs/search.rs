@@ -1,10 +1,11 @@
-//! `collegial search`: Algorithm 2, the main job.
+//! `collegial search`: the main job.
 
 use std::path::PathBuf;
 
 use clap::Args;
+use collegial_ops::ntk::NormPolicy;
 use collegial_ops::search::{self, BlockInputs, Cost, Found, Request, Rule, VarianceSource};
-use collegial_ops::{Answer as _, Widths, files};
+use collegial_ops::{Answer as _, Budget, Widths, files};
 
 use crate::arguments::{Common, Model};
 use crate::failure::Failure;
@@ -16,8 +17,8 @@ use crate::terminal;
 ///
 /// Same cost (primal): the design with the least mean kernel variance of its blocks at initialisation whose network costs no more than the
 /// baseline. Same variance (dual): the cheapest design whose variance is not above the baseline's. Every integer design m x n of the whole
-/// network is looked at, with exact variances. --paper is Algorithm 2 as printed, on one block with a fitted law; --alpha, --trials,
-/// --variance law and measured, --free-widths, --per-stage and --cost time imply it.
+/// network is looked at, with exact variances. --check draws the kernels of the whole networks. --paper is Algorithm 2 as printed, on one
+/// block with a fitted law; --alpha, --trials, --variance law and measured imply it.
 #[derive(Args)]
 #[command(after_help = "Example:\n  collegial search resnext50-1x64d --cost flops --multiple-of 8")]
 pub struct Search {
@@ -41,9 +42,9 @@ pub struct Search {
     /// How the primal meets the budget [default: under; nearest with --paper]
     #[arg(long, value_enum)]
     rule: Option<Rule>,
-    /// What the whole network may cost [default: what the baseline costs]
+    /// What the whole network may cost: 13775178, 25.6M, 1.2G [default: what the baseline costs]
     #[arg(long, value_name = "COST", allow_negative_numbers = true)]
-    budget: Option<u64>,
+    budget: Option<Budget>,
     /// Widths to look at: 4,10,16 or 1..64 or 8..128:8 [default: all up to the baseline's]
     #[arg(long, value_name = "LIST")]
     widths: Option<Widths>,
@@ -53,12 +54,21 @@ pub struct Search {
     /// At most this many members
     #[arg(long, value_name = "M")]
     max_multiplicity: Option<usize>,
-    /// Also optimise every layer's width by itself instead of by one ratio
-    #[arg(long, conflicts_with_all = ["multiple_of", "widths", "max_multiplicity"])]
+    /// Also look at members with two widths, into and out of their middle convolution
+    #[arg(long, conflicts_with = "widths")]
     free_widths: bool,
-    /// Also optimise each stage's block by itself
-    #[arg(long, conflicts_with_all = ["multiple_of", "widths", "max_multiplicity"])]
+    /// Also look at one design per stage, each stage keeping its cost, and with cost moved between stages
+    #[arg(long, conflicts_with = "widths")]
     per_stage: bool,
+    /// Draw the whole network's kernel for the baseline and both optima, beside what the score says
+    #[arg(long, conflicts_with = "paper")]
+    check: bool,
+    /// Initialisations of every network in --check [default: 100]
+    #[arg(long, value_name = "T", requires = "check")]
+    draws: Option<u64>,
+    /// What becomes of batch norms in --check [default: none]
+    #[arg(long, alias = "norms", value_enum, requires = "check")]
+    norm: Option<NormPolicy>,
     /// Draws per width when alpha is fitted [default: 2000]
     #[arg(long, value_name = "T", allow_negative_numbers = true)]
     trials: Option<u64>,
@@ -90,6 +100,9 @@ impl Search {
             max_multiplicity: self.max_multiplicity,
             free_widths: self.free_widths,
             per_stage: self.per_stage,
+            check: self.check,
+            draws: self.draws,
+            norm: self.norm,
             trials: self.trials,
             precision: self.precision,
             seed: common.seed,

@@ -8,6 +8,7 @@
 //! - a batch norm subtracts what all images share and divides by what is left: (C(δ) - M) / (C(0) - M), and M becomes 0;
 //! - a ReLU turns a pair of Gaussians of covariance C(δ) into [`ArcCosine`] of their correlation;
 //! - a sum of branches adds: the last weights of a branch are independent of the other and have mean 0;
+//! - a gate (squeeze-and-excitation) is taken to scale all images alike, which the next norm divides out;
 //! - a max pool has no closed form: see `pool.rs`.
 //!
 //! What is neglected: zeros in the padding (positions near a border), differences in contrast between images (one covariance stands for
@@ -104,7 +105,9 @@ fn needed_lags(graph: &Graph, wanted: &[(NodeId, BTreeSet<Lag>)]) -> Vec<BTreeSe
             Op::MaxPool { kernel, stride, .. } => pool::lags_before(&needed[id], kernel, stride),
             _ => needed[id].clone(),
         };
-        for &input in &node.inputs {
+        // What makes a gate is not looked at.
+        let operands = if node.op == Op::Scale { &node.inputs[..1] } else { &node.inputs[..] };
+        for &input in operands {
             needed[input].extend(lags.iter().copied());
         }
     }
@@ -139,7 +142,7 @@ fn behind(
             Ok(Field { at, other: gain * operand(0).other })
         }
         Op::BatchNorm => Ok(operand(0).normalised()),
-        Op::Activation(Activation::None) => Ok(operand(0).clone()),
+        Op::Activation(Activation::None) | Op::Scale => Ok(operand(0).clone()),
         Op::Activation(Activation::Relu) => Ok(operand(0).rectified()),
         Op::Add => Ok(operand(0).plus(operand(1))),
         Op::MaxPool { kernel, stride, .. } => {

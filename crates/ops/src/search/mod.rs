@@ -1,17 +1,17 @@
 //! `search`: which design is best, the main job: the whole network's integer designs, or Algorithm 2 as printed.
 
 mod designs;
-mod page;
 mod paper;
-mod view;
 
-use collegial_arch::Cost as Count;
+pub use collegial_arch::Cost;
+use collegial_arch::Spec;
 use collegial_report::{Figure, Page, Provenance, Table};
-pub use collegial_search::{Answer as Optima, BlockInputs, Rule, VarianceSource};
+pub use collegial_search::{BlockInputs, Rule, VarianceSource};
 use serde::{Deserialize, Serialize};
 
-use crate::{Answer, Error, Model, Monitor, Style, Widths};
-pub use designs::Designs;
+use crate::ntk::NormPolicy;
+use crate::{Answer, Budget, Error, Model, Monitor, Style, Widths};
+pub use designs::{Checked, Designs};
 pub use paper::Paper;
 
 /// Which baseline is to be split, and what counts.
@@ -22,7 +22,7 @@ pub struct Request {
     #[serde(flatten)]
     pub model: Model,
     /// Algorithm 2 as printed: the law on one block, real-valued m, then the integer correction. So are all requests that only it can
-    /// answer: `alpha`, `trials`, the law's or measured variances, `free_widths`, `per_stage`, and time as the cost.
+    /// answer: `alpha`, `trials`, the law's or measured variances, and `free_widths` of modules that are not blocks.
     pub paper: bool,
     /// Alpha of the variance law; by default it is fitted on the spot.
     pub alpha: Option<f64>,
@@ -35,17 +35,23 @@ pub struct Request {
     /// How the primal meets the budget; by default it stays under it, and is the nearest to it as printed.
     pub rule: Option<Rule>,
     /// What the whole network may cost; by default what the baseline costs.
-    pub budget: Option<u64>,
+    pub budget: Option<Budget>,
     /// Widths to look at; by default all up to the baseline's.
     pub widths: Option<Widths>,
     /// Only widths that are a multiple of this.
     pub multiple_of: usize,
     /// At most this many members.
     pub max_multiplicity: Option<usize>,
-    /// Also optimise every layer's width by itself instead of by one ratio.
+    /// Also look at members whose layers have widths of their own.
     pub free_widths: bool,
-    /// Also optimise each stage's block by itself.
+    /// Also look at designs of every stage's own.
     pub per_stage: bool,
+    /// Also draw the whole network's kernel, for the baseline and both optima.
+    pub check: bool,
+    /// How many initialisations a check draws; by default 100.
+    pub draws: Option<u64>,
+    /// What becomes of batch norms in a check; by default they are removed.
+    pub norm: Option<NormPolicy>,
     /// Draws per width when alpha is fitted; by default 2000.
     pub trials: Option<u64>,
     /// Standard error of every measured variance, as a share of it; by default 0.01.
@@ -70,6 +76,9 @@ impl Default for Request {
             max_multiplicity: None,
             free_widths: false,
             per_stage: false,
+            check: false,
+            draws: None,
+            norm: None,
             trials: None,
             precision: None,
             seed: 0,
@@ -77,43 +86,14 @@ impl Default for Request {
     }
 }
 
-/// What a member is charged for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
-#[serde(rename_all = "lowercase")]
-pub enum Cost {
-    /// Trainable parameters.
-    Params,
-    /// Floating-point operations.
-    Flops,
-    /// Elements put out by convolutions and dense layers.
-    Activations,
-    /// Measured time of a training step on this machine (takes about half a minute; quiet machines only).
-    Time,
-}
-
-impl Cost {
-    /// The count behind it; a measured time is none.
-    pub fn counted(self) -> Option<Count> {
-        match self {
-            Self::Params => Some(Count::Params),
-            Self::Flops => Some(Count::Flops),
-            Self::Activations => Some(Count::Activations),
-            Self::Time => None,
-        }
-    }
-}
-
 impl Request {
     /// Whether Algorithm 2 as printed must answer.
-    fn as_printed(&self) -> bool {
+    fn as_printed(&self, baseline: &Spec) -> bool {
         self.paper
             || self.alpha.is_some()
             || self.trials.is_some()
             || matches!(self.variance, Some(VarianceSource::Law | VarianceSource::Measured))
-            || self.free_widths
-            || self.per_stage
-            || self.cost == Cost::Time
+            || (self.free_widths && matches!(baseline, Spec::FullyConnected(_) | Spec::Sequence(_)))
     }
 }
 
@@ -133,16 +113,17 @@ pub enum Found {
 ///
 /// Where there is nothing to split, nothing fits the budget, or the monitor stopped it.
 pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Found, Error> {
-    match request.cost.counted() {
-        Some(cost) if !request.as_printed() => {
-            if request.precision.is_some() && request.variance == Some(VarianceSource::Exact) {
-                return Err(paper::precision_refusal());
-            }
-            let baseline = request.model.spec()?;
-            Ok(Found::Designs(Box::new(designs::run(request, &baseline, cost, monitor)?)))
-        }
-        _ => Ok(Found::Paper(Box::new(paper::run(request, monitor)?))),
+    let baseline = request.model.spec()?;
+    if !request.check && (request.draws.is_some() || request.norm.is_some()) {
+        return Err(Error::request("`draws=` and `norm=` belong to `check=`; ask for a check as well"));
     }
+    if request.as_printed(&baseline) {
+        return Ok(Found::Paper(Box::new(paper::run(request, &baseline, monitor)?)));
+    }
+    if request.precision.is_some() && request.variance == Some(VarianceSource::Exact) {
+        return Err(paper::precision_refusal());
+    }
+    Ok(Found::Designs(Box::new(designs::run(request, &baseline, monitor)?)))
 }
 
 impl Found {

@@ -1,7 +1,8 @@
 //! Algorithm 2 as the paper draws it (Fig. 3), and what its two optima are in a sentence each.
 
+use collegial_arch::Cost;
 use collegial_report::{Axis, Band, Figure, Line, Mark, VerticalRange, significant};
-use collegial_search::Answer;
+use collegial_search::paper::Answer;
 
 /// What the primal's design gains.
 pub fn primal_sentence(answer: &Answer) -> String {
@@ -39,7 +40,7 @@ fn times(ratio: f64, less: &str, more: &str) -> String {
 
 /// Parameters are fewer, time is less.
 fn fewer(answer: &Answer) -> &'static str {
-    if answer.cost == "time" { "less" } else { "fewer" }
+    if answer.cost == Cost::Time { "less" } else { "fewer" }
 }
 
 /// A share in per cent, with a decimal where it has one.
@@ -69,7 +70,7 @@ pub fn primal_figure(answer: &Answer) -> Figure {
     }
     figure
         .with(Line::new("Var(n) / m(n)", objective))
-        .with(Mark::new(best.design.clone(), best.width as f64, at).drop_lines())
+        .with(Mark::new(best.design.to_string(), best.width as f64, at).drop_lines())
         .describe(primal_sentence(answer))
 }
 
@@ -89,7 +90,7 @@ pub fn dual_figure(answer: &Answer) -> Figure {
     }
     figure
         .with(Line::new("ρ(n)", efficiency))
-        .with(Mark::new(best.design.clone(), best.width as f64, best.efficiency).drop_lines())
+        .with(Mark::new(best.design.to_string(), best.width as f64, best.efficiency).drop_lines())
         .describe(dual_sentence(answer))
 }
 

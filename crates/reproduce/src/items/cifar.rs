@@ -2,7 +2,8 @@
 
 use collegial_arch::{Design, Overrides, Spec};
 use collegial_report::Section;
-use collegial_search::{Law, Problem, Search};
+use collegial_search::Problem;
+use collegial_search::paper::{Law, Search};
 use collegial_train::data::{Dataset, Kind};
 use collegial_train::{Data, Recipe, recipe, spec_for};
 use collegial_trials::{Difference, Line, Order, Row, Sweep, Training, fitted_alpha};

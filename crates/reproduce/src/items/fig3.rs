@@ -2,7 +2,7 @@
 
 use collegial_arch::{Overrides, Spec};
 use collegial_report::{Align, Figure, Line, Section, Stroke, Table, significant};
-use collegial_search::{Answer, Exact, Law, Search};
+use collegial_search::paper::{Answer, Exact, Law, Search};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -92,7 +92,7 @@ fn comparisons(answer: &Answer) -> Result<Vec<Comparison>, Error> {
 fn matching_alphas(settings: &Settings, search: &Search) -> Result<Vec<f64>, Error> {
     let width = published::value("fig3.primal_width")?.value as usize;
     // A few widths around the published one say whether it is the best, which is all that is asked here.
-    let near = search.clone().widths(Some((width - 3..=width + 3).collect()));
+    let near = search.clone().widths((width - 3..=width + 3).collect());
     let [from, to] = settings.alphas;
     let steps = ((to - from) / settings.alpha_step).round() as usize;
     let mut alphas = vec![];

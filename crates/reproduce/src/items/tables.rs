@@ -2,7 +2,8 @@
 
 use collegial_arch::{Cost, Overrides, Spec};
 use collegial_report::{Align, Section, Table, grouped};
-use collegial_search::{Law, Rule, Search};
+use collegial_search::Rule;
+use collegial_search::paper::{Law, Optimum, Search};
 use collegial_train::{Recipe, recipe};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -320,7 +321,7 @@ fn designs(wanted: &[Designs]) -> Result<(Section, Vec<Comparison>), Error> {
                 entry.baseline,
                 if optimum { ", the optimum" } else { "" }
             );
-            let verdict = if found.design == short {
+            let verdict = if found.design.to_string() == short {
                 Verdict::Reproduced
             } else {
                 Verdict::Differs(format!("the search gives {}", found.design))
@@ -334,7 +335,7 @@ fn designs(wanted: &[Designs]) -> Result<(Section, Vec<Comparison>), Error> {
                 entry.rule_name().into(),
                 format!("{short}{}", if optimum { " (optimum)" } else { "" }),
                 format!("{:.2}", found.multiplicity),
-                found.design,
+                found.design.to_string(),
             ]);
         }
     }
@@ -348,7 +349,7 @@ fn designs(wanted: &[Designs]) -> Result<(Section, Vec<Comparison>), Error> {
 }
 
 impl Designs {
-    fn find(&self, design: &str, optimum: bool, alpha: f64) -> Result<collegial_search::Optimum, Error> {
+    fn find(&self, design: &str, optimum: bool, alpha: f64) -> Result<Optimum, Error> {
         let width = design.parse::<collegial_arch::Design>()?.width;
         let search = Search::new(self.baseline.parse()?)
             .rule(match self.rule {
@@ -358,8 +359,8 @@ impl Designs {
             .cost(match self.cost {
                 Charge::Params => Cost::Params,
                 Charge::Flops => Cost::Flops,
-            })
-            .widths((!optimum).then(|| vec![width]));
+            });
+        let search = if optimum { search } else { search.widths(vec![width]) };
         let answer = search.run(&Law::new(alpha)?)?;
         Ok(match self.problem {
             Which::Primal => answer.primal,

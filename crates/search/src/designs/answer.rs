@@ -1,24 +1,10 @@
 //! What a search over designs says; serialised, it is the JSON that scripts read.
 
 use collegial_arch::{Cost, Design};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::BlockInputs;
-use crate::curve::CurvePoint;
-use crate::{Problem, Rule};
-
-/// Where the variance of a member comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
-#[serde(rename_all = "lowercase")]
-pub enum VarianceSource {
-    /// The fitted law e^{α S} - 1: Algorithm 2 as printed.
-    Law,
-    /// Draws of the kernel at every width.
-    Measured,
-    /// The closed form.
-    Exact,
-}
+use crate::{CurvePoint, Problem, Rule, VarianceSource};
 
 /// At which end of the widths that were looked at an optimum lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -12,13 +12,14 @@
 mod answer;
 mod blocks;
 mod cost;
+mod describe;
 mod search;
 mod stages;
+mod table;
+mod variances;
+mod width;
 
-pub use answer::{
-    BlockVariance, DesignAnswer, DesignOptimum, Edge, Gain, NearbyDesign, OtherInputs, VarianceSource,
-};
+pub use answer::{BlockVariance, DesignAnswer, DesignOptimum, Edge, Gain, NearbyDesign, OtherInputs};
 pub use blocks::{BlockInputs, ScoredBlocks};
-pub use cost::MemberCosts;
 pub use search::DesignSearch;
-pub use stages::{MemberWidths, StageAnswer, StageDesigns, stage_designs};
+pub use stages::{BothProblems, Freedom, StageAnswer, StageDesigns};

@@ -2,7 +2,8 @@
 
 use collegial_arch::{Module, Spec};
 use collegial_ntk::covariance::Images;
-use collegial_search::{BlockInputs, Law, ScoredBlocks, Variance};
+use collegial_search::paper::{Law, Variance};
+use collegial_search::{BlockInputs, ScoredBlocks};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;

@@ -7,7 +7,8 @@ mod kept;
 
 use collegial_arch::{Overrides, Spec};
 use collegial_report::Section;
-use collegial_search::{Exact, Problem, Search};
+use collegial_search::Problem;
+use collegial_search::paper::{Exact, Search};
 use collegial_train::data::{Dataset, Kind};
 use collegial_train::{Data, Recipe, recipe, spec_for};
 use collegial_trials::{Difference, Line, Order, Row, Sweep, Training};

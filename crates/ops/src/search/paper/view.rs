@@ -2,7 +2,8 @@
 
 use collegial_report::{Align, Table, grouped, significant};
 use collegial_reproduce::drawings::search::{dual_sentence, percent, primal_sentence};
-use collegial_search::{Answer, CurvePoint, Nearby, Optimum, Problem};
+use collegial_search::paper::{Answer, Nearby, Optimum};
+use collegial_search::{CurvePoint, Problem, VarianceSource};
 
 /// The answer in a few sentences.
 pub fn verdict(answer: &Answer) -> Vec<String> {
@@ -41,16 +42,32 @@ pub fn efficiency_sentence(answer: &Answer) -> String {
     }
 }
 
+/// What the closed form says of both optima, where the law was used.
+pub fn exact_sentence(answer: &Answer) -> Option<String> {
+    if answer.variance_source != VarianceSource::Law {
+        return None;
+    }
+    let (primal, dual) = (answer.primal.exact_variance_reduction?, answer.dual.exact_variance_reduction?);
+    Some(format!(
+        "computed exactly instead of by the law, {} has {primal:.2} times less variance of the block, and {} has {} of the baseline's",
+        answer.primal.design,
+        answer.dual.design,
+        percent(1.0 / dual)
+    ))
+}
+
 /// Where the variance comes from.
 pub fn source_sentence(answer: &Answer) -> String {
     match (answer.variance_source, answer.alpha, answer.alpha_ci) {
-        ("law", Some(alpha), Some([low, high])) => {
+        (VarianceSource::Law, Some(alpha), Some([low, high])) => {
             format!(
                 "variance by the law with alpha = {alpha:.3}, fitted (95 % interval {low:.3} to {high:.3})"
             )
         }
-        ("law", Some(alpha), None) => format!("variance by the law with alpha = {alpha}, given"),
-        ("exact", _, _) => "variance computed exactly".into(),
+        (VarianceSource::Law, Some(alpha), None) => {
+            format!("variance by the law with alpha = {alpha}, given")
+        }
+        (VarianceSource::Exact, _, _) => "variance computed exactly".into(),
         _ => "variance measured at every width".into(),
     }
 }
@@ -78,7 +95,7 @@ pub fn table(answer: &Answer) -> Table {
     let optimum = |table: &mut Table, problem: &str, optimum: &Optimum| {
         table.push([
             format!("{problem} optimum"),
-            optimum.design.clone(),
+            optimum.design.to_string(),
             grouped(optimum.parameters),
             grouped(optimum.flops),
             significant(optimum.variance, 4),
@@ -101,7 +118,7 @@ pub fn table(answer: &Answer) -> Table {
 fn nearby_row(row: &Nearby) -> [String; 7] {
     [
         "  nearby".into(),
-        row.design.clone(),
+        row.design.to_string(),
         grouped(row.parameters),
         grouped(row.flops),
         significant(row.variance, 4),

@@ -1,21 +1,11 @@
-//! What a search says; serialised, it is the JSON that scripts read.
+//! What Algorithm 2 says; serialised, it is the JSON that scripts read.
 
+use collegial_arch::{Cost, Design};
 use serde::Serialize;
 
-use crate::curve::CurvePoint;
-use crate::free_widths::FreeWidths;
-use crate::network::Rule;
-use crate::stages::StageOptimum;
-
-/// Which of the two problems a design answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Problem {
-    /// Lowest variance at the baseline's cost.
-    Primal,
-    /// Lowest cost at the baseline's variance.
-    Dual,
-}
+use super::free_widths::FreeWidths;
+use super::stages::StageOptimum;
+use crate::{CurvePoint, Problem, Rule, VarianceSource};
 
 /// An optimal design, real at block level and integer on the whole network.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -24,8 +14,8 @@ pub struct Optimum {
     pub width: usize,
     /// The real-valued m of the single block.
     pub multiplicity: f64,
-    /// The design after the integer correction: `37x10d`.
-    pub design: String,
+    /// The design after the integer correction.
+    pub design: Design,
     /// Parameters of the whole network with it.
     pub parameters: u64,
     /// FLOPs of the whole network with it.
@@ -34,6 +24,10 @@ pub struct Optimum {
     pub variance: f64,
     /// How many times less variance than the baseline.
     pub variance_reduction: f64,
+    /// The same block's variance by the closed form, where there is one.
+    pub exact_variance: Option<f64>,
+    /// How many times less variance than the baseline, by the closed form.
+    pub exact_variance_reduction: Option<f64>,
     /// ρ of the single block with the real-valued m, as on the curve and in the paper.
     pub efficiency: f64,
     /// ρ of the design on the whole network: the baseline's cost divided by the design's.
@@ -45,8 +39,8 @@ pub struct Optimum {
 pub struct Nearby {
     /// For which problem.
     pub problem: Problem,
-    /// `44x8d`.
-    pub design: String,
+    /// m x n.
+    pub design: Design,
     /// n.
     pub width: usize,
     /// Parameters of the whole network.
@@ -83,18 +77,20 @@ pub struct Answer {
     pub baseline_flops: u64,
     /// The variance of its block's kernel.
     pub baseline_variance: f64,
+    /// The same by the closed form, where there is one.
+    pub baseline_exact_variance: Option<f64>,
     /// Which single block the analysis was made on.
     pub analysed: String,
-    /// What a member is charged for: `params`, `flops`, `activations` or `time`.
-    pub cost: &'static str,
+    /// What a member is charged for.
+    pub cost: Cost,
     /// The same in words, such as `parameters`.
     pub cost_unit: &'static str,
     /// What the whole network may cost.
     pub budget: u64,
     /// How the primal's multiplicity was rounded.
     pub rule: Rule,
-    /// `law`, `measured` or `exact`.
-    pub variance_source: &'static str,
+    /// Where the variances come from.
+    pub variance_source: VarianceSource,
     /// The law's α.
     pub alpha: Option<f64>,
     /// Its 95 % interval, where it was fitted.

@@ -3,7 +3,7 @@
 use collegial_ntk::Fit;
 use collegial_report::{Download, Page, Provenance, Section};
 use collegial_reproduce::drawings;
-use collegial_search::Answer;
+use collegial_search::paper::Answer;
 
 use super::view;
 use crate::fit::view as fit_view;
@@ -94,12 +94,13 @@ fn alpha(fit: &Fit) -> Section {
 
 fn reading(answer: &Answer) -> Section {
     Section::new("How to read this").prose(format!(
-        "The analysis was made on {}; {}. The variance is that of one diagonal entry of the empirical tangent kernel at \
+        "The analysis was made on {}; {}.{} The variance is that of one diagonal entry of the empirical tangent kernel at \
          initialisation, in units of its squared mean. A member's cost counts its norms, the one on its output included.\n\n\
          The law behind the curve is an approximation, and so is the step from one block to a network: the paper shows that designs near the \
          optimum train better, not that the third digit of a curve matters.",
         answer.analysed,
-        view::source_sentence(answer)
+        view::source_sentence(answer),
+        view::exact_sentence(answer).map_or(String::new(), |sentence| format!(" {}.", capitalised(&sentence)))
     ))
 }
 

@@ -1,46 +1,29 @@
 //! The integer correction: from a real multiplicity at block level to a design whose whole network fits the budget.
 
-use collegial_arch::{Design, Spec};
-use serde::{Deserialize, Serialize};
+use collegial_arch::{Cost, Design, Spec};
 
-use crate::Error;
-use crate::price::Price;
+use crate::{Error, Rule};
 
-/// Which integer multiplicity the primal takes. The paper's 37x10d is the nearest, its 22x10d the most under the budget.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
-#[serde(rename_all = "lowercase")]
-pub enum Rule {
-    /// Nearest to the budget.
-    #[default]
-    Nearest,
-    /// The most that the budget allows.
-    Under,
-}
-
-/// The baseline's network with m members of width n in place of its own.
-///
-/// # Errors
-///
-/// If the baseline has no inner width, or the design makes it too large.
-pub fn with_design(spec: &Spec, design: Design) -> Result<Spec, Error> {
-    Ok(spec.with_design(design)?)
+/// What a whole network counts.
+pub(super) fn network_cost(spec: &Spec, cost: Cost) -> Result<u64, Error> {
+    let total = spec.graph()?.counts()?.total.of(cost);
+    Ok(total.ok_or(collegial_arch::Error::NotCounted(cost))?)
 }
 
 /// The multiplicity of members of width n whose network meets the budget by the rule, up to `most`.
-pub(crate) fn fit_multiplicity(
+pub(super) fn fit_multiplicity(
     spec: &Spec,
     width: usize,
-    price: &dyn Price,
+    cost: Cost,
     budget: u64,
     rule: Rule,
     most: usize,
 ) -> Result<Design, Error> {
     let price_of =
-        |multiplicity: usize| price.of_network(&with_design(spec, Design::new(multiplicity, width)?)?);
+        |multiplicity: usize| network_cost(&spec.with_design(Design::new(multiplicity, width)?)?, cost);
     let low = largest_within(budget, most, &price_of)?;
     let multiplicity = match rule {
-        Rule::Under if low == 0 => return Err(refusal(spec, width, price, budget)?),
+        Rule::Under if low == 0 => return Err(refusal(spec, width, cost, budget)?),
         Rule::Nearest if low == 0 => 1,
         Rule::Nearest if low < most => match price_of(low + 1) {
             Ok(above) if above.abs_diff(budget) < budget.abs_diff(price_of(low)?) => low + 1,
@@ -52,10 +35,10 @@ pub(crate) fn fit_multiplicity(
 }
 
 /// The refusal of a budget, with the nearest design that would do: one member of the given width.
-pub(crate) fn refusal(spec: &Spec, width: usize, price: &dyn Price, budget: u64) -> Result<Error, Error> {
+pub(super) fn refusal(spec: &Spec, width: usize, cost: Cost, budget: u64) -> Result<Error, Error> {
     let design = Design::new(1, width)?;
-    let needs = price.of_network(&with_design(spec, design)?)?;
-    Ok(Error::Budget { budget, cost: price.unit(), smallest: design.to_string(), needs })
+    let needs = network_cost(&spec.with_design(design)?, cost)?;
+    Ok(Error::Budget { budget, cost, smallest: design, needs })
 }
 
 /// The largest m up to `most` whose price is within the budget, 0 if there is none: the price grows with m, so by doubling

@@ -1,12 +1,11 @@
 //! Every stage by itself: stages differ in n_in, so their blocks have optima of their own.
 
-use collegial_arch::{Module, Spec};
+use collegial_arch::{Cost, Module, Spec};
 use serde::Serialize;
 
+use super::curve::Curve;
+use super::variance::Variance;
 use crate::Error;
-use crate::curve::Curve;
-use crate::price::Price;
-use crate::variance::Variance;
 
 /// One stage's optimum beside what the whole network's design gives there.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -37,21 +36,18 @@ pub struct StageOptimum {
 pub fn per_stage(
     baseline: &Spec,
     width: usize,
-    price: &dyn Price,
+    cost: Cost,
     variance: &dyn Variance,
 ) -> Result<Vec<StageOptimum>, Error> {
     let Spec::Resnext(network) = baseline else {
-        return Err(Error::Variance(format!(
-            "{} has no stages; per-stage optima are for resnext models",
-            baseline.name()
-        )));
+        return Err(Error::NoStages { name: baseline.name() });
     };
     (0..network.stages())
         .map(|stage| {
             let block = network.block(stage)?;
             let (channels, base) = (block.inputs, block.width);
             let widths: Vec<usize> = (1..=base).collect();
-            let curve = Curve::new(&Module::Bottleneck(block), &widths, price, variance, 1.0)?;
+            let curve = Curve::new(&Module::Bottleneck(block), &widths, cost, variance, 1.0)?;
             let common_width = (width << stage).min(base);
             let (Some(best), Some(common)) = (curve.optimum(), curve.points.get(common_width - 1)) else {
                 return Err(Error::NoWidths(format!("stage {} has no widths", stage + 1)));

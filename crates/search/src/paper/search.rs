@@ -1,15 +1,12 @@
-//! Algorithm 2.
-
-use std::sync::Arc;
+//! Algorithm 2: the optimum of one block with a real-valued m, then the integer correction on the whole network.
 
 use collegial_arch::{Cost, Design, Module, Spec, Totals};
 
-use crate::Error;
-use crate::answer::{Answer, Flat, Nearby, Optimum, Problem};
-use crate::curve::{Curve, CurvePoint};
-use crate::network::{self, Rule, fit_multiplicity};
-use crate::price::Price;
-use crate::variance::Variance;
+use super::answer::{Answer, Flat, Nearby, Optimum};
+use super::correction::{fit_multiplicity, network_cost, refusal};
+use super::curve::Curve;
+use super::variance::{Exact, Variance};
+use crate::{CurvePoint, Error, Problem, Rule};
 
 /// Widths within this share of the optimum's objective count as nearly as good.
 const FLATNESS: f64 = 0.01;
@@ -18,7 +15,7 @@ const FLATNESS: f64 = 0.01;
 #[derive(Clone, Debug)]
 pub struct Search {
     baseline: Spec,
-    price: Arc<dyn Price>,
+    cost: Cost,
     rule: Rule,
     budget: Option<u64>,
     widths: Option<Vec<usize>>,
@@ -31,7 +28,7 @@ impl Search {
     pub fn new(baseline: Spec) -> Self {
         Self {
             baseline,
-            price: Arc::new(Cost::Params),
+            cost: Cost::Params,
             rule: Rule::Nearest,
             budget: None,
             widths: None,
@@ -40,45 +37,45 @@ impl Search {
         }
     }
 
-    /// What a member is charged for: a count, or [`Time`](crate::Time).
+    /// Sets what a member is charged for, a count. By default parameters.
     #[must_use]
-    pub fn cost(self, price: impl Price + 'static) -> Self {
-        Self { price: Arc::new(price), ..self }
+    pub fn cost(self, cost: Cost) -> Self {
+        Self { cost, ..self }
     }
 
     /// What a member is charged for.
-    pub fn price(&self) -> &dyn Price {
-        self.price.as_ref()
+    pub fn charged(&self) -> Cost {
+        self.cost
     }
 
-    /// How the primal's multiplicity is rounded.
+    /// Sets how the primal's multiplicity is rounded. By default to the nearest.
     #[must_use]
     pub fn rule(self, rule: Rule) -> Self {
         Self { rule, ..self }
     }
 
-    /// What the whole network may cost, in place of the baseline's cost.
+    /// Sets what the whole network may cost. By default what the baseline costs.
     #[must_use]
-    pub fn budget(self, budget: Option<u64>) -> Self {
-        Self { budget, ..self }
+    pub fn budget(self, budget: u64) -> Self {
+        Self { budget: Some(budget), ..self }
     }
 
-    /// Which widths to look at.
+    /// Sets which widths to look at. By default all up to the baseline's.
     #[must_use]
-    pub fn widths(self, widths: Option<Vec<usize>>) -> Self {
-        Self { widths, ..self }
+    pub fn widths(self, widths: Vec<usize>) -> Self {
+        Self { widths: Some(widths), ..self }
     }
 
-    /// Only widths that are a multiple of this (8 is kind to hardware).
+    /// Keeps to widths that are a multiple of this (8 is kind to hardware). By default of 1.
     #[must_use]
     pub fn multiple_of(self, multiple_of: usize) -> Self {
         Self { multiple_of, ..self }
     }
 
-    /// Not more members than this.
+    /// Sets the largest number of members. By default there is no limit.
     #[must_use]
-    pub fn max_multiplicity(self, most: Option<usize>) -> Self {
-        Self { max_multiplicity: most, ..self }
+    pub fn max_multiplicity(self, most: usize) -> Self {
+        Self { max_multiplicity: Some(most), ..self }
     }
 
     /// The block that is analysed, checked to be wide enough.
@@ -95,7 +92,7 @@ impl Search {
     pub fn candidate_widths(&self) -> Result<Vec<usize>, Error> {
         let width = self.module()?.width()?;
         if self.multiple_of == 0 {
-            return Err(Error::NoWidths("widths cannot be a multiple of 0; give 1 or more".into()));
+            return Err(Error::MultipleOfZero);
         }
         let mut widths = self.widths.clone().unwrap_or_else(|| (1..=width).collect());
         widths.retain(|&candidate| {
@@ -128,11 +125,13 @@ impl Search {
     pub fn run(&self, variance: &dyn Variance) -> Result<Answer, Error> {
         let module = self.module()?;
         let widths = self.candidate_widths()?;
-        let price = self.price.of_network(&self.baseline)?;
-        let context = Context { search: self, price, budget: self.budget.unwrap_or(price) };
+        let price = network_cost(&self.baseline, self.cost)?;
+        let exact = Exact.of(&module).ok().map(|exact| exact.value / module.members() as f64);
+        let context =
+            Context { search: self, module: &module, price, budget: self.budget.unwrap_or(price), exact };
         context.check_budget(widths[0])?;
         let share = context.budget as f64 / price as f64;
-        let whole = Curve::new(&module, &widths, self.price(), variance, share)?;
+        let whole = Curve::new(&module, &widths, self.cost, variance, share)?;
         let curve = context.within_members(whole)?;
         let (Some(&best), Some(&dual)) = (curve.optimum(), curve.dual_optimum()) else {
             return Err(Error::NoWidths("there is no width to choose from".into()));
@@ -146,9 +145,10 @@ impl Search {
             baseline_parameters: baseline.parameters,
             baseline_flops: baseline.flops,
             baseline_variance: variance.of(&module)?.value / module.members() as f64,
+            baseline_exact_variance: exact,
             analysed: analysed(&self.baseline, &module),
-            cost: self.price.name(),
-            cost_unit: self.price.unit(),
+            cost: self.cost,
+            cost_unit: self.cost.unit(),
             budget: context.budget,
             rule: self.rule,
             variance_source: variance.source(),
@@ -189,9 +189,13 @@ fn analysed(spec: &Spec, module: &Module) -> String {
 /// What every design is compared with.
 struct Context<'a> {
     search: &'a Search,
+    /// The block that is analysed.
+    module: &'a Module,
     /// What the baseline costs.
     price: u64,
     budget: u64,
+    /// The baseline's variance by the closed form, where there is one.
+    exact: Option<f64>,
 }
 
 /// A design after the integer correction, with its whole network's counts.
@@ -205,7 +209,7 @@ impl Context<'_> {
     /// Refuses a budget that not even one member of the narrowest width fits.
     fn check_budget(&self, narrowest: usize) -> Result<(), Error> {
         let Search { baseline, .. } = self.search;
-        match network::refusal(baseline, narrowest, self.search.price(), self.budget)? {
+        match refusal(baseline, narrowest, self.search.cost, self.budget)? {
             Error::Budget { needs, .. } if needs <= self.budget => Ok(()),
             refusal => Err(refusal),
         }
@@ -218,7 +222,7 @@ impl Context<'_> {
         let (mut points, mut fewest) = (vec![], usize::MAX);
         for point in curve.points {
             let needed =
-                fit_multiplicity(baseline, point.width, self.search.price(), self.budget, *rule, usize::MAX);
+                fit_multiplicity(baseline, point.width, self.search.cost, self.budget, *rule, usize::MAX);
             let needed = needed.map_or(1, |design| design.multiplicity);
             fewest = fewest.min(needed);
             if needed <= most {
@@ -234,17 +238,16 @@ impl Context<'_> {
     }
 
     fn corrected(&self, point: &CurvePoint, problem: Problem) -> Result<Corrected, Error> {
-        let Search { baseline, rule, max_multiplicity, .. } = self.search;
-        let price = self.search.price();
+        let Search { baseline, cost, rule, max_multiplicity, .. } = self.search;
         let most = max_multiplicity.unwrap_or(usize::MAX);
         let design = match problem {
-            Problem::Primal => fit_multiplicity(baseline, point.width, price, self.budget, *rule, most)?,
+            Problem::Primal => fit_multiplicity(baseline, point.width, *cost, self.budget, *rule, most)?,
             Problem::Dual => {
                 Design::new((point.dual_multiplicity.round() as usize).clamp(1, most), point.width)?
             }
         };
-        let network = network::with_design(baseline, design)?;
-        let real_efficiency = self.price as f64 / price.of_network(&network)? as f64;
+        let network = baseline.with_design(design)?;
+        let real_efficiency = self.price as f64 / network_cost(&network, *cost)? as f64;
         Ok(Corrected { design, totals: network.graph()?.counts()?.total, real_efficiency })
     }
 
@@ -252,17 +255,21 @@ impl Context<'_> {
         let Corrected { design, totals, real_efficiency } = self.corrected(point, problem)?;
         let variance = point.variance / design.multiplicity as f64;
         let target = point.variance / point.dual_multiplicity;
+        let exact = Exact.of(&self.module.scaled_to(point.width)?).ok();
+        let exact_variance = exact.map(|exact| exact.value / design.multiplicity as f64);
         Ok(Optimum {
             width: point.width,
             multiplicity: match problem {
                 Problem::Primal => point.primal_multiplicity,
                 Problem::Dual => point.dual_multiplicity,
             },
-            design: design.to_string(),
+            design,
             parameters: totals.parameters,
             flops: totals.flops,
             variance,
             variance_reduction: target / variance,
+            exact_variance,
+            exact_variance_reduction: self.exact.zip(exact_variance).map(|(before, after)| before / after),
             efficiency: match problem {
                 Problem::Primal => 1.0,
                 Problem::Dual => point.efficiency,
@@ -295,7 +302,7 @@ impl Context<'_> {
                 };
                 rows.push(Nearby {
                     problem,
-                    design: design.to_string(),
+                    design,
                     width: point.width,
                     parameters: totals.parameters,
                     flops: totals.flops,

@@ -6,7 +6,8 @@ use collegial_arch::{Activation, Module};
 use collegial_ntk::exact;
 use collegial_ntk::fit::VarianceSample;
 
-use crate::Error;
+use crate::designs::ScoredBlocks;
+use crate::{Error, VarianceSource};
 
 /// A variance with a 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,8 +36,8 @@ pub type Relaxed<'a> = Box<dyn Fn(&[f64]) -> f64 + 'a>;
 
 /// The variance of one member's kernel as a function of its widths.
 pub trait Variance {
-    /// `law`, `exact` or `measured`.
-    fn source(&self) -> &'static str;
+    /// Where it comes from.
+    fn source(&self) -> VarianceSource;
     /// The variance of one member of `module`, whatever its multiplicity.
     fn of(&self, module: &Module) -> Result<Estimate, Error>;
     /// Whether the ends of two intervals belong together, as they do for a law whose α is uncertain.
@@ -82,8 +83,8 @@ impl Law {
 }
 
 impl Variance for Law {
-    fn source(&self) -> &'static str {
-        "law"
+    fn source(&self) -> VarianceSource {
+        VarianceSource::Law
     }
     fn of(&self, module: &Module) -> Result<Estimate, Error> {
         let sum = module.inverse_fan_in_sum();
@@ -119,29 +120,39 @@ impl Variance for Law {
     }
 }
 
-/// The exact variance of fully connected ReLU networks.
+/// The exact variance of chains that have a closed form, at standard normal inputs (white patches): fully connected ReLU networks
+/// and bottleneck blocks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Exact;
 
 impl Variance for Exact {
-    fn source(&self) -> &'static str {
-        "exact"
+    fn source(&self) -> VarianceSource {
+        VarianceSource::Exact
     }
     fn relaxed<'a>(&'a self, module: &Module) -> Result<Option<Relaxed<'a>>, Error> {
-        self.of(module)?;
-        Ok(Some(Box::new(|widths| exact::second_moment_ratio(widths) - 1.0)))
+        if has_width_formula(module) {
+            return Ok(Some(Box::new(|widths| exact::second_moment_ratio(widths) - 1.0)));
+        }
+        let blocks = ScoredBlocks::of_module(module)?;
+        Ok(Some(Box::new(move |widths| blocks.mean_variance(|_| widths.to_vec()))))
     }
     fn of(&self, module: &Module) -> Result<Estimate, Error> {
         match module {
-            Module::FullyConnected(network) if network.activation == Activation::Relu => {
+            Module::FullyConnected(network) if has_width_formula(module) => {
                 Ok(Estimate::certain(exact::moments(&network.widths)?.variance()))
             }
-            _ => Err(Error::Variance(format!(
-                "the variance of {} is not known exactly, only that of fully connected ReLU networks; take law or measured",
-                module.name()
-            ))),
+            _ => {
+                let widths: Vec<f64> = module.widths().into_iter().map(|width| width as f64).collect();
+                let blocks = ScoredBlocks::of_module(module)?;
+                Ok(Estimate::certain(blocks.mean_variance(|_| widths.clone())))
+            }
         }
     }
+}
+
+/// Whether the widths alone say the variance.
+fn has_width_formula(module: &Module) -> bool {
+    matches!(module, Module::FullyConnected(network) if network.activation == Activation::Relu)
 }
 
 /// Variances measured beforehand, one per width.
@@ -163,14 +174,11 @@ impl Measured {
 }
 
 impl Variance for Measured {
-    fn source(&self) -> &'static str {
-        "measured"
+    fn source(&self) -> VarianceSource {
+        VarianceSource::Measured
     }
     fn of(&self, module: &Module) -> Result<Estimate, Error> {
         let width = module.width()?;
-        self.by_width
-            .get(&width)
-            .copied()
-            .ok_or_else(|| Error::Variance(format!("the variance was not measured at width {width}")))
+        self.by_width.get(&width).copied().ok_or(Error::NotMeasured { width })
     }
 }

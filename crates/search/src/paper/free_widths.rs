@@ -7,9 +7,8 @@
 use collegial_arch::{Cost, Module};
 use serde::Serialize;
 
+use super::variance::{Relaxed, Variance};
 use crate::Error;
-use crate::price::Price;
-use crate::variance::{Relaxed, Variance};
 
 /// The best width vector.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -35,14 +34,7 @@ const MOST_BOXES: usize = 5_000;
 const ACCURACY: f64 = 1e-9;
 
 /// Finds the integer width vector, each width between 1 and the baseline's, that minimises Var(**n**) β(**n**).
-pub fn free_widths(
-    baseline: &Module,
-    price: &dyn Price,
-    variance: &dyn Variance,
-) -> Result<FreeWidths, Error> {
-    let cost = price.counted().ok_or_else(|| {
-        Error::Variance("free widths need a cost that is counted; take params, flops or activations".into())
-    })?;
+pub fn free_widths(baseline: &Module, cost: Cost, variance: &dyn Variance) -> Result<FreeWidths, Error> {
     let objective = Objective::new(baseline, cost, variance)?;
     let (widths, boxes, proved) = objective.minimise(&baseline.widths());
     let member = baseline.with_widths(&widths)?;
@@ -107,12 +99,7 @@ struct Region {
 
 impl<'a> Objective<'a> {
     fn new(baseline: &Module, cost: Cost, variance: &'a dyn Variance) -> Result<Self, Error> {
-        let relaxed = variance.relaxed(baseline)?.ok_or_else(|| {
-            Error::Variance(format!(
-                "free widths need a variance formula, which {} variances have none of; take law or exact",
-                variance.source()
-            ))
-        })?;
+        let relaxed = variance.relaxed(baseline)?.ok_or(Error::NoFormula)?;
         Ok(Self { cost: NeighbourProducts::of(baseline, cost)?, variance: relaxed })
     }
 

@@ -1,17 +1,21 @@
 //! Algorithm 2 as printed: the law on the block of the first stage, a real-valued m, then the integer correction.
 
+mod page;
+pub(super) mod view;
+
 use collegial_arch::{Module, Spec};
 use collegial_ntk::Fit;
 use collegial_ntk::fit::{Measurements, Method, Sampling, default_widths, measure_variance};
 use collegial_report::{Figure, Page, Provenance, Table};
 use collegial_reproduce::drawings;
-use collegial_search::{
-    Exact, Law, Measured, Rule, Search, Time, Variance, VarianceSource, free_widths, per_stage,
+use collegial_search::paper::{
+    Answer as Optima, Exact, Law, Measured, Search, Variance, free_widths, per_stage,
 };
+use collegial_search::{Rule, ScoredBlocks, VarianceSource};
 use collegial_stats::Instant;
 use serde::Serialize;
 
-use super::{Optima, Request, page, view};
+use super::Request;
 use crate::{Answer, Error, Monitor, Style, to_json};
 
 /// Both optima, and the fit behind them.
@@ -33,19 +37,18 @@ pub struct Paper {
 /// # Errors
 ///
 /// Where there is nothing to split, nothing fits the budget, or the monitor stopped it.
-pub(super) fn run(request: &Request, monitor: &dyn Monitor) -> Result<Paper, Error> {
-    let baseline = request.model.spec()?;
-    check(request)?;
-    let question = question(request, &baseline)?;
+pub(super) fn run(request: &Request, baseline: &Spec, monitor: &dyn Monitor) -> Result<Paper, Error> {
+    let source = source(request, baseline);
+    check(request, source)?;
+    let question = question(request, baseline);
     let start = Instant::now();
-    let (variance, fit) = variance(request, &question, monitor)?;
+    let (variance, fit) = variance(request, source, &question, monitor)?;
     let mut answer = question.run(variance.as_ref())?;
     if request.per_stage {
-        answer.per_stage =
-            Some(per_stage(&baseline, answer.primal.width, question.price(), variance.as_ref())?);
+        answer.per_stage = Some(per_stage(baseline, answer.primal.width, request.cost, variance.as_ref())?);
     }
     if request.free_widths {
-        answer.free_widths = Some(free_widths(&question.module()?, question.price(), variance.as_ref())?);
+        answer.free_widths = Some(free_widths(&question.module()?, request.cost, variance.as_ref())?);
     }
     Ok(Paper { answer, fit, seed: request.seed, seconds: start.elapsed().as_secs_f64() })
 }
@@ -55,21 +58,33 @@ pub(super) fn precision_refusal() -> Error {
     Error::request("`precision=` belongs to `variance=measured`; for alpha itself see `fit(precision=)`")
 }
 
-/// The law, unless another source was asked for.
-fn source(request: &Request) -> VarianceSource {
-    request.variance.unwrap_or(VarianceSource::Law)
+/// Where the variance comes from: the law as printed, unless another source was asked for; where only free widths brought us here,
+/// the closed form if there is one.
+fn source(request: &Request, baseline: &Spec) -> VarianceSource {
+    let printed = request.paper || request.alpha.is_some() || request.trials.is_some();
+    let closed_form = || baseline.module().is_some_and(|module| ScoredBlocks::of_module(&module).is_ok());
+    match request.variance {
+        Some(source) => source,
+        None if !printed && closed_form() => VarianceSource::Exact,
+        None => VarianceSource::Law,
+    }
 }
 
 /// Refuses fields that would otherwise be passed over.
-fn check(request: &Request) -> Result<(), Error> {
+fn check(request: &Request, source: VarianceSource) -> Result<(), Error> {
     let refuse = |sentence: &str| Err(Error::request(sentence));
-    if request.alpha.is_some() && source(request) != VarianceSource::Law {
+    if request.check {
+        return refuse(
+            "`check=` draws whole networks, which `paper=` knows nothing of; leave one of them out",
+        );
+    }
+    if request.alpha.is_some() && source != VarianceSource::Law {
         return refuse("`alpha=` belongs to `variance=law`; leave one of them out");
     }
-    if request.precision.is_some() && source(request) != VarianceSource::Measured {
+    if request.precision.is_some() && source != VarianceSource::Measured {
         return Err(precision_refusal());
     }
-    if request.per_stage && source(request) == VarianceSource::Measured {
+    if request.per_stage && source == VarianceSource::Measured {
         return refuse(
             "`per_stage=` compares blocks of different shapes, which `variance=measured` has not measured; take law",
         );
@@ -77,30 +92,32 @@ fn check(request: &Request) -> Result<(), Error> {
     Ok(())
 }
 
-fn question(request: &Request, baseline: &Spec) -> Result<Search, Error> {
-    let question = Search::new(baseline.clone())
+fn question(request: &Request, baseline: &Spec) -> Search {
+    let mut question = Search::new(baseline.clone())
+        .cost(request.cost)
         .rule(request.rule.unwrap_or(Rule::Nearest))
-        .budget(request.budget)
-        .widths(request.widths.as_ref().map(|widths| widths.0.clone()))
-        .multiple_of(request.multiple_of)
-        .max_multiplicity(request.max_multiplicity);
-    Ok(match request.cost.counted() {
-        Some(count) => question.cost(count),
-        None => {
-            let time = Time::new(&question.module()?)?;
-            question.cost(time)
-        }
-    })
+        .multiple_of(request.multiple_of);
+    if let Some(budget) = request.budget {
+        question = question.budget(budget.0);
+    }
+    if let Some(widths) = &request.widths {
+        question = question.widths(widths.0.clone());
+    }
+    if let Some(most) = request.max_multiplicity {
+        question = question.max_multiplicity(most);
+    }
+    question
 }
 
 /// The variance function that was asked for, and the fit behind it if there is one.
 fn variance(
     request: &Request,
+    source: VarianceSource,
     question: &Search,
     monitor: &dyn Monitor,
 ) -> Result<(Box<dyn Variance>, Option<Fit>), Error> {
     let module = question.module()?;
-    match (source(request), request.alpha) {
+    match (source, request.alpha) {
         (VarianceSource::Exact, _) => Ok((Box::new(Exact), None)),
         (VarianceSource::Measured, _) => {
             let mut widths = question.candidate_widths()?;
@@ -133,7 +150,7 @@ fn fitted(module: &Module, request: &Request, monitor: &dyn Monitor) -> Result<F
 impl Paper {
     /// Whether chance played a part.
     fn drawn(&self) -> bool {
-        self.answer.alpha_ci.is_some() || self.answer.variance_source == "measured"
+        self.answer.alpha_ci.is_some() || self.answer.variance_source == VarianceSource::Measured
     }
 }
 
@@ -161,6 +178,7 @@ impl Answer for Paper {
             view::source_sentence(answer),
             view::efficiency_sentence(answer),
         ];
+        notes.extend(view::exact_sentence(answer));
         notes.extend(self.fit.as_ref().map(drawings::fit::verdict_sentence));
         text.push_str(&format!("\n{}\n{:.2} s\n", notes.join("\n"), self.seconds));
         text

@@ -1,0 +1,204 @@
+//! The best integer designs of a whole network.
+
+mod check;
+mod figures;
+mod sentences;
+mod tables;
+
+use std::fmt::Write as _;
+
+use collegial_arch::{Design, Spec};
+use collegial_report::{Download, Figure, Page, Provenance, Section, Table};
+use collegial_search::{DesignAnswer, DesignSearch, Freedom, StageAnswer, VarianceSource};
+use collegial_stats::Instant;
+use serde::Serialize;
+
+use super::Request;
+use crate::{Answer, Error, Monitor, Style, to_json};
+pub use check::Checked;
+
+/// Both optima of the whole network.
+#[derive(Clone, Debug, Serialize)]
+pub struct Designs {
+    /// The optima, their neighbours and the curve.
+    #[serde(flatten)]
+    pub answer: DesignAnswer,
+    /// The primal's whole name, `resnext29-66x6d`.
+    pub primal_model: String,
+    /// The dual's.
+    pub dual_model: String,
+    /// The optima with designs or widths of their own, where asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stages: Option<StageAnswer>,
+    /// What draws of the whole networks say, where asked for: the baseline, the primal, the dual.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check: Option<Vec<Checked>>,
+    /// Whether the network has groups that PyTorch's `groups` and `width_per_group` name.
+    #[serde(skip)]
+    grouped_convolutions: bool,
+    /// Whether blocks have gates.
+    #[serde(skip)]
+    gated: bool,
+    /// Whether the budget is what the baseline costs.
+    #[serde(skip)]
+    own_budget: bool,
+    /// Seed of the draws, where there were any.
+    pub seed: u64,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+/// Searches all (m, n).
+pub(super) fn run(request: &Request, baseline: &Spec, monitor: &dyn Monitor) -> Result<Designs, Error> {
+    let start = Instant::now();
+    let search = question(request, baseline);
+    let stopped = |error: collegial_search::Error| match monitor.stopped() {
+        true => Error::Interrupted,
+        false => error.into(),
+    };
+    let answer = search.run_watched(monitor).map_err(stopped)?;
+    let stages = freedom(request).map(|freedom| search.stages(freedom)).transpose()?;
+    let check = match request.check {
+        true => Some(check::run(request, baseline, &answer, monitor)?),
+        false => None,
+    };
+    let name = |design: Design| Ok::<String, Error>(baseline.with_design(design)?.name());
+    Ok(Designs {
+        primal_model: name(answer.primal.design)?,
+        dual_model: name(answer.dual.design)?,
+        stages,
+        check,
+        grouped_convolutions: matches!(baseline, Spec::Resnext(_)),
+        gated: matches!(baseline, Spec::Regnet(network) if network.squeeze.is_some()),
+        own_budget: request.budget.is_none(),
+        answer,
+        seed: request.seed,
+        seconds: start.elapsed().as_secs_f64(),
+    })
+}
+
+fn question(request: &Request, baseline: &Spec) -> DesignSearch {
+    let mut search = DesignSearch::new(baseline.clone())
+        .cost(request.cost)
+        .block_inputs(request.block_inputs)
+        .multiple_of(request.multiple_of)
+        .sampling(request.precision.unwrap_or(0.01), request.seed);
+    if let Some(rule) = request.rule {
+        search = search.rule(rule);
+    }
+    if let Some(budget) = request.budget {
+        search = search.budget(budget.0);
+    }
+    if let Some(widths) = &request.widths {
+        search = search.widths(widths.0.clone());
+    }
+    if let Some(most) = request.max_multiplicity {
+        search = search.max_multiplicity(most);
+    }
+    if request.variance == Some(VarianceSource::Exact) {
+        search = search.exact();
+    }
+    search
+}
+
+fn freedom(request: &Request) -> Option<Freedom> {
+    match (request.per_stage, request.free_widths) {
+        (true, true) => Some(Freedom::StagesAndWidths),
+        (true, false) => Some(Freedom::Stages),
+        (false, true) => Some(Freedom::Widths),
+        (false, false) => None,
+    }
+}
+
+impl Answer for Designs {
+    fn json(&self) -> Result<String, Error> {
+        to_json(self)
+    }
+
+    fn text(&self, style: &Style) -> String {
+        let mut text = String::new();
+        let strong = |text: &mut String, sentences: &[String]| {
+            for line in sentences.iter().flat_map(|sentence| wrapped(sentence)) {
+                let _ = writeln!(text, "{}", style.strong(&line));
+            }
+        };
+        strong(&mut text, &self.sentences());
+        let _ = write!(text, "\n{}\n", self.designs_table().to_text());
+        if let Some(table) = self.stages_table() {
+            strong(&mut text, &self.stage_sentences());
+            let _ = write!(text, "\n{}\n", table.to_text());
+        }
+        if let Some(table) = self.check_table() {
+            strong(&mut text, &self.check_sentences());
+            let _ = write!(text, "\n{}\n", table.to_text());
+        }
+        for line in self.reading().iter().flat_map(|line| wrapped(line)).chain(self.next_steps()) {
+            let _ = writeln!(text, "{line}");
+        }
+        text
+    }
+
+    fn table(&self) -> Table {
+        super::paper::view::curve_table(&self.answer.curve)
+    }
+
+    fn summary(&self) -> (Vec<String>, Table) {
+        let sentences = [self.sentences(), self.stage_sentences(), self.check_sentences()].concat();
+        (sentences, self.designs_table())
+    }
+
+    fn figures(&self) -> Vec<(&'static str, Figure)> {
+        vec![("primal.svg", self.primal_figure()), ("dual.svg", self.dual_figure())]
+    }
+
+    fn page(&self, provenance: Provenance) -> Option<Page> {
+        let json = to_json(self).ok()?;
+        let drawn = self.answer.variance_source == VarianceSource::Measured || self.check.is_some();
+        let provenance = Provenance { seed: drawn.then_some(self.seed), ..provenance };
+        let mut page = Page::new(format!("The best designs for {}", self.answer.baseline))
+            .verdict(self.sentences().join(" "))
+            .section(self.figures_section())
+            .section(
+                Section::new("Designs worth trying")
+                    .prose("Whole networks, in two groups: within the baseline's cost, and with no more than its variance.")
+                    .table(self.designs_table(), "Shares are of the baseline's counts."),
+            );
+        if let Some(table) = self.stages_table() {
+            page = page.section(
+                Section::new("More freedom")
+                    .prose(self.stage_sentences().join(" "))
+                    .table(table, "Shares are of the baseline's counts."),
+            );
+        }
+        if let Some(table) = self.check_table() {
+            page = page.section(
+                Section::new("Does the whole network agree?")
+                    .prose(self.check_sentences().join(" "))
+                    .table(table, "+- is one standard error; intervals are of 95 %."),
+            );
+        }
+        let data = Section::new("Data")
+            .download(Download::json("search.json", json))
+            .download(Download::csv("curve.csv", self.table().to_csv()));
+        Some(
+            page.section(Section::new("How to read this").prose(self.reading().join(".\n\n")))
+                .section(data)
+                .provenance(provenance),
+        )
+    }
+}
+
+/// The text in lines of at most 80 columns.
+fn wrapped(text: &str) -> Vec<String> {
+    let mut lines: Vec<String> = vec![];
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= 80 => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}

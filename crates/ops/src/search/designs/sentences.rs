@@ -1,0 +1,252 @@
+//! An answer in sentences.
+
+use collegial_arch::Design;
+use collegial_nn::NormPolicy;
+use collegial_report::grouped;
+use collegial_search::{BlockInputs, DesignAnswer, DesignOptimum, Edge, Freedom, Gain, VarianceSource};
+
+use super::Designs;
+use super::check::{Agreement, Checked};
+
+/// A baseline whose score is this near to the best one's is called good.
+const NEAR: f64 = 1.05;
+
+/// ResNeXts whose authors chose their design by trying others of equal cost (Xie et al., 2017, Table 3).
+const CHOSEN_BY_TRIAL: [&str; 2] = ["resnext50-32x4d", "resnext101-32x4d"];
+
+pub(super) fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+impl Designs {
+    /// The answer in a few sentences.
+    pub(super) fn sentences(&self) -> Vec<String> {
+        let mut sentences = vec![self.primal_sentence(), self.dual_sentence()];
+        sentences.extend(self.chosen_by_trial());
+        for (name, optimum) in [("same cost", &self.answer.primal), ("same variance", &self.answer.dual)] {
+            sentences.extend(edge_sentence(name, optimum));
+        }
+        if !self.answer.left_out.is_empty() {
+            let widths: Vec<String> = self.answer.left_out.iter().map(ToString::to_string).collect();
+            sentences.push(format!(
+                "Not looked at: width {}, above the baseline's inner width or not a multiple of what was asked for.",
+                widths.join(", ")
+            ));
+        }
+        sentences
+    }
+
+    /// What is minimised.
+    fn what(&self) -> &'static str {
+        if self.answer.other_inputs.is_some() {
+            "mean kernel variance of its blocks at initialisation"
+        } else {
+            "kernel variance at initialisation"
+        }
+    }
+
+    fn primal_sentence(&self) -> String {
+        let DesignAnswer { primal, baseline, cost, .. } = &self.answer;
+        let (unit, what, budget) = (cost.unit(), self.what(), self.budget_name());
+        match primal.gain {
+            Gain::BaselineIsBest => format!(
+                "{budget}: {baseline} is itself the best design. No other m x n within its budget has less {what}."
+            ),
+            Gain::Better if self.near_best() => format!(
+                "{budget}: {baseline} is within {} of the best design, {}, with {} of the {unit}, by {what}.",
+                percent(primal.score_ratio - 1.0),
+                self.primal_model,
+                percent(1.0 / primal.cost_ratio)
+            ),
+            Gain::Better => format!(
+                "{budget}: {} has {:.2} times less {what}, with {} of the {unit}.",
+                self.primal_model,
+                primal.score_ratio,
+                percent(1.0 / primal.cost_ratio)
+            ),
+            Gain::Worse => format!(
+                "{budget}: nothing that is allowed is as good as {baseline}. The best, {}, has {:.2} times its {what}.",
+                self.primal_model,
+                1.0 / primal.score_ratio
+            ),
+        }
+    }
+
+    /// What the primal stays within.
+    fn budget_name(&self) -> String {
+        let DesignAnswer { budget, cost, .. } = &self.answer;
+        match self.own_budget {
+            true => "Same cost".into(),
+            false => format!("Within {} {}", grouped(*budget), cost.unit()),
+        }
+    }
+
+    /// Whether the baseline itself is nearly as good as the best at its own cost.
+    fn near_best(&self) -> bool {
+        self.own_budget && self.answer.primal.score_ratio < NEAR
+    }
+
+    fn dual_sentence(&self) -> String {
+        let DesignAnswer { dual, baseline, cost, .. } = &self.answer;
+        let unit = cost.unit();
+        match dual.gain {
+            Gain::BaselineIsBest => {
+                format!("Same variance: no design with as little variance has fewer {unit} than {baseline}.")
+            }
+            Gain::Better => format!(
+                "Same variance: {} has {:.2} times fewer {unit}, and {} of the variance.",
+                self.dual_model,
+                dual.cost_ratio,
+                percent(1.0 / dual.score_ratio)
+            ),
+            Gain::Worse => format!(
+                "Same variance: nothing that is allowed is cheaper than {baseline}. The cheapest, {}, has {} of the {unit}.",
+                self.dual_model,
+                percent(1.0 / dual.cost_ratio)
+            ),
+        }
+    }
+
+    /// Where theory meets what others found by trying.
+    fn chosen_by_trial(&self) -> Option<String> {
+        let DesignAnswer { baseline, primal, .. } = &self.answer;
+        let good = primal.gain == Gain::BaselineIsBest || (primal.gain == Gain::Better && self.near_best());
+        (good && CHOSEN_BY_TRIAL.contains(&baseline.as_str())).then(|| {
+            "Its authors chose 32x4d by training designs of equal cost (Xie et al., 2017), without any of this.".into()
+        })
+    }
+
+    /// What more freedom gains.
+    pub(super) fn stage_sentences(&self) -> Vec<String> {
+        let Some(stages) = &self.stages else { return vec![] };
+        let who = match stages.freedom {
+            Freedom::Stages => "One design per stage, each keeping its cost",
+            Freedom::Widths => "Two widths per member, the same for all stages",
+            Freedom::StagesAndWidths => {
+                "One design per stage and two widths per member, each stage keeping its cost"
+            }
+        };
+        let flops = |flops: u64| percent(flops as f64 / self.answer.baseline_flops as f64);
+        let kept = &stages.kept.primal;
+        let mut sentences = vec![format!(
+            "{who}: {} has {:.2} times less variance at {} of the FLOPs, against {:.2} with one design for all.",
+            kept.model,
+            kept.score_ratio,
+            flops(kept.flops),
+            self.answer.primal.score_ratio
+        )];
+        if let Some(moved) = stages.moved.as_ref().map(|moved| &moved.primal) {
+            sentences.push(format!(
+                "If cost may move between stages it goes where members are cheap: {} has {:.2} times less, at {} of the \
+                 FLOPs. The score counts all blocks alike; whether such a shift trains better, it does not say.",
+                moved.model,
+                moved.score_ratio,
+                flops(moved.flops)
+            ));
+        }
+        sentences
+    }
+
+    /// What draws of the whole networks say.
+    pub(super) fn check_sentences(&self) -> Vec<String> {
+        let Some([first, others @ ..]) = self.check.as_deref() else { return vec![] };
+        let norms = match first.norm {
+            NormPolicy::None => "norms removed",
+            NormPolicy::Frozen => "norms frozen",
+            NormPolicy::Batch => "norms over the batch",
+        };
+        let mut sentences = vec![format!(
+            "Whole networks, {} draws each, {norms}; the score is of their blocks alone.",
+            first.draws
+        )];
+        sentences.extend(others.iter().map(|row| check_sentence(&first.model, row)));
+        sentences
+    }
+
+    /// What the numbers are about.
+    pub(super) fn reading(&self) -> Vec<String> {
+        let answer = &self.answer;
+        let source = match answer.variance_source {
+            VarianceSource::Exact => "computed exactly",
+            VarianceSource::Measured | VarianceSource::Law => "sampled",
+        };
+        let blocks: usize = answer.blocks.iter().map(|block| block.count).sum();
+        let drawn =
+            if self.check.is_some() { "" } else { " (the whole network's was not drawn: --check does)" };
+        let what = if blocks > 1 {
+            format!("the mean over {blocks} blocks{drawn}")
+        } else {
+            "that of the module".into()
+        };
+        let mut lines = vec![format!(
+            "variance: Var[K] / E[K]^2 of a block's tangent kernel K at one input, {what}, {source}"
+        )];
+        if let Some(other) = &answer.other_inputs {
+            let (here, there) = match answer.block_inputs {
+                BlockInputs::Network => {
+                    ("what images look like there in the network", "white patches, as in the paper")
+                }
+                BlockInputs::White => {
+                    ("white patches, as in the paper", "what images look like there in the network")
+                }
+            };
+            lines.push(format!(
+                "blocks see {here}; with {there}, the best are {} and {}, and {} is {} off",
+                other.primal,
+                other.dual,
+                answer.primal.design,
+                percent(other.primal_distance)
+            ));
+        }
+        if self.gated {
+            lines.push("gates are taken to scale all inputs alike".into());
+        }
+        lines
+    }
+
+    /// What to do with it.
+    pub(super) fn next_steps(&self) -> Vec<String> {
+        let answer = &self.answer;
+        let (name, design) = match (answer.primal.gain, answer.dual.gain) {
+            (Gain::Better, _) => (&self.primal_model, answer.primal.design),
+            (_, Gain::Better) => (&self.dual_model, answer.dual.design),
+            _ => return vec![],
+        };
+        let mut lines = vec![format!("next: collegial export {name} --to pytorch")];
+        if self.grouped_convolutions {
+            let Design { multiplicity, width } = design;
+            lines.push(format!(
+                "      or groups={multiplicity}, width_per_group={width} in torchvision and timm"
+            ));
+        }
+        if self.grouped_convolutions && self.check.is_none() {
+            lines.push(format!("      collegial search {} --check draws whole networks", answer.baseline));
+        }
+        lines
+    }
+}
+
+fn check_sentence(baseline: &str, row: &Checked) -> String {
+    let Checked { model, ratio, ratio_ci: [low, high], draws, .. } = row;
+    let interval = format!("{ratio:.2} times ({low:.2} to {high:.2})");
+    match row.agreement() {
+        Agreement::Holds => format!("{model}: its kernel varies less than that of {baseline}, {interval}."),
+        Agreement::Open => format!(
+            "{model}: {draws} draws do not tell its kernel's variance from that of {baseline}, {interval} less."
+        ),
+        Agreement::Fails => {
+            format!("{model}: its kernel varies more than that of {baseline}, only {interval} less.")
+        }
+    }
+}
+
+fn edge_sentence(name: &str, optimum: &DesignOptimum) -> Option<String> {
+    let (end, other) = match optimum.edge? {
+        Edge::Narrowest => ("narrowest", "narrower"),
+        Edge::Widest => ("widest", "wider"),
+    };
+    Some(format!(
+        "The {name} optimum is at the {end} width that was looked at, {}; {other} members might be better.",
+        optimum.width
+    ))
+}

@@ -1,0 +1,102 @@
+//! What the answer says of a design.
+
+use collegial_arch::{Design, Spec, Totals};
+
+use super::answer::{DesignOptimum, Edge, Gain, NearbyDesign};
+use super::table::{Candidate, Table};
+use crate::{Error, Problem};
+
+/// Turns candidates of a table into what the answer says of them.
+pub(super) struct Describe<'a> {
+    pub baseline: &'a Spec,
+    pub table: &'a Table<'a>,
+}
+
+/// The m x n of a baseline, where it is one.
+pub(super) fn baseline_design(spec: &Spec) -> Option<Design> {
+    if let Some(module) = spec.module() {
+        return Some(Design { multiplicity: module.members(), width: module.width().ok()? });
+    }
+    let first = spec.blocks().ok()?.into_iter().next()?.bottleneck;
+    let design = Design { multiplicity: first.members, width: first.width };
+    (spec.with_design(design).ok()? == *spec).then_some(design)
+}
+
+impl Describe<'_> {
+    fn totals(&self, design: Design) -> Result<Totals, Error> {
+        Ok(self.baseline.with_design(design)?.graph()?.counts()?.total)
+    }
+
+    fn ratios(&self, candidate: Candidate) -> (f64, f64) {
+        let table = self.table;
+        (table.baseline_score / candidate.score, table.baseline_cost as f64 / candidate.cost as f64)
+    }
+
+    /// The best design of a problem.
+    pub fn optimum(&self, problem: Problem, best: Candidate) -> Result<DesignOptimum, Error> {
+        let totals = self.totals(best.design)?;
+        let (score_ratio, cost_ratio) = self.ratios(best);
+        let Table { widths, limits, baseline_cost, baseline_score, .. } = self.table;
+        let width = best.design.width;
+        let at = widths.partition_point(|other| other.width < width);
+        let edge = match () {
+            // One is as narrow as members get.
+            () if at == 0 && width > 1 => Some(Edge::Narrowest),
+            () if at + 1 == widths.len() && best.design.multiplicity > 1 => Some(Edge::Widest),
+            () => None,
+        };
+        let gained = match problem {
+            Problem::Primal => score_ratio,
+            Problem::Dual => cost_ratio,
+        };
+        let gain = match () {
+            () if baseline_design(self.baseline) == Some(best.design) => Gain::BaselineIsBest,
+            () if gained >= 1.0 => Gain::Better,
+            () => Gain::Worse,
+        };
+        Ok(DesignOptimum {
+            width,
+            multiplicity: match problem {
+                Problem::Primal => widths[at].real_primal(limits.budget),
+                Problem::Dual => widths[at].variance / baseline_score,
+            },
+            design: best.design,
+            parameters: totals.parameters,
+            flops: totals.flops,
+            score: best.score,
+            variance: best.score,
+            score_ratio,
+            cost_ratio,
+            efficiency: widths[at].efficiency(*baseline_cost, *baseline_score),
+            gain,
+            edge,
+        })
+    }
+
+    /// A design of another width beside the best.
+    pub fn nearby(
+        &self,
+        problem: Problem,
+        candidate: Candidate,
+        best: Candidate,
+    ) -> Result<NearbyDesign, Error> {
+        let totals = self.totals(candidate.design)?;
+        let (score_ratio, cost_ratio) = self.ratios(candidate);
+        let distance = match problem {
+            Problem::Primal => candidate.score / best.score - 1.0,
+            Problem::Dual => candidate.cost as f64 / best.cost as f64 - 1.0,
+        };
+        Ok(NearbyDesign {
+            problem,
+            design: candidate.design,
+            width: candidate.design.width,
+            parameters: totals.parameters,
+            flops: totals.flops,
+            score: candidate.score,
+            variance: candidate.score,
+            score_ratio,
+            cost_ratio,
+            distance,
+        })
+    }
+}

@@ -1,0 +1,127 @@
+//! Every width's best design for either problem, and the best of all.
+
+use collegial_arch::{Cost, Design, Spec};
+
+use super::cost::CostModel;
+use super::variances::Variances;
+use super::width::Width;
+use crate::{CurvePoint, Error, Problem, Rule};
+
+/// Rows of other widths per problem.
+const NEARBY: usize = 6;
+
+/// Scores that differ by less, relatively, count as equal.
+const EQUAL: f64 = 1e-9;
+
+/// One design with its score and what it costs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Candidate {
+    pub design: Design,
+    pub score: f64,
+    pub cost: i128,
+}
+
+/// What is allowed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub cost: Cost,
+    pub budget: u64,
+    pub rule: Rule,
+    pub max_multiplicity: usize,
+}
+
+/// Both problems' best design of every width.
+pub(super) struct Table<'a> {
+    pub limits: Limits,
+    pub baseline_cost: u64,
+    pub baseline_score: f64,
+    /// By width.
+    pub widths: Vec<Width<'a>>,
+    primal: Vec<Candidate>,
+    dual: Vec<Candidate>,
+}
+
+impl<'a> Table<'a> {
+    /// Looks at every width, ascending.
+    pub fn new(
+        baseline: &'a Spec,
+        widths: &[usize],
+        variances: &Variances,
+        baseline_cost: u64,
+        limits: Limits,
+    ) -> Result<Self, Error> {
+        let model = CostModel::new(baseline, limits.cost)?;
+        let target = variances.baseline * (1.0 + EQUAL);
+        let (mut list, mut primal, mut dual) = (Vec::with_capacity(widths.len()), vec![], vec![]);
+        for (&width, variances) in widths.iter().zip(&variances.of_width) {
+            let width = Width::new(baseline, width, variances.clone(), model.of_width(width)?);
+            let most = limits.max_multiplicity;
+            primal.extend(width.candidate(width.primal(limits.budget, limits.rule, most)?)?);
+            dual.extend(width.candidate(width.dual(target, most)?)?);
+            list.push(width);
+        }
+        Ok(Self { limits, baseline_cost, baseline_score: variances.baseline, widths: list, primal, dual })
+    }
+
+    fn of(&self, problem: Problem) -> &[Candidate] {
+        match problem {
+            Problem::Primal => &self.primal,
+            Problem::Dual => &self.dual,
+        }
+    }
+
+    /// The lowest score; among equal ones the lowest cost.
+    pub fn primal(&self) -> Result<Candidate, Error> {
+        let better = |a: &&Candidate, b: &&Candidate| a.score.total_cmp(&b.score).then(a.cost.cmp(&b.cost));
+        match self.primal.iter().min_by(better) {
+            Some(best) => Ok(*best),
+            None => Err(self.refusal()?),
+        }
+    }
+
+    /// The refusal of the budget, with the cheapest design that there is.
+    fn refusal(&self) -> Result<Error, Error> {
+        let singles = self.widths.iter().map(|width| Ok((width.cost(1)?, width.width)));
+        let singles = singles.collect::<Result<Vec<(i128, usize)>, Error>>()?;
+        let (needs, width) = singles.into_iter().min().unwrap_or((0, 1));
+        Ok(Error::Budget {
+            budget: self.limits.budget,
+            cost: self.limits.cost,
+            smallest: Design { multiplicity: 1, width },
+            needs: u64::try_from(needs).unwrap_or(u64::MAX),
+        })
+    }
+
+    /// The lowest cost; among equal ones the lowest score.
+    pub fn dual(&self) -> Result<Candidate, Error> {
+        let better = |a: &&Candidate, b: &&Candidate| a.cost.cmp(&b.cost).then(a.score.total_cmp(&b.score));
+        self.dual.iter().min_by(better).copied().ok_or(Error::NoDual)
+    }
+
+    /// The best of the other widths, and of those that are kind to hardware; by width.
+    pub fn nearby(&self, problem: Problem, best: Candidate) -> Vec<Candidate> {
+        let objective = |candidate: &Candidate| match problem {
+            Problem::Primal => candidate.score,
+            Problem::Dual => candidate.cost as f64,
+        };
+        let others = self.of(problem).iter().copied();
+        let mut others: Vec<Candidate> =
+            others.filter(|candidate| candidate.design.width != best.design.width).collect();
+        others.sort_by(|a, b| objective(a).total_cmp(&objective(b)));
+        let kind = others.iter().copied().filter(|other| other.design.width.is_multiple_of(8)).take(2);
+        let mut chosen: Vec<Candidate> = kind.collect();
+        for other in others {
+            if chosen.len() < NEARBY && chosen.iter().all(|known| known.design != other.design) {
+                chosen.push(other);
+            }
+        }
+        chosen.sort_by_key(|candidate| candidate.design.width);
+        chosen
+    }
+
+    /// Both objectives at every width, with a real-valued m.
+    pub fn curve(&self) -> Vec<CurvePoint> {
+        let point = |width: &Width| width.point(self.limits.budget, self.baseline_cost, self.baseline_score);
+        self.widths.iter().map(point).collect()
+    }
+}
