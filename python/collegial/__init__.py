@@ -9,12 +9,13 @@ or a `Spec`. `collegial.torch` (imported by itself, needs PyTorch) builds the ne
 """
 
 from ._collegial import CollegialError, __version__
-from ._functions import evaluate, export, fit, forward, info, moments, ntk, reproduce, search, train, validate
+from ._functions import evaluate, export, fit, forward, info, models, moments, ntk, reproduce, search, train, validate
 from ._results import (
     EvaluateResult,
     ExportResult,
     FitResult,
     InfoResult,
+    ModelsResult,
     MomentsResult,
     Record,
     ReproduceResult,
@@ -31,6 +32,7 @@ __all__ = [
     "ExportResult",
     "FitResult",
     "InfoResult",
+    "ModelsResult",
     "MomentsResult",
     "Record",
     "ReproduceResult",
@@ -45,6 +47,7 @@ __all__ = [
     "fit",
     "forward",
     "info",
+    "models",
     "moments",
     "ntk",
     "reproduce",

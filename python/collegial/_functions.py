@@ -15,6 +15,7 @@ from ._results import (
     ExportResult,
     FitResult,
     InfoResult,
+    ModelsResult,
     MomentsResult,
     ReproduceResult,
     SearchResult,
@@ -40,7 +41,9 @@ def search(
     *,
     paper: bool = False,
     block_inputs: Literal["network", "white"] = "network",
+    data: Path | None = None,
     budget: int | str | None = None,
+    timings: Path | None = None,
     widths: Iterable[int] | str | None = None,
     multiple_of: int | None = None,
     max_multiplicity: int | None = None,
@@ -69,15 +72,19 @@ def search(
     Args:
         model: The baseline: a name, the path or text of a spec, a dict, a `Spec`, or a checkpoint.
         alpha: Alpha of the variance law; fitted on the spot where it is not given.
-        cost: What a member is charged for: trainable parameters, floating-point operations, activations, or the
-            measured time of a training step on this machine.
+        cost: What is charged for: trainable parameters, floating-point operations, activations, or the measured time of a
+            training step of the whole network on this machine.
         variance: Where the variance comes from: the fitted law, a measurement at every width, or theory. By default
             theory where it has a closed form, else draws.
         rule: How the primal meets the budget. By default it stays under it, and is the nearest to it as printed.
         paper: Algorithm 2 as printed: the law on one block, real-valued m, then the integer correction.
         block_inputs: What the blocks of a network see: what the network really passes on, or white patches.
+        data: Directory of a data set whose images come in, in place of natural ones; class count and image size are the data
+            set's.
         budget: What the whole network may cost, a number or text such as "25.6M"; what the baseline costs where it is
             not given.
+        timings: A CSV file of times measured elsewhere, for `cost="time"`, with columns `model` (the baseline and other designs)
+            and `seconds`.
         widths: Widths to look at, as numbers or as text such as "8..128:8"; all up to the baseline's by default.
         multiple_of: Only widths that are a multiple of this, such as 8 for hardware.
         max_multiplicity: At most this many members.
@@ -99,7 +106,7 @@ def search(
         progress: True for a bar, or a callable that is given how much is done and of how much.
     """
     fields = dict(
-        alpha=alpha, cost=cost, variance=variance, rule=rule, paper=paper, block_inputs=block_inputs, budget=budget, widths=_list(widths), multiple_of=multiple_of,
+        alpha=alpha, cost=cost, variance=variance, rule=rule, paper=paper, block_inputs=block_inputs, data=data, budget=budget, timings=timings, widths=_list(widths), multiple_of=multiple_of,
         max_multiplicity=max_multiplicity, free_widths=free_widths, per_stage=per_stage, check=check, draws=draws, norm=norm, trials=trials,
         precision=precision, classes=classes, inputs=inputs, outputs=outputs, image=image, seed=seed,
     )  # fmt: skip
@@ -166,6 +173,11 @@ def moments(model: Model | None = None, *, widths: Iterable[int] | str | None = 
         widths: Widths in place of a model, the input's first.
     """
     return MomentsResult(_collegial.ask("moments", request(model, widths=_list(widths))))
+
+
+def models() -> ModelsResult:
+    """Every model that is known by name, by family, with its counts."""
+    return ModelsResult(_collegial.ask("models", request(None)))
 
 
 def info(

@@ -133,6 +133,14 @@ class SearchResult(Result):
         return ax
 
 
+class ModelsResult(Result):
+    """Every name, by family. `to_pandas()` gives one row per model."""
+
+    _main = "models"
+    families: list[Record]
+    models: list[Record]
+
+
 class FitResult(Result):
     """Algorithm 1's result."""
 

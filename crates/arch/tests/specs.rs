@@ -290,7 +290,7 @@ fn what_is_outside_is_told_why() {
     let error = parse("wrn28-10").analysed_module().unwrap_err().to_string();
     assert!(error.contains("basic blocks"), "{error}");
     let error = parse("regnet_x_400mf").analysed_module().unwrap_err().to_string();
-    assert!(error.contains("no search yet"), "{error}");
+    assert!(error.contains("no single block stands for it"), "{error}");
 }
 
 #[test]

@@ -111,7 +111,7 @@ fn blocks_say_what_a_search_needs() {
     let row = &blocks[3];
     assert_eq!((row.stage, row.count, row.bottleneck.image), (1, 3, 28));
     assert_eq!(row.bottleneck.shortcut, Shortcut::Identity);
-    assert!(parse("wrn28-10").blocks().unwrap_err().to_string().contains("no bottleneck blocks"));
+    assert!(parse("wrn28-10").blocks().unwrap_err().to_string().contains("basic blocks"));
 }
 
 #[test]

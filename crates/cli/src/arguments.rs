@@ -34,6 +34,8 @@ pub enum Verb {
     Search(verbs::search::Search),
     Score(verbs::score::Score),
     Explore(verbs::explore::Explore),
+    /// List every model it knows by name, by family, with its counts
+    Models,
     Train(verbs::train::Train),
     Evaluate(verbs::evaluate::Evaluate),
     Export(verbs::export::Export),

@@ -36,6 +36,7 @@ pub fn main(words: Vec<OsString>) -> u8 {
         Verb::Search(verb) => verbs::search::run(verb, common),
         Verb::Score(verb) => verbs::score::run(verb, common),
         Verb::Explore(verb) => verbs::explore::run(verb, common),
+        Verb::Models => verbs::models::run(common),
         Verb::Train(verb) => verbs::train::run(verb, common),
         Verb::Evaluate(verb) => verbs::evaluate::run(verb, common),
         Verb::Export(verb) => verbs::export::run(verb, common),

@@ -102,7 +102,23 @@ snapshots! {
     reproduce_no_data_directory: "reproduce fig3 --data nowhere";
     train_no_data: "train fc3-8 --data nowhere";
     evaluate_nothing: "evaluate nowhere.safetensors --data nowhere";
+    help_models: "models --help";
+    models_table: "models";
     search_designs: "search resnext29-1x128d";
+    search_stages: "search resnext29-1x128d --per-stage";
+    search_two_widths: "search resnext29-1x128d --free-widths --cost flops --multiple-of 4";
+    search_group_width: "search regnet_y_400mf --budget 5M";
+    search_near_best: "search resnext50-32x4d";
+    search_check: "search bottleneck-12 --inputs 8 --outputs 8 --image 5 --check --draws 20 -q";
+    search_draws_of_nothing: "search resnext29-1x128d --draws 20";
+    search_bad_budget: "search resnext29-1x128d --budget 5Q";
+    search_tiny_budget: "search resnext29-1x128d --budget 1k";
+    search_nothing_to_split: "search resnet18";
+    search_timings_without_time: "search resnext29-1x128d --timings times.csv";
+    search_time_budget: "search resnext29-1x128d --cost time --budget 5M";
+    search_no_timings: "search resnext29-1x128d --cost time --timings nowhere.csv";
+    search_paper_time: "search resnext29-1x128d --paper --cost time";
+    search_no_data: "search resnext29-1x128d --data nowhere";
     search_best_already: "search resnext50-32x4d --block-inputs white";
     search_table: "search resnext29-1x128d --alpha 1.6";
     search_flops: "search resnext29-1x128d --alpha 1.6 --cost flops --per-stage";
@@ -284,6 +300,57 @@ fn kernels_of_saved_weights_and_inputs_are_the_same() {
     refused(&format!("{model} --input {input}"), "input 2 contains NaN; inputs must be finite numbers");
     std::fs::write(&input, &broken[..at]).unwrap();
     refused(&format!("{model} --input {input}"), "of an array of F64 of shape [3, 100], found 2392 bytes");
+}
+
+/// A .npy file of f4 values.
+fn npy(shape: &str, values: &[f32]) -> Vec<u8> {
+    let mut header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({shape}), }}");
+    while (10 + header.len() + 1) % 64 != 0 {
+        header.push(' ');
+    }
+    header.push('\n');
+    let mut file = b"\x93NUMPY\x01\x00".to_vec();
+    file.extend((header.len() as u16).to_le_bytes());
+    file.extend(header.as_bytes());
+    file.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+    file
+}
+
+#[test]
+fn questions_that_have_no_exact_answer_are_refused_in_one_sentence() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str, content: &[u8]| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        path.display().to_string()
+    };
+    let refused = |line: &str, reason: &str| {
+        let text = run(line);
+        assert!(text.contains("exit 2") && text.contains(reason), "{text}");
+        assert_eq!(text.split_once("--- stderr\n").unwrap().1.lines().count(), 1, "{text}");
+    };
+    let block = file(
+        "block.toml",
+        b"kind = \"bottleneck\"\ninputs = 2\noutputs = 2\nwidth = 4\nmembers = 1\nkernel = 3\nstride = 1\nimage = 3\n",
+    );
+    let input = |values: &[f32]| file("x.npy", &npy("2, 3, 3", values));
+    let moments = |input: &str| format!("moments {block} --input {input}");
+    refused(&moments(&input(&[0.0; 18])), "is zero, so its kernel is zero");
+    let mut values = [1.0; 18];
+    values[4] = f32::NAN;
+    refused(&moments(&input(&values)), "NaN; inputs must be finite numbers");
+    refused(&moments(&file("y.npy", &npy("3, 3, 2", &[1.0; 18]))), "holds inputs of shape [3, 3, 2]");
+    let tanh = file(
+        "tanh.toml",
+        b"kind = \"sequence\"\ninput = { channels = 6 }\nlayers = [{ type = \"dense\", width = 12, activation = \"tanh\" }, { type = \"dense\", width = 12, activation = \"tanh\" }, { type = \"dense\", width = 1 }]\n",
+    );
+    refused(&format!("search {tanh} --variance exact"), "layer");
+    // Without insisting, it is sampled.
+    let sampled = run(&format!("search {tanh} --precision 0.2 --widths 4,12 --json -q"));
+    assert!(sampled.contains("exit 0") && sampled.contains("\"variance_source\": \"measured\""), "{sampled}");
+    let times = file("times.csv", b"model,seconds\n1x128d,0.2\n16x9d,0.1\n");
+    let timed = run(&format!("search resnext29-1x128d --cost time --timings {times} --json"));
+    assert!(timed.contains("exit 0") && timed.contains("\"cost\": \"time\""), "{timed}");
 }
 
 #[test]

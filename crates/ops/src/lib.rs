@@ -28,6 +28,7 @@ pub mod info;
 pub mod kernels;
 pub mod merge;
 pub mod model;
+pub mod models;
 pub mod moments;
 pub mod ntk;
 pub mod reproduce;

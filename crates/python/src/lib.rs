@@ -50,6 +50,7 @@ fn ask<'py>(
     // What only looks something up needs no thread.
     match verb {
         "info" => return Answer::of(ops::request(&request).and_then(|request| ops::info::run(&request))),
+        "models" => return Answer::of(ops::request(&request).and_then(ops::models::run)),
         "moments" => {
             return Answer::of(ops::request(&request).and_then(|request| ops::moments::run(&request)));
         }

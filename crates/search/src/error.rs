@@ -71,9 +71,24 @@ pub enum Error {
         /// Its name.
         name: String,
     },
+    /// A time that cannot be one.
+    #[error("a time is {value}; times must be positive finite numbers")]
+    NotATime {
+        /// What was given.
+        value: f64,
+    },
+    /// Time as the cost without any times.
+    #[error("time is the cost, but no design was timed; time some, or take params, flops or activations")]
+    NoTimings,
+    /// No timed design is as fast as the baseline.
+    #[error("no design that was timed takes at most the baseline's time; time smaller ones")]
+    NothingAsFast,
+    /// Somebody wanted to stop.
+    #[error("interrupted")]
+    Interrupted,
     /// A network that the engine cannot run.
     #[error("cannot time this network: {0}")]
-    Timing(String),
+    Timing(#[from] collegial_nn::Error),
     /// A width whose variance was not measured.
     #[error("the variance was not measured at width {width}")]
     NotMeasured {

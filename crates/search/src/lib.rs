@@ -16,6 +16,7 @@ mod designs;
 mod error;
 pub mod paper;
 mod problem;
+pub mod timing;
 
 pub use curve::CurvePoint;
 pub use designs::{
@@ -24,3 +25,4 @@ pub use designs::{
 };
 pub use error::Error;
 pub use problem::{Problem, Rule, VarianceSource};
+pub use timing::{Timing, Timings};

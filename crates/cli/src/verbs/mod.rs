@@ -8,6 +8,7 @@ pub mod fit;
 pub mod info;
 pub mod man;
 pub mod merge;
+pub mod models;
 pub mod moments;
 pub mod ntk;
 pub mod reproduce;

@@ -39,12 +39,18 @@ pub struct Search {
     /// What the blocks of a network see
     #[arg(long, value_enum, default_value_t = BlockInputs::Network)]
     block_inputs: BlockInputs,
+    /// A data set whose images come in [default: natural images, by two constants]; class count and image size are the data set's
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
     /// How the primal meets the budget [default: under; nearest with --paper]
     #[arg(long, value_enum)]
     rule: Option<Rule>,
     /// What the whole network may cost: 13775178, 25.6M, 1.2G [default: what the baseline costs]
     #[arg(long, value_name = "COST", allow_negative_numbers = true)]
     budget: Option<Budget>,
+    /// Times measured elsewhere, for --cost time: a CSV file with columns model (the baseline and other designs) and seconds
+    #[arg(long, value_name = "FILE.csv")]
+    timings: Option<PathBuf>,
     /// Widths to look at: 4,10,16 or 1..64 or 8..128:8 [default: all up to the baseline's]
     #[arg(long, value_name = "LIST")]
     widths: Option<Widths>,
@@ -93,8 +99,10 @@ impl Search {
             cost: self.cost,
             variance: self.variance,
             block_inputs: self.block_inputs,
+            data: self.data.clone(),
             rule: self.rule,
             budget: self.budget,
+            timings: self.timings.clone(),
             widths: self.widths.clone(),
             multiple_of: self.multiple_of,
             max_multiplicity: self.max_multiplicity,

@@ -8,6 +8,7 @@ use collegial_arch::Spec;
 use collegial_report::{Figure, Page, Provenance, Table};
 pub use collegial_search::{BlockInputs, Rule, VarianceSource};
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 use crate::ntk::NormPolicy;
 use crate::{Answer, Budget, Error, Model, Monitor, Style, Widths};
@@ -32,10 +33,15 @@ pub struct Request {
     pub variance: Option<VarianceSource>,
     /// What the blocks of a network see.
     pub block_inputs: BlockInputs,
+    /// Directory of a data set whose images come in, in place of natural ones by two constants; class count and image size are
+    /// the data set's.
+    pub data: Option<PathBuf>,
     /// How the primal meets the budget; by default it stays under it, and is the nearest to it as printed.
     pub rule: Option<Rule>,
     /// What the whole network may cost; by default what the baseline costs.
     pub budget: Option<Budget>,
+    /// A CSV file of times that were measured elsewhere, with columns `model` (a name or a design) and `seconds`; time is then the cost.
+    pub timings: Option<PathBuf>,
     /// Widths to look at; by default all up to the baseline's.
     pub widths: Option<Widths>,
     /// Only widths that are a multiple of this.
@@ -69,8 +75,10 @@ impl Default for Request {
             cost: Cost::Params,
             variance: None,
             block_inputs: BlockInputs::default(),
+            data: None,
             rule: None,
             budget: None,
+            timings: None,
             widths: None,
             multiple_of: 1,
             max_multiplicity: None,
@@ -113,17 +121,35 @@ pub enum Found {
 ///
 /// Where there is nothing to split, nothing fits the budget, or the monitor stopped it.
 pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Found, Error> {
-    let baseline = request.model.spec()?;
+    let (baseline, images) = designs::baseline(request)?;
     if !request.check && (request.draws.is_some() || request.norm.is_some()) {
         return Err(Error::request("`draws=` and `norm=` belong to `check=`; ask for a check as well"));
     }
+    if request.widths.is_some() && (request.free_widths || request.per_stage) {
+        return Err(Error::request(
+            "`widths=` are those of one design for all stages; leave `free_widths=` and `per_stage=` out",
+        ));
+    }
+    if request.timings.is_some() && request.cost != Cost::Time {
+        return Err(Error::request("`timings=` are times; ask for `cost=time` as well"));
+    }
+    if request.cost == Cost::Time && request.budget.is_some() {
+        return Err(Error::request(
+            "`budget=` is a count, and `cost=time` is measured; leave one of them out",
+        ));
+    }
     if request.as_printed(&baseline) {
+        if request.data.is_some() {
+            return Err(Error::request(
+                "`data=` says what blocks see, and as printed they see white patches; leave it out",
+            ));
+        }
         return Ok(Found::Paper(Box::new(paper::run(request, &baseline, monitor)?)));
     }
     if request.precision.is_some() && request.variance == Some(VarianceSource::Exact) {
         return Err(paper::precision_refusal());
     }
-    Ok(Found::Designs(Box::new(designs::run(request, &baseline, monitor)?)))
+    Ok(Found::Designs(Box::new(designs::run(request, &baseline, images, monitor)?)))
 }
 
 impl Found {

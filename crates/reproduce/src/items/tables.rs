@@ -326,7 +326,7 @@ fn designs(wanted: &[Designs]) -> Result<(Section, Vec<Comparison>), Error> {
             } else {
                 Verdict::Differs(format!("the search gives {}", found.design))
             };
-            let claim = Comparison::claim(what, short, found.design.clone(), verdict);
+            let claim = Comparison::claim(what, short, found.design.to_string(), verdict);
             comparisons.push(Comparison { exact: true, ..claim });
             table.push([
                 problem.into(),

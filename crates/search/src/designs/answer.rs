@@ -4,7 +4,7 @@ use collegial_arch::{Cost, Design};
 use serde::Serialize;
 
 use super::BlockInputs;
-use crate::{CurvePoint, Problem, Rule, VarianceSource};
+use crate::{CurvePoint, Problem, Rule, Timings, VarianceSource};
 
 /// At which end of the widths that were looked at an optimum lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -157,6 +157,9 @@ pub struct DesignAnswer {
     pub other_inputs: Option<OtherInputs>,
     /// Widths that were asked for but not looked at: above the inner width, or not a multiple of what was asked for.
     pub left_out: Vec<usize>,
+    /// The times, where they are the cost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timings: Option<Timings>,
     /// Both objectives at every width, with real-valued m.
     pub curve: Vec<CurvePoint>,
 }

@@ -11,7 +11,7 @@ use super::cost::network_cost;
 use super::describe::{Describe, baseline_design};
 use super::table::{Limits, Table};
 use super::variances::Variances;
-use crate::{Error, Problem, Rule};
+use crate::{Error, Problem, Rule, Timings};
 
 /// A question: which integer design should replace this baseline in the whole network?
 #[derive(Clone, Debug)]
@@ -22,6 +22,7 @@ pub struct DesignSearch {
     pub(super) inputs: BlockInputs,
     pub(super) images: Images,
     pub(super) budget: Option<u64>,
+    timings: Option<Timings>,
     widths: Option<Vec<usize>>,
     pub(super) multiple_of: usize,
     pub(super) max_multiplicity: usize,
@@ -40,6 +41,7 @@ impl DesignSearch {
             inputs: BlockInputs::Network,
             images: Images::natural(),
             budget: None,
+            timings: None,
             widths: None,
             multiple_of: 1,
             max_multiplicity: MAX_DIMENSION,
@@ -53,6 +55,12 @@ impl DesignSearch {
     #[must_use]
     pub fn cost(self, cost: Cost) -> Self {
         Self { cost, ..self }
+    }
+
+    /// Sets time as the cost, with the designs that were timed: only they and the baseline are looked at.
+    #[must_use]
+    pub fn timings(self, timings: Timings) -> Self {
+        Self { cost: Cost::Time, timings: Some(timings), ..self }
     }
 
     /// Sets how the primal meets the budget. By default it stays within it.
@@ -126,6 +134,9 @@ impl DesignSearch {
     ///
     /// As those of [`run`](Self::run), and of sampling.
     pub fn run_watched(&self, monitor: &dyn Monitor) -> Result<DesignAnswer, Error> {
+        if let (Cost::Time, None) = (self.cost, &self.timings) {
+            return Err(Error::NoTimings);
+        }
         let network = self.baseline.module().is_none();
         let inputs = if network { self.inputs } else { BlockInputs::White };
         let (widths, left_out) = self.candidates()?;
@@ -184,6 +195,13 @@ impl DesignSearch {
         if self.multiple_of == 0 {
             return Err(Error::MultipleOfZero);
         }
+        if let Some(timings) = &self.timings {
+            let mut widths = timings.widths();
+            widths.extend(baseline_design(&self.baseline).map(|design| design.width));
+            widths.sort_unstable();
+            widths.dedup();
+            return Ok((widths, vec![]));
+        }
         let mut widths = self.widths.clone().unwrap_or_else(|| (1..=most).collect());
         widths.sort_unstable();
         widths.dedup();
@@ -220,6 +238,9 @@ impl DesignSearch {
     }
 
     fn table(&self, widths: &[usize], variances: &Variances) -> Result<Table<'_>, Error> {
+        if let Some(timings) = &self.timings {
+            return Table::timed(&self.baseline, widths, variances, timings);
+        }
         let baseline_cost = u64::try_from(network_cost(&self.baseline, self.cost)?).unwrap_or(u64::MAX);
         let limits = Limits {
             cost: self.cost,
@@ -266,7 +287,50 @@ impl DesignSearch {
             blocks: variances.blocks(),
             other_inputs: None,
             left_out,
+            timings: self.timings.clone(),
             curve: table.curve(),
         })
     }
+
+    /// The baseline.
+    pub(crate) fn baseline(&self) -> &Spec {
+        &self.baseline
+    }
+
+    /// Designs whose times are worth knowing: per width the one that has the baseline's score. The widths are those that were asked
+    /// for, or a few powers of two and the best by parameters.
+    pub(crate) fn designs_to_time(&self) -> Result<Vec<Planned>, Error> {
+        let counted = Self { cost: Cost::Params, timings: None, ..self.clone() };
+        let inputs = if self.baseline.module().is_none() { self.inputs } else { BlockInputs::White };
+        let (all, _) = counted.candidates()?;
+        let variances = counted.variances(inputs, &all, &Silent)?;
+        let table = counted.table(&all, &variances)?;
+        let best = table.primal()?.design.width;
+        let (low, high) = TIMED_WIDTHS;
+        let worth =
+            |width: usize| width == best || (width.is_power_of_two() && (low..=high).contains(&width));
+        let mut plan = vec![];
+        for width in &table.widths {
+            if self.widths.is_none() && !worth(width.width) {
+                continue;
+            }
+            let most = width.most(self.max_multiplicity);
+            let m = width.dual(variances.baseline, most)?;
+            if m > 0 {
+                plan.push(Planned { dual: Design { multiplicity: m, width: width.width }, most });
+            }
+        }
+        if plan.is_empty() { Err(Error::NoDual) } else { Ok(plan) }
+    }
+}
+
+/// Powers of two that are timed unless widths are asked for.
+const TIMED_WIDTHS: (usize, usize) = (4, 32);
+
+/// A width to time.
+pub(crate) struct Planned {
+    /// The fewest members that have the baseline's score.
+    pub dual: Design,
+    /// The most members there can be.
+    pub most: usize,
 }

@@ -1,11 +1,13 @@
 //! Every width's best design for either problem, and the best of all.
 
-use collegial_arch::{Cost, Design, Spec};
+use collegial_arch::{Cost, Design, MAX_DIMENSION, Spec};
 
-use super::cost::CostModel;
-use super::variances::Variances;
+use super::cost::{CostModel, MemberCosts, members};
+use super::describe::baseline_design;
+use super::variances::{Variances, score};
 use super::width::Width;
-use crate::{CurvePoint, Error, Problem, Rule};
+use crate::timing::nanoseconds;
+use crate::{CurvePoint, Error, Problem, Rule, Timings};
 
 /// Rows of other widths per problem.
 const NEARBY: usize = 6;
@@ -63,6 +65,45 @@ impl<'a> Table<'a> {
         Ok(Self { limits, baseline_cost, baseline_score: variances.baseline, widths: list, primal, dual })
     }
 
+    /// Looks at the designs that were timed, and at the baseline.
+    pub fn timed(
+        baseline: &'a Spec,
+        widths: &[usize],
+        variances: &Variances,
+        timings: &Timings,
+    ) -> Result<Self, Error> {
+        let budget = nanoseconds(timings.baseline);
+        let limits = Limits { cost: Cost::Time, budget, rule: Rule::Under, max_multiplicity: MAX_DIMENSION };
+        let mut timed: Vec<(Design, f64)> =
+            timings.designs.iter().map(|timing| (timing.design, timing.ratio)).collect();
+        if let Some(own) = baseline_design(baseline)
+            && timed.iter().all(|(design, _)| *design != own)
+        {
+            timed.push((own, 1.0));
+        }
+        let (mut list, mut all) = (vec![], vec![]);
+        for (&width, variances) in widths.iter().zip(&variances.of_width) {
+            let mut costs = MemberCosts { fixed: 0, stages: vec![0; variances.len()], alone: 0 };
+            for (design, ratio) in timed.iter().filter(|(design, _)| design.width == width) {
+                let cost = i128::from(nanoseconds(ratio * timings.baseline));
+                let score = score(variances, &members(baseline, *design)?);
+                all.push(Candidate { design: *design, score, cost });
+                costs.stages[0] = cost / design.multiplicity as i128;
+            }
+            list.push(Width::new(baseline, width, variances.clone(), costs));
+        }
+        let target = variances.baseline * (1.0 + EQUAL);
+        let within = |candidate: &&Candidate| candidate.cost <= i128::from(budget);
+        Ok(Self {
+            limits,
+            baseline_cost: budget,
+            baseline_score: variances.baseline,
+            widths: list,
+            primal: all.iter().filter(within).copied().collect(),
+            dual: all.iter().filter(|candidate| candidate.score <= target).copied().collect(),
+        })
+    }
+
     fn of(&self, problem: Problem) -> &[Candidate] {
         match problem {
             Problem::Primal => &self.primal,
@@ -75,6 +116,7 @@ impl<'a> Table<'a> {
         let better = |a: &&Candidate, b: &&Candidate| a.score.total_cmp(&b.score).then(a.cost.cmp(&b.cost));
         match self.primal.iter().min_by(better) {
             Some(best) => Ok(*best),
+            None if self.limits.cost == Cost::Time => Err(Error::NothingAsFast),
             None => Err(self.refusal()?),
         }
     }

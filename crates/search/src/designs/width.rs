@@ -98,6 +98,11 @@ impl<'a> Width<'a> {
         Ok(if most > 0 && self.score(m)? <= target { m } else { 0 })
     }
 
+    /// The most members that are allowed.
+    pub fn most(&self, max_multiplicity: usize) -> usize {
+        max_multiplicity.min(self.room).max(1)
+    }
+
     /// The real-valued m that a budget pays for.
     pub fn real_primal(&self, budget: u64) -> f64 {
         (i128::from(budget) - self.costs.fixed) as f64 / self.step

@@ -78,7 +78,8 @@ pub(super) fn run(
     }
     for (index, (network, score_ratio)) in networks.iter().enumerate() {
         let seed = request.seed.wrapping_add(index as u64 * draws);
-        let question = ntk::Request { norms: Some(norm), seed, ..ntk::Request::default() };
+        let question =
+            ntk::Request { norms: Some(norm), data: request.data.clone(), seed, ..ntk::Request::default() };
         let doing = format!("drawing {}", network.name());
         let drawn = draws::of_spec(&question, network, draws, &Watch::new(monitor, &doing))?;
         let first =

@@ -4,13 +4,18 @@ mod check;
 mod figures;
 mod sentences;
 mod tables;
+mod timings;
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
-use collegial_arch::{Design, Spec};
+use collegial_arch::{Cost, Design, Spec};
+use collegial_ntk::covariance::Images;
 use collegial_report::{Download, Figure, Page, Provenance, Section, Table};
 use collegial_search::{DesignAnswer, DesignSearch, Freedom, StageAnswer, VarianceSource};
 use collegial_stats::Instant;
+use collegial_train::data::{Dataset, Part};
+use collegial_train::{Error as TrainError, spec_for};
 use serde::Serialize;
 
 use super::Request;
@@ -36,6 +41,8 @@ pub struct Designs {
     /// Whether the network has groups that PyTorch's `groups` and `width_per_group` name.
     #[serde(skip)]
     grouped_convolutions: bool,
+    /// The data set whose images come in, where one was given.
+    pub data: Option<PathBuf>,
     /// Whether blocks have gates.
     #[serde(skip)]
     gated: bool,
@@ -48,10 +55,32 @@ pub struct Designs {
     pub seconds: f64,
 }
 
+/// Training images of a data set that its covariance is measured on.
+const IMAGES: usize = 200;
+
+/// The baseline, made to measure for the data set where one is given, and the images that come in.
+pub(super) fn baseline(request: &Request) -> Result<(Spec, Images), Error> {
+    let Some(directory) = &request.data else { return Ok((request.model.spec()?, Images::natural())) };
+    let dataset = Dataset::open(directory).map_err(TrainError::from)?;
+    let spec = spec_for(&request.model.bare_spec()?, &request.model.overrides(), &dataset)?;
+    let count = IMAGES.min(dataset.train().len());
+    let images = dataset.first(Part::Train, count).map_err(TrainError::from)?;
+    let images = Images::measured(spec.graph()?.input_shape(), &images)?;
+    Ok((spec, images))
+}
+
 /// Searches all (m, n).
-pub(super) fn run(request: &Request, baseline: &Spec, monitor: &dyn Monitor) -> Result<Designs, Error> {
+pub(super) fn run(
+    request: &Request,
+    baseline: &Spec,
+    images: Images,
+    monitor: &dyn Monitor,
+) -> Result<Designs, Error> {
     let start = Instant::now();
-    let search = question(request, baseline);
+    let mut search = question(request, baseline).images(images);
+    if request.cost == Cost::Time {
+        search = timings::timed(request, baseline, search, monitor)?;
+    }
     let stopped = |error: collegial_search::Error| match monitor.stopped() {
         true => Error::Interrupted,
         false => error.into(),
@@ -71,6 +100,7 @@ pub(super) fn run(request: &Request, baseline: &Spec, monitor: &dyn Monitor) -> 
         grouped_convolutions: matches!(baseline, Spec::Resnext(_)),
         gated: matches!(baseline, Spec::Regnet(network) if network.squeeze.is_some()),
         own_budget: request.budget.is_none(),
+        data: request.data.clone(),
         answer,
         seed: request.seed,
         seconds: start.elapsed().as_secs_f64(),
@@ -128,6 +158,10 @@ impl Answer for Designs {
             strong(&mut text, &self.stage_sentences());
             let _ = write!(text, "\n{}\n", table.to_text());
         }
+        if let Some(table) = self.timings_table() {
+            strong(&mut text, &self.timing_sentences());
+            let _ = write!(text, "\n{}\n", table.to_text());
+        }
         if let Some(table) = self.check_table() {
             strong(&mut text, &self.check_sentences());
             let _ = write!(text, "\n{}\n", table.to_text());
@@ -143,7 +177,9 @@ impl Answer for Designs {
     }
 
     fn summary(&self) -> (Vec<String>, Table) {
-        let sentences = [self.sentences(), self.stage_sentences(), self.check_sentences()].concat();
+        let sentences =
+            [self.sentences(), self.stage_sentences(), self.timing_sentences(), self.check_sentences()]
+                .concat();
         (sentences, self.designs_table())
     }
 
@@ -169,6 +205,13 @@ impl Answer for Designs {
                     .prose(self.stage_sentences().join(" "))
                     .table(table, "Shares are of the baseline's counts."),
             );
+        }
+        if let Some(table) = self.timings_table() {
+            page =
+                page.section(Section::new("Times").prose(self.timing_sentences().join(" ")).table(
+                    table,
+                    "Times are per image of a training step; shares are of the baseline's time.",
+                ));
         }
         if let Some(table) = self.check_table() {
             page = page.section(

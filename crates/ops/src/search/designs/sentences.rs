@@ -1,6 +1,6 @@
 //! An answer in sentences.
 
-use collegial_arch::Design;
+use collegial_arch::{Cost, Design};
 use collegial_nn::NormPolicy;
 use collegial_report::grouped;
 use collegial_search::{BlockInputs, DesignAnswer, DesignOptimum, Edge, Freedom, Gain, VarianceSource};
@@ -91,8 +91,14 @@ impl Designs {
         let unit = cost.unit();
         match dual.gain {
             Gain::BaselineIsBest => {
-                format!("Same variance: no design with as little variance has fewer {unit} than {baseline}.")
+                format!("Same variance: no design with as little variance {} than {baseline}.", fewer(*cost))
             }
+            Gain::Better if *cost == Cost::Time => format!(
+                "Same variance: {} takes {:.2} times less {unit}, and has {} of the variance.",
+                self.dual_model,
+                dual.cost_ratio,
+                percent(1.0 / dual.score_ratio)
+            ),
             Gain::Better => format!(
                 "Same variance: {} has {:.2} times fewer {unit}, and {} of the variance.",
                 self.dual_model,
@@ -171,8 +177,7 @@ impl Designs {
             VarianceSource::Measured | VarianceSource::Law => "sampled",
         };
         let blocks: usize = answer.blocks.iter().map(|block| block.count).sum();
-        let drawn =
-            if self.check.is_some() { "" } else { " (the whole network's was not drawn: --check does)" };
+        let drawn = if self.check.is_some() { "" } else { " (the whole network's was not drawn)" };
         let what = if blocks > 1 {
             format!("the mean over {blocks} blocks{drawn}")
         } else {
@@ -182,13 +187,14 @@ impl Designs {
             "variance: Var[K] / E[K]^2 of a block's tangent kernel K at one input, {what}, {source}"
         )];
         if let Some(other) = &answer.other_inputs {
+            let network = match &self.data {
+                Some(data) => format!("what the images of {} look like there in the network", data.display()),
+                None => "what images look like there in the network".into(),
+            };
+            let white = "white patches, as in the paper".to_owned();
             let (here, there) = match answer.block_inputs {
-                BlockInputs::Network => {
-                    ("what images look like there in the network", "white patches, as in the paper")
-                }
-                BlockInputs::White => {
-                    ("white patches, as in the paper", "what images look like there in the network")
-                }
+                BlockInputs::Network => (network, white),
+                BlockInputs::White => (white, network),
             };
             lines.push(format!(
                 "blocks see {here}; with {there}, the best are {} and {}, and {} is {} off",
@@ -226,17 +232,29 @@ impl Designs {
     }
 }
 
+/// What a cheaper design does.
+fn fewer(cost: Cost) -> String {
+    match cost {
+        Cost::Time => format!("takes less {}", cost.unit()),
+        _ => format!("has fewer {}", cost.unit()),
+    }
+}
+
 fn check_sentence(baseline: &str, row: &Checked) -> String {
     let Checked { model, ratio, ratio_ci: [low, high], draws, .. } = row;
-    let interval = format!("{ratio:.2} times ({low:.2} to {high:.2})");
     match row.agreement() {
-        Agreement::Holds => format!("{model}: its kernel varies less than that of {baseline}, {interval}."),
-        Agreement::Open => format!(
-            "{model}: {draws} draws do not tell its kernel's variance from that of {baseline}, {interval} less."
+        Agreement::Holds => format!(
+            "{model}: its kernel varies {ratio:.2} times less ({low:.2} to {high:.2}) than that of {baseline}."
         ),
-        Agreement::Fails => {
-            format!("{model}: its kernel varies more than that of {baseline}, only {interval} less.")
-        }
+        Agreement::Open => format!(
+            "{model}: {draws} draws do not tell its kernel's variance from that of {baseline} (ratio {low:.2} to {high:.2})."
+        ),
+        Agreement::Fails => format!(
+            "{model}: its kernel varies {:.2} times more ({:.2} to {:.2}) than that of {baseline}.",
+            1.0 / ratio,
+            1.0 / high,
+            1.0 / low
+        ),
     }
 }
 

@@ -78,6 +78,12 @@ fn check(request: &Request, source: VarianceSource) -> Result<(), Error> {
             "`check=` draws whole networks, which `paper=` knows nothing of; leave one of them out",
         );
     }
+    let limited = request.multiple_of != 1 || request.max_multiplicity.is_some();
+    if (request.free_widths || request.per_stage) && limited {
+        return refuse(
+            "as printed, `free_widths=` and `per_stage=` know neither `multiple_of=` nor `max_multiplicity=`; leave them out",
+        );
+    }
     if request.alpha.is_some() && source != VarianceSource::Law {
         return refuse("`alpha=` belongs to `variance=law`; leave one of them out");
     }

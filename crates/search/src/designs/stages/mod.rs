@@ -150,8 +150,8 @@ impl<'a> StageProblem<'a> {
         primal: Option<(Vec<Pick>, f64)>,
         dual: Option<(Vec<Pick>, f64)>,
     ) -> Result<BothProblems, Error> {
-        let (picks, gap) = primal
-            .ok_or_else(|| Error::StageBudget { budget: self.budget as u64, cost: self.search.cost })?;
+        let (picks, gap) =
+            primal.ok_or(Error::StageBudget { budget: self.budget as u64, cost: self.search.cost })?;
         let primal = self.describe(&picks, gap)?;
         let (picks, gap) = dual.ok_or(Error::NoDual)?;
         Ok(BothProblems { primal, dual: self.describe(&picks, gap)? })

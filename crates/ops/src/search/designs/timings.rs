@@ -1,0 +1,176 @@
+//! Time as the cost: measured here, or read from a file.
+
+use collegial_arch::{Design, Spec};
+use collegial_report::{Align, Table};
+use collegial_search::{DesignSearch, Timings, timing};
+use collegial_trials::score::Table as Csv;
+
+use super::super::Request;
+use super::Designs;
+use crate::{Error, Monitor};
+
+/// The search with the times that were given, or else measured now.
+pub(super) fn timed(
+    request: &Request,
+    baseline: &Spec,
+    search: DesignSearch,
+    monitor: &dyn Monitor,
+) -> Result<DesignSearch, Error> {
+    let timings = match &request.timings {
+        Some(path) => read(&Csv::open(path)?, baseline)?,
+        None => timing::measure(&search, monitor).map_err(|error| match error {
+            collegial_search::Error::Interrupted => Error::Interrupted,
+            other => other.into(),
+        })?,
+    };
+    Ok(search.timings(timings))
+}
+
+/// Rows of `model` and `seconds`: a model is the baseline, the baseline with another design, or a design alone.
+fn read(table: &Csv, baseline: &Spec) -> Result<Timings, Error> {
+    table.require("model")?;
+    table.require("seconds")?;
+    let (mut own, mut designs) = (None, vec![]);
+    for row in 0..table.len() {
+        let (model, seconds) =
+            (table.get(row, "model").unwrap_or(""), table.get(row, "seconds").unwrap_or(""));
+        let seconds: f64 = seconds.parse().map_err(|_| {
+            Error::request(format!(
+                "row {} of the timings has {seconds:?} for seconds; it must be a number",
+                row + 1
+            ))
+        })?;
+        match design(model, baseline) {
+            Some(Named::Baseline) => own = Some(seconds),
+            Some(Named::Design(design)) => designs.push((design, seconds)),
+            None => {
+                return Err(Error::request(format!(
+                    "row {} of the timings is {model:?}, which is not {} with another design",
+                    row + 1,
+                    baseline.name()
+                )));
+            }
+        }
+    }
+    let own = own.ok_or_else(|| {
+        Error::request(format!(
+            "the timings lack the baseline; add a row with the time of {}",
+            baseline.name()
+        ))
+    })?;
+    Ok(Timings::given(own, &designs)?)
+}
+
+enum Named {
+    Baseline,
+    Design(Design),
+}
+
+fn design(model: &str, baseline: &Spec) -> Option<Named> {
+    let name = baseline.name();
+    if model == name {
+        return Some(Named::Baseline);
+    }
+    let family = name.rsplit_once('-').map_or(name.as_str(), |(family, _)| family);
+    let text = model.strip_prefix(family).and_then(|rest| rest.strip_prefix('-')).unwrap_or(model);
+    let design: Design = text.parse().ok()?;
+    let same = baseline.with_design(design).ok()? == *baseline;
+    Some(if same { Named::Baseline } else { Named::Design(design) })
+}
+
+impl Designs {
+    /// Every time with its interval.
+    pub(super) fn timings_table(&self) -> Option<Table> {
+        let timings = self.answer.timings.as_ref()?;
+        let mut table = Table::new(&[
+            ("timed", Align::Left),
+            ("ms", Align::Right),
+            ("of the baseline's time", Align::Right),
+            ("95 % interval", Align::Right),
+        ]);
+        let milliseconds = |seconds: f64| format!("{:.2}", 1e3 * seconds);
+        table.push([
+            self.answer.baseline.clone(),
+            milliseconds(timings.baseline),
+            "100.0 %".into(),
+            String::new(),
+        ]);
+        for timing in &timings.designs {
+            let interval = timing
+                .ratio_ci
+                .map_or(String::new(), |[low, high]| format!("{:.1} to {:.1} %", 100.0 * low, 100.0 * high));
+            table.push([
+                timing.design.to_string(),
+                milliseconds(timing.seconds),
+                format!("{:.1} %", 100.0 * timing.ratio),
+                interval,
+            ]);
+        }
+        Some(table)
+    }
+
+    /// How far the times can be trusted.
+    pub(super) fn timing_sentences(&self) -> Vec<String> {
+        let Some(timings) = &self.answer.timings else { return vec![] };
+        let measured = timings.designs.iter().any(|timing| timing.ratio_ci.is_some());
+        if !measured {
+            return vec!["Only designs with a given time were looked at.".into()];
+        }
+        let unsure: Vec<String> = timings
+            .designs
+            .iter()
+            .filter(|timing| !timing.precise())
+            .map(|timing| timing.design.to_string())
+            .collect();
+        let how = format!(
+            "Training steps of whole networks, {} images each, in turn with the baseline; only these designs were looked at.",
+            timing::BATCH
+        );
+        match unsure.as_slice() {
+            [] => vec![how],
+            _ => vec![
+                how,
+                format!(
+                    "The machine is too busy: the time of {} is not known to {:.0} %. Close other programs and ask again.",
+                    unsure.join(", "),
+                    100.0 * timing::PRECISION
+                ),
+            ],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(text: &str) -> String {
+        let spec: Spec = "resnext29-1x128d".parse().unwrap();
+        Csv::from_csv(text.as_bytes())
+            .map_err(Error::from)
+            .and_then(|csv| read(&csv, &spec))
+            .unwrap_err()
+            .to_string()
+    }
+
+    #[test]
+    fn times_are_read_by_model_or_design() {
+        let spec: Spec = "resnext29-1x128d".parse().unwrap();
+        let csv = Csv::from_csv(b"model,seconds\nresnext29-66x6d,0.3\n1x128d,0.2\n16x9d,0.1\n").unwrap();
+        let timings = read(&csv, &spec).unwrap();
+        assert!((timings.baseline - 0.2).abs() < 1e-12 && timings.designs.len() == 2);
+        assert!((timings.designs[1].ratio - 0.5).abs() < 1e-12 && timings.designs[1].precise());
+    }
+
+    #[test]
+    fn files_that_are_no_timings_are_refused_in_one_sentence() {
+        assert!(refusal("design,seconds\n1x8d,1\n").contains("no column \"model\""));
+        assert!(refusal("model,seconds\nresnext29-66x6d,0.3\n").contains("lack the baseline"));
+        assert!(refusal("model,seconds\n1x128d,fast\n").contains("must be a number"));
+        assert!(
+            refusal("model,seconds\nresnet50,0.3\n").contains("not resnext29-1x128d with another design")
+        );
+        assert!(refusal("model,seconds\n1x128d,-1\n16x9d,2\n").contains("times must be positive"));
+        assert!(refusal("model,seconds\n1x128d,1\n").contains("no design was timed"));
+    }
+}

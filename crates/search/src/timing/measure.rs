@@ -1,0 +1,170 @@
+//! Times on this machine and the current thread pool.
+//!
+//! A design is always timed beside the baseline, step by step in turn, so that whatever else the machine does slows both; the ratio of the
+//! two is averaged on a logarithmic scale until its interval is narrow, or the patience ends and the interval says so.
+
+use collegial_arch::{Design, Shape, Spec};
+use collegial_nn::{Mode, Network};
+use collegial_stats::{Instant, Interval, Monitor};
+
+use super::{PRECISION, Timing, Timings};
+use crate::{DesignSearch, Error};
+
+/// Images per timed step.
+pub const BATCH: usize = 2;
+
+/// Pairs of steps at least and at most, the first of which is not counted.
+const STEPS: std::ops::RangeInclusive<usize> = 6..=24;
+
+/// A pair is not measured for longer than this once it has the fewest steps.
+const SECONDS: f64 = 6.0;
+
+/// The share of the baseline's time that the primal's m is chosen for: a little below, for the noise.
+const AIM: f64 = 0.98;
+
+/// Times designs of a few widths: for each the one that has the baseline's score, and the one that takes the baseline's time.
+///
+/// # Errors
+///
+/// If the engine cannot run a network, there is no exact score, or the monitor stopped it.
+pub fn measure(search: &DesignSearch, monitor: &dyn Monitor) -> Result<Timings, Error> {
+    let baseline = search.baseline();
+    let plan = search.designs_to_time()?;
+    let total = (2 * plan.len()) as f64;
+    let mut designs: Vec<Timing> = vec![];
+    let mut seconds = vec![];
+    let mut timed = |design: Design, done: usize| {
+        if monitor.stopped() {
+            return Err(Error::Interrupted);
+        }
+        monitor.progress(done as f64 / total, Some(&format!("timing {design}")));
+        let (first, timing) = pair(baseline, design)?;
+        seconds.push(first);
+        Ok(timing)
+    };
+    for (index, planned) in plan.iter().enumerate() {
+        let dual = timed(planned.dual, 2 * index)?;
+        designs.push(dual);
+        // As if time were proportional to m; what is fixed makes it less than that, so that the second step corrects it.
+        let proportional = |timing: &Timing| {
+            let real = timing.design.multiplicity as f64 * AIM / timing.ratio;
+            (real as usize).clamp(1, planned.most)
+        };
+        let mut primal = timed(with_members(planned.dual, proportional(&dual)), 2 * index + 1)?;
+        if primal.design != dual.design {
+            let m = interpolated(&dual, &primal).clamp(1, planned.most);
+            if m != primal.design.multiplicity && m != dual.design.multiplicity {
+                primal = timed(with_members(planned.dual, m), 2 * index + 1)?;
+            }
+            designs.push(primal);
+        }
+    }
+    let baseline = seconds.iter().copied().fold(f64::INFINITY, f64::min);
+    Ok(Timings { baseline, designs })
+}
+
+fn with_members(design: Design, multiplicity: usize) -> Design {
+    Design { multiplicity, ..design }
+}
+
+/// The m at which a line through two timings takes the time that is aimed at.
+fn interpolated(a: &Timing, b: &Timing) -> usize {
+    let (ma, mb) = (a.design.multiplicity as f64, b.design.multiplicity as f64);
+    let slope = (b.ratio - a.ratio) / (mb - ma);
+    if slope > 0.0 { (ma + (AIM - a.ratio) / slope).max(1.0) as usize } else { b.design.multiplicity }
+}
+
+/// Seconds of the baseline's step per image, and the design beside it.
+fn pair(baseline: &Spec, design: Design) -> Result<(f64, Timing), Error> {
+    let mut first = Runner::new(baseline)?;
+    let mut second = Runner::new(&baseline.with_design(design)?)?;
+    let start = Instant::now();
+    let (mut before, mut after, mut logarithms) = (vec![], vec![], vec![]);
+    loop {
+        let (a, b) = (first.step()?, second.step()?);
+        before.push(a);
+        after.push(b);
+        logarithms.push((b / a).ln());
+        let count = logarithms.len();
+        if count < *STEPS.start() {
+            continue;
+        }
+        let [low, high] = interval(&logarithms[1..]);
+        let narrow = (high - low) / 2.0 <= PRECISION;
+        if narrow || count >= *STEPS.end() || start.elapsed().as_secs_f64() > SECONDS {
+            let ratio = mean(&logarithms[1..]).exp();
+            let ratio_ci = Some([low.exp(), high.exp()]);
+            let (seconds, own) = (median(&mut before), median(&mut after));
+            return Ok((seconds, Timing { design, seconds: own, ratio, ratio_ci, steps: Some(count) }));
+        }
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// The 95 % interval of a mean.
+fn interval(values: &[f64]) -> [f64; 2] {
+    let (count, middle) = (values.len() as f64, mean(values));
+    let square = values.iter().map(|value| (value - middle).powi(2)).sum::<f64>() / (count - 1.0);
+    let interval = Interval::student(middle, (square / count).sqrt(), count - 1.0, 0.95);
+    [interval.low, interval.high]
+}
+
+/// A network that takes training steps.
+struct Runner {
+    network: Network,
+    input: Vec<f32>,
+    gradient: Vec<f32>,
+}
+
+impl Runner {
+    fn new(spec: &Spec) -> Result<Self, Error> {
+        let graph = spec.graph()?;
+        let network = Network::builder(&graph).batch(BATCH).seed(0).build()?;
+        let elements = |shape: Shape| BATCH * shape.channels * shape.pixels();
+        let input = vec![0.5; elements(graph.input_shape())];
+        Ok(Self { network, input, gradient: vec![1e-3; elements(graph.output_shape())] })
+    }
+
+    /// Seconds of a forward and a backward pass, per image.
+    fn step(&mut self) -> Result<f64, Error> {
+        let start = Instant::now();
+        self.network.forward(&self.input, Mode::Train)?;
+        self.network.backward(&self.gradient)?;
+        Ok(start.elapsed().as_secs_f64() / BATCH as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn timing(multiplicity: usize, ratio: f64) -> Timing {
+        let design = Design { multiplicity, width: 4 };
+        Timing { design, seconds: ratio, ratio, ratio_ci: Some([0.9 * ratio, 1.1 * ratio]), steps: Some(6) }
+    }
+
+    #[test]
+    fn the_line_through_two_times_meets_the_aim() {
+        // 0.2 + 0.04 m = 0.98 at m = 19.5.
+        assert_eq!(interpolated(&timing(5, 0.4), &timing(10, 0.6)), 19);
+        assert_eq!(interpolated(&timing(5, 0.4), &timing(10, 0.4)), 10, "no slope to go by");
+        assert!(!timing(5, 0.4).precise());
+    }
+
+    #[test]
+    fn a_network_beside_itself_takes_the_same_time() {
+        let spec: Spec = "fc6-64".parse().unwrap();
+        let (seconds, timing) = pair(&spec, Design { multiplicity: 1, width: 64 }).unwrap();
+        assert!(seconds > 0.0 && timing.steps.is_some_and(|steps| STEPS.contains(&steps)));
+        let [low, high] = timing.ratio_ci.unwrap();
+        assert!(low <= timing.ratio && timing.ratio <= high && low > 0.0);
+    }
+}

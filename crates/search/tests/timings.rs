@@ -1,0 +1,74 @@
+//! Time as the cost: given times decide, measured ones have intervals.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use collegial_arch::{Cost, Design, Overrides, Spec};
+use collegial_search::timing::measure;
+use collegial_search::{DesignSearch, Error, Gain, Timings};
+use collegial_stats::{Monitor, Silent};
+
+fn design(text: &str) -> Design {
+    text.parse().unwrap()
+}
+
+/// Of designs with given times, the primal is the one of lowest score that is not slower, the dual the fastest that varies no more.
+#[test]
+fn given_times_decide() {
+    let search = DesignSearch::new("resnext29-1x128d".parse().unwrap());
+    let times = [("66x6d", 3.0), ("21x16d", 0.99), ("9x16d", 0.4), ("16x9d", 0.5), ("2x8d", 0.1)];
+    let times: Vec<(Design, f64)> = times.iter().map(|&(text, time)| (design(text), time)).collect();
+    let answer = search.clone().timings(Timings::given(1.0, &times).unwrap()).run().unwrap();
+    assert_eq!(
+        (answer.cost, answer.primal.design, answer.dual.design),
+        (Cost::Time, design("21x16d"), design("9x16d"))
+    );
+    assert!((answer.dual.cost_ratio - 2.5).abs() < 1e-6 && (answer.primal.score_ratio - 2.47).abs() < 0.01);
+    // Where all are slower, the baseline is the best.
+    let slow = Timings::given(1.0, &[(design("66x6d"), 3.0)]).unwrap();
+    let answer = search.clone().timings(slow).run().unwrap();
+    assert_eq!((answer.primal.gain, answer.dual.gain), (Gain::BaselineIsBest, Gain::BaselineIsBest));
+    assert!(matches!(search.cost(Cost::Time).run().unwrap_err(), Error::NoTimings));
+    assert!(matches!(
+        Timings::given(1.0, &[(design("2x2d"), f64::NAN)]).unwrap_err(),
+        Error::NotATime { .. }
+    ));
+}
+
+fn small() -> DesignSearch {
+    let image = Overrides { image: Some(8), inputs: Some(32), outputs: Some(32), ..Overrides::default() };
+    let block = "bottleneck-32".parse::<Spec>().unwrap().with(&image).unwrap();
+    DesignSearch::new(block).widths(vec![8, 16])
+}
+
+#[test]
+fn measured_times_have_intervals_and_an_answer() {
+    let timings = measure(&small(), &Silent).unwrap();
+    assert!(timings.baseline > 0.0 && timings.designs.len() >= 2);
+    for timing in &timings.designs {
+        let [low, high] = timing.ratio_ci.unwrap();
+        assert!(0.0 < low && low <= timing.ratio && timing.ratio <= high, "{timing:?}");
+        assert!([8, 16].contains(&timing.design.width));
+    }
+    let answer = small().timings(timings.clone()).run().unwrap();
+    assert_eq!(answer.timings, Some(timings));
+    assert!(answer.primal.cost_ratio >= 1.0 && answer.dual.score_ratio >= 1.0 - 1e-9);
+}
+
+/// Stops after the first design.
+struct Impatient(AtomicUsize);
+
+impl Monitor for Impatient {
+    fn progress(&self, _share: f64, _state: Option<&str>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+    fn stopped(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > 0
+    }
+}
+
+#[test]
+fn timing_can_be_stopped() {
+    let monitor = Impatient(AtomicUsize::new(0));
+    assert!(matches!(measure(&small(), &monitor).unwrap_err(), Error::Interrupted));
+    assert_eq!(monitor.0.into_inner(), 1);
+}
