@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use collegial_arch::{Overrides, Spec};
-use collegial_search::{Exact, Variance as _};
+use collegial_search::paper::{Exact, Variance as _};
 use collegial_stats::Interval;
 use collegial_trials::score::Table;
 use collegial_trials::{mean, rank_correlation, standard_error};
