@@ -67,6 +67,11 @@ pub fn ask(verb: &str, body: &[u8]) -> Result<String, Refusal> {
         "models" => to_json(&models()?),
         "search" => {
             let mut request: ops::search::Request = ops::request(json)?;
+            if request.data.is_some() || request.timings.is_some() {
+                return Err(Refusal(
+                    "the page opens no files of this machine; leave `data` and `timings` out".into(),
+                ));
+            }
             request.model = written(&request.model)?;
             let found = ops::search::run(&request, &Silent)?;
             let mut answer: Value = serde_json::from_str(&found.json()?).map_err(Error::Json)?;
