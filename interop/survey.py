@@ -95,12 +95,14 @@ def _converted(model, objective, announced, trial):
     return announced.design
 
 
-def child(name, memory, pipe):
+def child(name, memory, seconds, pipe):
     """The body of a model's own process."""
     import torch
 
     torch.set_num_threads(1)
     resource.setrlimit(resource.RLIMIT_DATA, (memory << 30, memory << 30))
+    # Of the process, not of the clock: on a busy machine a model is not a crash.
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     try:
         row = judge(name)
     except Exception as error:  # noqa: BLE001: what this looks for
@@ -112,18 +114,16 @@ def asked(name, options):
     """The row of a model, whatever becomes of its process; forked, so that PyTorch is loaded once.
     """
     ours, theirs = FORK.Pipe(duplex=False)
-    process = FORK.Process(target=child, args=(name, options.memory, theirs))
+    process = FORK.Process(target=child, args=(name, options.memory, options.seconds, theirs))
     process.start()
     theirs.close()
     try:
-        row = ours.recv() if ours.poll(options.seconds) else None
+        row = ours.recv()
     except EOFError:
         row = None
-    if row is None:
-        process.kill()
-        process.join()
-        row = {"model": name, "family": "?", "verdict": "crash", "reason": f"its process ended with {process.exitcode}"}
     process.join()
+    if row is None:
+        row = {"model": name, "family": "?", "verdict": "crash", "reason": f"its process ended with {process.exitcode}"}
     return row
 
 
@@ -185,9 +185,11 @@ def main():
     parser.add_argument("--rows", type=Path, default=Path("target/torch-models.jsonl"), help="a line per model that was asked [%(default)s]")
     parser.add_argument("--per-family", type=int, default=40, help="[%(default)s]")
     parser.add_argument("--memory", type=int, default=8, help="GiB that a process may take [%(default)s]")
-    parser.add_argument("--seconds", type=int, default=600, help="that a model may take [%(default)s]")
+    parser.add_argument("--seconds", type=int, default=300, help="of a processor that a model may take [%(default)s]")
     parser.add_argument("names", nargs="*", help="only these models")
     options = parser.parse_args()
+    # Loaded here once, for all the processes that are forked.
+    import collegial.torch  # noqa: F401
     rows = survey(options.names or list(names(options.per_family)), options)
     for row in rows:
         if row["verdict"] == "crash":

@@ -321,6 +321,7 @@ def evaluate(
     data: Path,
     *,
     model: Model | None = None,
+    class_list: Path | None = None,
     batch: int = 128,
     threads: int | None = None,
     progress: Progress = None,
@@ -331,11 +332,12 @@ def evaluate(
         checkpoint: A .safetensors or .onnx file, the directory of a checkpoint, or that of a run.
         data: Directory of the data set.
         model: The network; what the file says or its tensors tell by default.
+        class_list: File with the classes of the network's outputs, one name per line, for a data set that has some of them.
         batch: Images computed at once.
         threads: Number of threads; one per core by default.
         progress: True for a bar, or a callable that is given how much is done and of how much.
     """
-    question = request(model, checkpoint=checkpoint, data=data, batch=batch)
+    question = request(model, checkpoint=checkpoint, data=data, class_list=class_list, batch=batch)
     with watching(progress) as callback:
         return EvaluateResult(_collegial.ask("evaluate", question, threads, callback))
 

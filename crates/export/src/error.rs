@@ -15,12 +15,24 @@ pub enum Error {
     #[error(transparent)]
     Checkpoint(#[from] collegial_train::Error),
     /// Tensors of no network that we know.
-    #[error("cannot tell the network of {} from its tensors: {reason}; `collegial evaluate` takes it with --model", path.display())]
+    #[error("cannot tell the network of {} from its tensors: {reason}; if it is a network of yours, `collegial evaluate` takes its spec with --model", path.display())]
     Unrecognised {
         /// The file.
         path: PathBuf,
         /// What is missing or odd.
         reason: String,
+    },
+    /// The tensors of a network that we know, and others.
+    #[error(
+        "{} is no {model}: it has the tensor {tensor} besides; as a PyTorch model, `suggest` of collegial.torch takes it", path.display()
+    )]
+    Besides {
+        /// The file.
+        path: PathBuf,
+        /// The network.
+        model: String,
+        /// The first tensor that it does not have.
+        tensor: String,
     },
     /// A file of `torch.save`.
     #[error(

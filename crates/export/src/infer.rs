@@ -35,6 +35,9 @@ pub fn spec(shapes: &Shapes) -> Result<Spec, String> {
 }
 
 fn resnext(shapes: &Shapes) -> Result<Spec, String> {
+    if shapes.contains_key("conv1.0.weight") {
+        return Err("its stem has several convolutions (conv1.0.weight), those that are read have one".into());
+    }
     let [stem_channels, _, kernel, _] = shape(shapes, "conv1.weight")?;
     let stem = match kernel {
         3 => Stem::Small,

@@ -6,6 +6,7 @@
 //! wrote the file, [`infer`] tells the design `m x n d` of the paper's section 5 from names and shapes of the tensors.
 
 mod error;
+mod foreign;
 pub mod infer;
 mod model;
 pub mod onnx;

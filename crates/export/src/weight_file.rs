@@ -8,7 +8,7 @@ use collegial_nn::Network;
 use collegial_train::checkpoint::{CheckpointFile, ModelHeader};
 use collegial_train::{Loss, run};
 
-use crate::{Error, infer, onnx};
+use crate::{Error, foreign, infer, onnx};
 
 /// Endings of the files that `torch.save` writes.
 const PICKLED: [&str; 5] = ["pth", "pt", "bin", "ckpt", "pkl"];
@@ -18,6 +18,8 @@ pub struct WeightFile {
     file: CheckpointFile,
     header: ModelHeader,
     folded: bool,
+    /// Whether only names and shapes of its tensors say which network it is.
+    told: bool,
 }
 
 impl WeightFile {
@@ -58,20 +60,40 @@ impl WeightFile {
 
     fn of_onnx((file, header): (CheckpointFile, onnx::Header), named: Option<Spec>) -> Result<Self, Error> {
         let folded = header.folded;
-        Self { file, header: header.model, folded }.named(named).checked()
+        Self { file, header: header.model, folded, told: false }.named(named).checked()
     }
 
     fn of_safetensors(file: CheckpointFile, named: Option<Spec>) -> Result<Self, Error> {
-        let path = file.path().to_owned();
-        let header = match (file.header::<ModelHeader>()?, named) {
-            (Some(header), named) => return Self { file, header, folded: false }.named(named).checked(),
-            (None, Some(spec)) => foreign(spec),
-            (None, None) => {
-                let told = infer::spec(&file.shapes());
-                foreign(told.map_err(|reason| Error::Unrecognised { path, reason })?)
-            }
+        if let Some(header) = file.header::<ModelHeader>()? {
+            return Self { file, header, folded: false, told: false }.named(named).checked();
+        }
+        Self::foreign(file, named)?.checked()
+    }
+
+    /// The file of another program.
+    fn foreign(file: CheckpointFile, named: Option<Spec>) -> Result<Self, Error> {
+        let names = foreign::Names::of(&file.shapes());
+        let file = if names.differ() { file.renamed(|name| names.ours(name))? } else { file };
+        let told = named.is_none();
+        let spec = match named {
+            Some(spec) => spec,
+            None => Self::told(&file)?,
         };
-        Self { file, header, folded: false }.checked()
+        Ok(Self { file, header: ModelHeader::untrained(spec), folded: false, told })
+    }
+
+    /// The network that names and shapes of the tensors tell.
+    fn told(file: &CheckpointFile) -> Result<Spec, Error> {
+        let (path, shapes) = (file.path(), file.shapes());
+        let spec =
+            infer::spec(&shapes).map_err(|reason| Error::Unrecognised { path: path.to_owned(), reason })?;
+        match foreign::tensor_besides(&shapes, &spec)? {
+            Some(tensor) => {
+                let (path, model, tensor) = (path.to_owned(), spec.name(), tensor.to_owned());
+                Err(Error::Besides { path, model, tensor })
+            }
+            None => Ok(spec),
+        }
     }
 
     /// The network.
@@ -92,6 +114,11 @@ impl WeightFile {
     /// Whether this program wrote it in a version that knew no checksums: changes of its content were not noticed.
     pub fn lacks_checksum(&self) -> bool {
         self.file.lacks_checksum()
+    }
+
+    /// Why the file may be another network's, where only its tensors say which one it is.
+    pub fn doubt(&self) -> Option<&'static str> {
+        if self.told { foreign::doubt(self.spec()) } else { None }
     }
 
     pub(crate) fn header(&self) -> &ModelHeader {
@@ -143,11 +170,6 @@ impl WeightFile {
         }
         Ok(self)
     }
-}
-
-/// The header of a file that another program wrote.
-fn foreign(spec: Spec) -> ModelHeader {
-    ModelHeader::untrained(spec)
 }
 
 fn ending(path: &Path) -> &str {

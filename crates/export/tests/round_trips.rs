@@ -6,6 +6,8 @@ use std::path::Path;
 use collegial_arch::{Overrides, Spec};
 use collegial_export::{Model, WeightFile, infer, onnx};
 use collegial_nn::{Mode, Network};
+use collegial_tensors::Tensor;
+use collegial_tensors::safetensors::Archive;
 use collegial_train::checkpoint::{ModelHeader, model_bytes};
 
 fn spec(name: &str) -> Spec {
@@ -102,6 +104,45 @@ fn specs_are_told_from_tensors() {
     }
 }
 
+/// The tensors of a file of ours under other names, without a header.
+fn renamed(from: &Path, to: &Path, name: impl Fn(&str) -> String) {
+    let archive = Archive::from_bytes(&fs::read(from).unwrap()).unwrap();
+    let tensors = archive.tensors.renamed(name).unwrap();
+    fs::write(to, Archive::from(tensors).to_bytes().unwrap()).unwrap();
+}
+
+#[test]
+fn names_that_wrappers_change_are_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    trained(&spec("resnext29-3x2d"), &path("ours.safetensors"));
+    renamed(&path("ours.safetensors"), &path("plain.safetensors"), str::to_owned);
+    let expected = WeightFile::open(&path("plain.safetensors"), None).unwrap();
+    assert!(expected.doubt().unwrap().contains("blur pools"));
+    assert_eq!(WeightFile::open(&path("ours.safetensors"), None).unwrap().doubt(), None);
+    for wrapper in ["module.", "_orig_mod.", "module._orig_mod."] {
+        renamed(&path("ours.safetensors"), &path("wrapped.safetensors"), |name| format!("{wrapper}{name}"));
+        let file = WeightFile::open(&path("wrapped.safetensors"), None).unwrap();
+        assert_eq!((file.spec(), outputs(&file)), (expected.spec(), outputs(&expected)), "{wrapper}");
+    }
+}
+
+#[test]
+fn a_network_with_tensors_besides_is_another_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    trained(&spec("resnext29-3x2d"), &path("ours.safetensors"));
+    let mut archive = Archive::from_bytes(&fs::read(path("ours.safetensors")).unwrap()).unwrap();
+    archive.metadata.clear();
+    archive.tensors.insert("layer1.0.se.fc1.weight", Tensor::vector(vec![0.0])).unwrap();
+    fs::write(path("gated.safetensors"), archive.to_bytes().unwrap()).unwrap();
+    let said = WeightFile::open(&path("gated.safetensors"), None).err().unwrap().to_string();
+    assert!(
+        said.contains("is no resnext29-3x2d: it has the tensor layer1.0.se.fc1.weight besides"),
+        "{said}"
+    );
+}
+
 #[test]
 fn tensors_of_others_are_described() {
     let told = |tensors: &[(&str, &[usize])]| {
@@ -114,6 +155,7 @@ fn tensors_of_others_are_described() {
         (vec![], "begins with no tensor at all"),
         (vec![("stages.0.conv.weight", &[1_usize, 2][..])], "begins with \"stages.0.conv.weight\""),
         (vec![third], "it has no tensor conv1.weight"),
+        (vec![third, ("conv1.0.weight", &[32, 3, 3, 3])], "its stem has several convolutions"),
         (vec![third, ("conv1.weight", &[64, 3, 5, 5])], "a kernel of side 5"),
         (vec![third, ("conv1.weight", &[64, 3, 5])], "4 axes were expected"),
         (vec![block(&[64, 64, 3, 3]), ("conv1.weight", &[64, 3, 7, 7])], "ResNet-18 and 34 are not read"),

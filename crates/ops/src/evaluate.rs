@@ -10,7 +10,8 @@ use collegial_train::{Data, Error as TrainError, Evaluation, Recipe, evaluate_wi
 use serde::{Deserialize, Serialize};
 
 use crate::array;
-use crate::model::note_unchecked;
+use crate::class_list::outputs_of_classes;
+use crate::model::note_doubts;
 use crate::{Answer, Error, Model, Monitor, Style};
 
 /// Which weights, on which images.
@@ -23,6 +24,8 @@ pub struct Request {
     pub data: PathBuf,
     /// The network; by default what the file says or its tensors tell.
     pub model: Option<PathBuf>,
+    /// A file with the name of every output's class, one per line: a data set with other classes is tested by name.
+    pub class_list: Option<PathBuf>,
     /// Images computed at once.
     pub batch: u16,
     /// Whether the network's outputs are kept.
@@ -31,7 +34,8 @@ pub struct Request {
 
 impl Default for Request {
     fn default() -> Self {
-        Self { checkpoint: PathBuf::new(), data: PathBuf::new(), model: None, batch: 128, logits: false }
+        let (checkpoint, data) = (PathBuf::new(), PathBuf::new());
+        Self { checkpoint, data, model: None, class_list: None, batch: 128, logits: false }
     }
 }
 
@@ -45,6 +49,9 @@ pub struct Evaluated {
     pub checkpoint: PathBuf,
     /// The network's name.
     pub model: String,
+    /// How many outputs the network has, where only those of the data set's classes were compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outputs: Option<usize>,
     /// Test images.
     pub images: u64,
     /// Mean loss.
@@ -87,17 +94,25 @@ pub struct Class {
 pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Evaluated, Error> {
     let named = request.model.as_ref().map(|model| Model::named(model).bare_spec()).transpose()?;
     let file = WeightFile::open(&request.checkpoint, named)?;
-    note_unchecked(&file, monitor);
+    note_doubts(&file, monitor);
     let dataset = Dataset::open(&request.data).map_err(TrainError::from)?;
     let (checkpoint, model) = (file.path().to_owned(), file.spec().name());
-    let (outputs, count) = (file.spec().graph()?.output_shape().elements(), dataset.classes());
-    if request.model.is_none() && outputs != count as u128 {
+    let outputs = file.spec().graph()?.output_shape().elements();
+    let list = request.class_list.as_deref();
+    let chosen = list.map(|path| outputs_of_classes(path, outputs as usize, &dataset)).transpose()?;
+    let count = dataset.classes();
+    if request.model.is_none() && chosen.is_none() && outputs != count as u128 {
         return Err(Error::Content {
             path: checkpoint,
-            reason: format!("it has {outputs} outputs, but the data set has {count} classes"),
+            reason: format!(
+                "it has {outputs} outputs, but the data set has {count} classes; name the outputs' classes with `class_list=`"
+            ),
         });
     }
-    let fitted = spec_for(file.spec(), &Overrides::default(), &dataset)?;
+    let mut fitted = spec_for(file.spec(), &Overrides::default(), &dataset)?;
+    if chosen.is_some() {
+        fitted = fitted.with(&Overrides { classes: Some(outputs as usize), ..Overrides::default() })?;
+    }
     let recipe = Recipe::for_dataset(&dataset)?;
     let data = Data::new(dataset, &recipe)?;
     let batch = usize::from(request.batch.max(1)).min(data.dataset().test().len());
@@ -111,11 +126,13 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Evaluated, Error>
             logits.extend_from_slice(batch);
         }
     };
-    let evaluation = evaluate_with(&mut network, loss, &mut loader, &|| monitor.stopped(), &mut keep)?;
+    let stopped = || monitor.stopped();
+    let evaluation = evaluate_with(&mut network, loss, &mut loader, chosen.as_deref(), &stopped, &mut keep)?;
     let evaluation = evaluation.ok_or(Error::Interrupted)?;
     Ok(Evaluated {
         checkpoint,
         model,
+        outputs: chosen.is_some().then_some(outputs as usize),
         images: evaluation.images,
         loss: evaluation.loss,
         test_error: evaluation.error(),
@@ -157,8 +174,11 @@ impl Evaluated {
 
     fn sentence(&self) -> String {
         let errors: u64 = self.classes.iter().map(|class| class.errors).sum();
+        let among = self.outputs.map_or(String::new(), |outputs| {
+            format!(", among the {} of its {outputs} classes that the data set has", self.classes.len())
+        });
         format!(
-            "{}: {:.2} % error ({errors} of {} images), {:.2} % top-5 error, loss {:.4}",
+            "{}: {:.2} % error ({errors} of {} images), {:.2} % top-5 error, loss {:.4}{among}",
             self.model,
             100.0 * self.test_error,
             self.images,

@@ -9,7 +9,7 @@ use collegial_train::checkpoint::{Checkpoint, MODEL_FILE, TrainingHeader};
 use collegial_train::recipe::{self, Recipe};
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Source, note_unchecked};
+use crate::model::{Source, note_doubts};
 use crate::{Answer, Error, Model, Monitor, Style, files, to_json};
 
 /// Which network, in which form, where to.
@@ -99,7 +99,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Exported, Error> 
     let settings = request.model.overrides();
     let source = request.model.open()?;
     if let Source::Weights(file) = &source {
-        note_unchecked(file, monitor);
+        note_doubts(file, monitor);
     }
     let spec = source.spec().with(&settings)?;
     let file = match &source {

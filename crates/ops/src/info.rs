@@ -4,6 +4,7 @@ use collegial_arch::{LayerCounts, MAX_DIMENSION, Spec};
 use collegial_report::{Align, Table, grouped};
 use serde::{Deserialize, Serialize};
 
+use crate::model::{self, Source};
 use crate::{Answer, Error, Model, Style, to_json};
 
 /// Which network.
@@ -46,6 +47,9 @@ pub struct Counted {
     pub layers: Vec<LayerCounts>,
     /// The network itself.
     pub spec: Spec,
+    /// Why a file may be another network's, where only its tensors say which one it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<String>,
 }
 
 /// Counts.
@@ -60,7 +64,12 @@ pub fn run(request: &Request) -> Result<Counted, Error> {
             "`batch=` is {batch}; it must be a number between 1 and {MAX_DIMENSION}"
         )));
     }
-    let spec = request.model.spec()?;
+    let source = request.model.open()?;
+    let doubt = match &source {
+        Source::Weights(file) => model::doubt(file),
+        Source::Spec(_) => None,
+    };
+    let spec = source.into_spec().with(&request.model.overrides())?;
     let counts = spec.graph()?.counts()?;
     Ok(Counted {
         model: spec.name(),
@@ -73,6 +82,7 @@ pub fn run(request: &Request) -> Result<Counted, Error> {
         training_bytes: counts.training_bytes(request.batch),
         layers: counts.layers,
         spec,
+        doubt,
     })
 }
 
@@ -133,7 +143,7 @@ impl Counted {
             self.batch,
             bytes(self.training_bytes),
         );
-        vec![counts, memory]
+        [counts, memory].into_iter().chain(self.doubt.clone()).collect()
     }
 }
 

@@ -17,6 +17,7 @@
 mod answer;
 pub mod array;
 pub mod budget;
+mod class_list;
 pub mod draws;
 mod error;
 pub mod evaluate;

@@ -122,11 +122,20 @@ pub fn of_content(name: &str, content: &[u8]) -> Result<Spec, Error> {
     }
 }
 
-/// Says that a file cannot be checked.
-pub(crate) fn note_unchecked(file: &WeightFile, monitor: &dyn Monitor) {
+/// Says that a file cannot be checked, or may be another network's.
+pub(crate) fn note_doubts(file: &WeightFile, monitor: &dyn Monitor) {
     if file.lacks_checksum() {
         monitor.say(&unchecked(file.path()));
     }
+    if let Some(sentence) = doubt(file) {
+        monitor.say(&format!("note: {sentence}"));
+    }
+}
+
+/// Why a file may be another network's than the one it is taken for.
+pub(crate) fn doubt(file: &WeightFile) -> Option<String> {
+    let (path, model) = (file.path().display(), file.spec().name());
+    file.doubt().map(|doubt| format!("{path} is taken for {model} by its tensors: {doubt}"))
 }
 
 /// Why a file cannot be checked.

@@ -48,6 +48,19 @@ impl<T> TensorTable<T> {
         self.tensors.shift_remove(name).ok_or_else(|| self.unknown(name))
     }
 
+    /// The same tensors, in the same order, under other names.
+    ///
+    /// # Errors
+    ///
+    /// If two of them would have one name.
+    pub fn renamed(self, name: impl Fn(&str) -> String) -> Result<Self, Error> {
+        let mut table = Self::default();
+        for (old, tensor) in self.tensors {
+            table.insert(name(&old), tensor)?;
+        }
+        Ok(table)
+    }
+
     /// Whether there is a tensor of that name.
     pub fn contains(&self, name: &str) -> bool {
         self.tensors.contains_key(name)

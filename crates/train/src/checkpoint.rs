@@ -183,6 +183,15 @@ impl CheckpointFile {
         })
     }
 
+    /// The same tensors under other names.
+    pub fn renamed(mut self, name: impl Fn(&str) -> String) -> Result<Self, Error> {
+        let Archive { tensors, integers, metadata } = std::mem::take(&mut self.archive);
+        let refuse = |error: collegial_tensors::Error| self.refuse(error.to_string());
+        let tensors = tensors.renamed(&name).map_err(refuse)?;
+        let integers = integers.renamed(&name).map_err(refuse)?;
+        Ok(Self { archive: Archive { tensors, integers, metadata }, ..self })
+    }
+
     /// Where it was read from.
     pub fn path(&self) -> &Path {
         &self.path

@@ -51,18 +51,22 @@ pub fn evaluate(
     loader: &mut Loader,
     stopped: &dyn Fn() -> bool,
 ) -> Result<Option<Evaluation>, Error> {
-    evaluate_with(network, loss, loader, stopped, &mut |_| ())
+    evaluate_with(network, loss, loader, None, stopped, &mut |_| ())
 }
 
-/// The same; `each` is given the outputs of every batch, image by image.
+/// The same; `each` is given the outputs of every batch, image by image. Where the data set's classes are some of the
+/// network's, `outputs` says which output is whose, and only these are compared.
 pub fn evaluate_with(
     network: &mut Network,
     loss: Loss,
     loader: &mut Loader,
+    outputs: Option<&[usize]>,
     stopped: &dyn Fn() -> bool,
     each: &mut dyn FnMut(&[f32]),
 ) -> Result<Option<Evaluation>, Error> {
-    let classes = network.graph().output_shape().elements() as usize;
+    let width = network.graph().output_shape().elements() as usize;
+    let classes = outputs.map_or(width, <[usize]>::len);
+    let mut chosen = vec![];
     let mut evaluation = Evaluation::new(classes);
     let (mut labels, mut unused) = (vec![], vec![]);
     let mut total = 0.0;
@@ -75,6 +79,16 @@ pub fn evaluate_with(
         labels.extend(batch.labels().iter().map(|&label| label as usize));
         let logits = network.forward(batch.images(), Mode::Evaluate)?;
         each(logits);
+        let logits = match outputs {
+            Some(outputs) => {
+                chosen.clear();
+                chosen.extend(
+                    logits.chunks_exact(width).flat_map(|row| outputs.iter().map(|&output| row[output])),
+                );
+                chosen.as_slice()
+            }
+            None => logits,
+        };
         unused.resize(logits.len(), 0.0);
         total += loss.compute(logits, &labels, &mut unused) * count as f64;
         for (row, &label) in logits.chunks_exact(classes).zip(&labels) {

@@ -27,6 +27,9 @@ pub struct Evaluate {
     /// The network, by name or TOML spec [default: what the file says or its tensors tell]
     #[arg(long, value_name = "MODEL")]
     model: Option<PathBuf>,
+    /// The classes of the network's outputs, one name per line, for a data set that has some of them
+    #[arg(long, value_name = "FILE")]
+    class_list: Option<PathBuf>,
     /// Images computed at once
     #[arg(long, value_name = "COUNT", default_value_t = 128, value_parser = clap::value_parser!(u16).range(1..))]
     batch: u16,
@@ -41,6 +44,7 @@ pub fn run(verb: &Evaluate, common: &Common) -> Result<(), Failure> {
         checkpoint: verb.checkpoint.clone(),
         data: verb.data.clone(),
         model: verb.model.clone(),
+        class_list: verb.class_list.clone(),
         batch: verb.batch,
         logits: verb.logits.is_some(),
     };
