@@ -79,7 +79,8 @@ impl<'a> NetworkBuilder<'a> {
     }
 
     /// For backward passes that hand out each layer's inputs and cotangents, see
-    /// [`Network::observe`].
+    /// [`Network::observe`], and for several backward passes after one forward pass: all
+    /// activations are kept.
     #[must_use]
     pub fn observation(mut self) -> Self {
         self.settings.purpose = Purpose::Observation;

@@ -93,7 +93,7 @@ impl Network {
     pub(crate) fn plan(graph: &Graph, settings: Settings) -> Result<Self, Error> {
         // Until a pass says how many images it has, one is enough to know the parameters.
         let batch = settings.batch.unwrap_or(1);
-        let training = settings.batch.is_some() && settings.purpose == Purpose::Training;
+        let training = settings.batch.is_some() && settings.purpose.goes_back();
         let program = lower(graph, Options::new(settings, batch, training))?;
         let schedule = Schedule::new(&program, settings.purpose);
         let state = State::new(&program, &schedule, settings)?;
@@ -163,7 +163,7 @@ impl Network {
     pub fn forward(&mut self, images: &[f32], mode: Mode) -> Result<&[f32], Error> {
         let count = self.count(images)?;
         self.last = None;
-        if mode == Mode::Train && self.settings.purpose != Purpose::Training {
+        if mode == Mode::Train && !self.settings.purpose.goes_back() {
             return Err(Error::WrongPurpose);
         }
         let mode = if self.settings.norms == NormPolicy::Batch { mode } else { Mode::Evaluate };
@@ -235,13 +235,16 @@ impl Network {
     ///
     /// # Errors
     ///
-    /// If the network does not train, there was no forward pass of one batch since the last
-    /// backward pass, or the gradient has not the outputs' size.
+    /// If the network only infers, there was no forward pass of one batch (since the last backward
+    /// pass, unless the network is one for [observation](NetworkBuilder::observation)), or the
+    /// gradient has not the outputs' size.
     pub fn backward(&mut self, gradient: &[f32]) -> Result<(), Error> {
-        if self.settings.purpose != Purpose::Training {
-            return Err(Error::WrongPurpose);
-        }
-        let last = self.last.take().ok_or(Error::NoForwardPass)?;
+        let last = match self.settings.purpose {
+            Purpose::Training => self.last.take(),
+            Purpose::Observation => self.last,
+            Purpose::Inference | Purpose::FoldedInference => return Err(Error::WrongPurpose),
+        };
+        let last = last.ok_or(Error::NoForwardPass)?;
         self.run_back(gradient, last, None, None)
     }
 

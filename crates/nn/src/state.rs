@@ -272,7 +272,7 @@ impl State {
             observer(Observed::Linear { index: linear.index, inputs, cotangents });
         } else {
             linear.conv.weight_gradient(inputs, cotangents, weight_gradient, &mut scratch);
-            if !self.scaled.is_empty() {
+            if linear.factor != 1.0 {
                 vector::scale_in_place(weight_gradient, linear.factor);
             }
         }

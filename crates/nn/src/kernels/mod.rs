@@ -10,11 +10,13 @@
 //!   what a block is made of: an sgemm of our own, since one that is called per image (the `gemm`
 //!   crate, the benchmarks' yardstick) packs the weights again each time, and allocates to do so;
 //! - `padded` lays out zero-padded images, `tile` holds the two register-blocked inner loops,
-//!   `simd` their vectors.
+//!   `simd` their vectors; `avx512` are `tile`'s and `panels`' loops in wider registers.
 //!
 //! How work is cut into tasks depends on the shape alone, so results do not depend on the number of
 //! threads.
 
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod conv;
 mod direct;
 mod direct_weights;

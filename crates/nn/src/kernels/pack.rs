@@ -50,7 +50,7 @@ pub(crate) fn pack_along<const W: usize>(
     match isa {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: plans are only made for instructions that the CPU has.
-        Isa::Avx2 => unsafe { along_avx2::<W>(from, row_stride, rows, len, panel) },
+        Isa::Avx512 | Isa::Avx2 => unsafe { along_avx2::<W>(from, row_stride, rows, len, panel) },
         // SAFETY: plain Rust.
         _ => unsafe { along::<[f32; LANES], W>(from, row_stride, rows, len, panel) },
     }

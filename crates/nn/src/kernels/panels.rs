@@ -6,6 +6,8 @@
 //! sums fills 12 of 16 AVX registers. `pack` writes panels, `product` and `pointwise_weights`
 //! choose blocks that stay in the caches.
 
+#[cfg(target_arch = "x86_64")]
+use super::avx512;
 use super::simd::{Isa, LANES, Vector};
 use std::array::from_fn;
 
@@ -50,6 +52,18 @@ impl<'a> Left<'a> {
         Self { entries, panel: ROWS, row: 1, depth: stride, packed: false }
     }
 
+    /// Whether panels are packed.
+    pub(super) fn is_packed(&self) -> bool {
+        self.packed
+    }
+
+    /// Where up to [`ROWS`] rows from the first of a panel on begin (rows beyond the last are the
+    /// last), and the distance between entries of a row.
+    pub(super) fn rows_from(&self, first: usize, rows: usize) -> ([*const f32; ROWS], usize) {
+        let panel = self.entries[first / ROWS * self.panel..].as_ptr();
+        (from_fn(|i| panel.wrapping_add(i.min(rows - 1) * self.row)), self.depth)
+    }
+
     /// Whether it has so many rows of this depth; packed panels are whole.
     fn holds(&self, rows: usize, depth: usize) -> bool {
         let rows = if self.packed { rows.next_multiple_of(ROWS) } else { rows };
@@ -57,12 +71,6 @@ impl<'a> Left<'a> {
         depth == 0
             || last / ROWS * self.panel + last % ROWS * self.row + (depth - 1) * self.depth
                 < self.entries.len()
-    }
-
-    /// Where the rows of a panel begin; rows beyond the last are the last.
-    fn panel(&self, first: usize, rows: usize) -> [*const f32; ROWS] {
-        let panel = self.entries[first / ROWS * self.panel..].as_ptr();
-        from_fn(|i| panel.wrapping_add(i.min(rows - 1) * self.row))
     }
 }
 
@@ -87,6 +95,19 @@ pub(crate) struct Block<'a> {
     /// What happens to the sums then (the last block of the depth); its biases are those of the
     /// block's rows.
     pub finish: Option<Finish<'a>>,
+}
+
+impl Block<'_> {
+    /// Where an element of the target lies.
+    pub(super) fn place(&self, row: usize, column: usize) -> usize {
+        let at = self.first_column + column;
+        at / self.plane * self.plane_stride + row * self.row_stride + at % self.plane
+    }
+
+    /// How many columns from one on lie next to each other in the target.
+    pub(super) fn contiguous(&self, column: usize) -> usize {
+        (self.columns - column).min(self.plane - (self.first_column + column) % self.plane)
+    }
 }
 
 /// What happens to a finished sum of row i: `max(sum + bias[i], floor)`.
@@ -132,10 +153,10 @@ pub(crate) unsafe fn multiply_block(isa: Isa, block: &Block) {
     unsafe {
         match isa {
             #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => avx512::multiply_block(block),
+            #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => block_avx2(block),
-            #[cfg(not(target_arch = "x86_64"))]
-            Isa::Avx2 => any_tiles::<[f32; LANES]>(block),
-            Isa::Portable => any_tiles::<[f32; LANES]>(block),
+            _ => any_tiles::<[f32; LANES]>(block),
         }
     }
 }
@@ -157,37 +178,42 @@ unsafe fn any_tiles<V: Vector>(block: &Block) {
 #[inline(always)]
 unsafe fn tiles<V: Vector, const PACKED: bool>(block: &Block) {
     for column in (0..block.columns).step_by(COLUMNS) {
-        let right = &block.right[column * block.depth..];
-        let at = block.first_column + column;
-        let (plane, pixel) = (at / block.plane, at % block.plane);
-        let columns = (block.columns - column).min(COLUMNS);
-        let whole = columns.min(block.plane - pixel) == COLUMNS;
         for row in (0..block.rows).step_by(ROWS) {
-            let rows = (block.rows - row).min(ROWS);
-            let left = (block.left.panel(row, rows), block.left.depth);
-            // SAFETY: a tile that is stored in place lies inside the block and one plane; the rest
-            // is the caller's.
-            unsafe {
-                if whole && rows == ROWS {
-                    let place = plane * block.plane_stride + row * block.row_stride + pixel;
-                    let target = (block.target.add(place), block.row_stride);
-                    let finish = block.finish.map(|finish| finish.from(row));
-                    let then = (block.accumulate, finish);
-                    tile::<V, ROWS, VECTORS, PACKED>(block.depth, left, right, target, then);
-                    continue;
-                }
-                let mut sums = [0.0; ROWS * COLUMNS];
-                let target = (sums.as_mut_ptr(), COLUMNS);
-                let (depth, then) = (block.depth, (false, None));
-                match (2 * rows <= ROWS, columns <= LANES) {
-                    (true, true) => tile::<V, HALF, 1, PACKED>(depth, left, right, target, then),
-                    (true, false) => tile::<V, HALF, VECTORS, PACKED>(depth, left, right, target, then),
-                    (false, true) => tile::<V, ROWS, 1, PACKED>(depth, left, right, target, then),
-                    (false, false) => tile::<V, ROWS, VECTORS, PACKED>(depth, left, right, target, then),
-                }
-                spread(block, &sums, (row, rows), (column, columns));
-            }
+            // SAFETY: the caller's.
+            unsafe { tile_at::<V, PACKED>(block, row, column) };
         }
+    }
+}
+
+/// The tile of the block from a row and a column on.
+///
+/// # Safety
+///
+/// As for [`multiply_block`].
+#[inline(always)]
+pub(super) unsafe fn tile_at<V: Vector, const PACKED: bool>(block: &Block, row: usize, column: usize) {
+    let right = &block.right[column * block.depth..];
+    let columns = (block.columns - column).min(COLUMNS);
+    let rows = (block.rows - row).min(ROWS);
+    let left = block.left.rows_from(row, rows);
+    // SAFETY: a tile that is stored in place lies inside the block and one plane; the rest is the
+    // caller's.
+    unsafe {
+        if rows == ROWS && block.contiguous(column) >= COLUMNS {
+            let target = (block.target.add(block.place(row, column)), block.row_stride);
+            let then = (block.accumulate, block.finish.map(|finish| finish.from(row)));
+            return tile::<V, ROWS, VECTORS, PACKED>(block.depth, left, right, target, then);
+        }
+        let mut sums = [0.0; ROWS * COLUMNS];
+        let target = (sums.as_mut_ptr(), COLUMNS);
+        let (depth, then) = (block.depth, (false, None));
+        match (2 * rows <= ROWS, columns <= LANES) {
+            (true, true) => tile::<V, HALF, 1, PACKED>(depth, left, right, target, then),
+            (true, false) => tile::<V, HALF, VECTORS, PACKED>(depth, left, right, target, then),
+            (false, true) => tile::<V, ROWS, 1, PACKED>(depth, left, right, target, then),
+            (false, false) => tile::<V, ROWS, VECTORS, PACKED>(depth, left, right, target, then),
+        }
+        spread(block, &sums, (row, rows), (column, columns));
     }
 }
 

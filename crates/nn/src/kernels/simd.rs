@@ -12,6 +12,8 @@ pub(crate) const LANES: usize = 8;
 /// An instruction set the kernels are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isa {
+    /// x86-64 with AVX-512 F and DQ, beside AVX2 and FMA.
+    Avx512,
     /// x86-64 with AVX2 and FMA.
     Avx2,
     /// Plain Rust, vectorised by the compiler for the target's baseline (SSE2, NEON).
@@ -31,7 +33,8 @@ impl Isa {
     fn of_cpu() -> Self {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            return Self::Avx2;
+            let wide = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq");
+            return if wide { Self::Avx512 } else { Self::Avx2 };
         }
         Self::Portable
     }
@@ -39,7 +42,11 @@ impl Isa {
     /// Whether this CPU can run it.
     #[must_use]
     pub fn is_available(self) -> bool {
-        self == Self::Portable || self == Self::of_cpu()
+        match self {
+            Self::Avx512 => Self::of_cpu() == Self::Avx512,
+            Self::Avx2 => Self::of_cpu() != Self::Portable,
+            Self::Portable => true,
+        }
     }
 }
 

@@ -6,6 +6,8 @@
 //! costs one integer load per ten or twelve multiplications and makes any kernel size, stride and
 //! image shape the same code.
 
+#[cfg(target_arch = "x86_64")]
+use super::avx512;
 use super::simd::{Isa, LANES, Vector};
 use std::array::from_fn;
 
@@ -62,10 +64,10 @@ pub(crate) unsafe fn multiply(isa: Isa, rows: usize, call: &Multiply) {
     unsafe {
         match isa {
             #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => avx512::multiply(rows, call),
+            #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => multiply_avx2(rows, call),
-            #[cfg(not(target_arch = "x86_64"))]
-            Isa::Avx2 => multiply_rows::<[f32; LANES]>(rows, call),
-            Isa::Portable => multiply_rows::<[f32; LANES]>(rows, call),
+            _ => multiply_rows::<[f32; LANES]>(rows, call),
         }
     }
 }
@@ -81,10 +83,8 @@ pub(crate) unsafe fn correlate(isa: Isa, rows: usize, call: &Correlate) {
     unsafe {
         match isa {
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => correlate_avx2(rows, call),
-            #[cfg(not(target_arch = "x86_64"))]
-            Isa::Avx2 => correlate_rows::<[f32; LANES]>(rows, call),
-            Isa::Portable => correlate_rows::<[f32; LANES]>(rows, call),
+            Isa::Avx512 | Isa::Avx2 => correlate_avx2(rows, call),
+            _ => correlate_rows::<[f32; LANES]>(rows, call),
         }
     }
 }
@@ -146,8 +146,16 @@ unsafe fn multiply_tiles<V: Vector, const ROWS: usize, const WIDTH: usize>(call:
     }
 }
 
+/// `WIDTH` vectors of pixels from the first on.
+///
+/// # Safety
+///
+/// As for [`multiply`].
 #[inline(always)]
-unsafe fn multiply_tile<V: Vector, const ROWS: usize, const WIDTH: usize>(call: &Multiply, first: usize) {
+pub(super) unsafe fn multiply_tile<V: Vector, const ROWS: usize, const WIDTH: usize>(
+    call: &Multiply,
+    first: usize,
+) {
     // SAFETY: the caller vouches for every address read and written.
     unsafe {
         let pixels: [*const f32; WIDTH] = from_fn(|p| call.input.add(call.vectors[first + p] as usize));
