@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     write("weights.safetensors", &Archive::from(network.weights(seed)?).to_bytes()?)?;
     if let [draws] = draws {
         let start = Instant::now();
-        let statistics = network.run(seed..seed + draws.parse::<u64>()?, &|| false)?;
+        let statistics = network.run(seed..seed + draws.parse::<u64>()?, &collegial_stats::Silent)?;
         println!("{statistics:?}, {:.1} s", start.elapsed().as_secs_f64());
     }
     Ok(())

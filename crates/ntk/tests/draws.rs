@@ -4,6 +4,7 @@ use collegial_arch::{Graph, Spec};
 use collegial_nn::{Mode, Network};
 use collegial_ntk::explicit::{ExplicitKernel, NormPolicy, Options, Parametrisation, Readout, normal_inputs};
 use collegial_ntk::{NetworkDraws, exact};
+use collegial_stats::{Monitor, Silent};
 
 fn graph(text: &str) -> Graph {
     Spec::from_toml(text).unwrap().graph().unwrap()
@@ -117,7 +118,7 @@ fn the_trace_is_the_sum_over_outputs() {
 fn moments_of_fully_connected_networks_are_exact() {
     let graph = graph("kind = 'fully-connected'\ninputs = 9\noutputs = 2\nwidths = [8, 5]");
     let draws = NetworkDraws::new(&graph, Options::default(), &[vec![1.0; 9]]).unwrap();
-    let statistics = draws.run(0..20_000, &|| false).unwrap().unwrap();
+    let statistics = draws.run(0..20_000, &Silent).unwrap().unwrap();
     let exact = exact::moments(&[8, 5]).unwrap();
     let diagonal = &statistics.diagonal;
     // Two comparisons at 4.5 standard errors; the seeds are fixed.
@@ -140,12 +141,22 @@ fn the_number_of_threads_does_not_change_a_bit() {
             pool.install(|| {
                 let options = Options { norms, ..Options::default() };
                 let draws = NetworkDraws::new(&graph, options, &inputs).unwrap();
-                draws.run(5..17, &|| false).unwrap().unwrap()
+                draws.run(5..17, &Silent).unwrap().unwrap()
             })
         };
         let one = with_threads(1);
         assert!(one == with_threads(2) && one == with_threads(3), "{norms:?}");
         assert_eq!(one.off_diagonal.map(|entries| entries.entries), Some(3));
+    }
+}
+
+/// Stops everything at once.
+struct Stopped;
+
+impl Monitor for Stopped {
+    fn progress(&self, _: f64, _: Option<&str>) {}
+    fn stopped(&self) -> bool {
+        true
     }
 }
 
@@ -156,8 +167,8 @@ fn bad_questions_are_refused_and_a_stop_is_heard() {
     let batch = Options { norms: NormPolicy::Batch, ..Options::default() };
     let draws = NetworkDraws::new(&graph, batch, &inputs).unwrap();
     let sentence = "the number of trials is 1; a variance needs at least 2";
-    assert_eq!(draws.run(4..5, &|| false).unwrap_err().to_string(), sentence);
-    assert_eq!(draws.run(0..1_000_000_000, &|| true).unwrap(), None);
+    assert_eq!(draws.run(4..5, &Silent).unwrap_err().to_string(), sentence);
+    assert_eq!(draws.run(0..1_000_000_000, &Stopped).unwrap(), None);
     let refusal =
         |options, inputs: &[Vec<f32>]| NetworkDraws::new(&graph, options, inputs).err().unwrap().to_string();
     assert!(refusal(batch, &[]).contains("at least one input"));

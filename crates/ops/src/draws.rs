@@ -1,6 +1,5 @@
 //! `ntk` over initialisations: mean and variance of the kernel of a whole network.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use collegial_arch::Spec;
@@ -15,6 +14,10 @@ use crate::{Answer, Error, Monitor, Style, to_json};
 
 /// Draws where nothing else is said.
 pub const DRAWS: u64 = 100;
+
+/// Inputs where nothing else is said. The entries of a draw move together: more inputs take longer
+/// and hardly narrow the errors.
+pub const COUNT: usize = 2;
 
 /// Mean and variance of a network's kernel, and how they came about.
 #[derive(Clone, Debug, Serialize)]
@@ -73,14 +76,8 @@ pub(crate) fn of_spec(
     let options = ntk::options(request, None);
     let start = Instant::now();
     let network = NetworkDraws::in_batch(&spec.graph()?, options, &inputs, &others)?;
-    let begun = AtomicU64::new(0);
-    let stopped = || {
-        let begun = begun.fetch_add(1, Ordering::Relaxed);
-        monitor.progress(begun as f64 / draws as f64, None);
-        monitor.stopped()
-    };
     let seeds = request.seed..request.seed.saturating_add(draws);
-    let statistics = network.run(seeds, &stopped)?.ok_or(Error::Interrupted)?;
+    let statistics = network.run(seeds, monitor)?.ok_or(Error::Interrupted)?;
     Ok(Draws {
         model: spec.name(),
         inputs: inputs.len(),
@@ -111,9 +108,12 @@ struct Batch {
 }
 
 fn batch(request: &Request, spec: &Spec) -> Result<Batch, Error> {
-    let count = request.count.unwrap_or(ntk::COUNT);
+    let given = request.input.is_some() || request.array.is_some();
+    let count = request.count.unwrap_or(COUNT);
     let Some(batch) = request.batch else {
-        let (spec, inputs, input) = ntk::inputs(request, spec)?;
+        let request =
+            Request { count: (!given || request.count.is_some()).then_some(count), ..request.clone() };
+        let (spec, inputs, input) = ntk::inputs(&request, spec)?;
         return Ok(Batch { spec, inputs, input, others: vec![] });
     };
     if batch < count {

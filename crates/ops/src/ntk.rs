@@ -27,7 +27,7 @@ pub struct Request {
     /// The network; a checkpoint in its place brings its weights.
     #[serde(flatten)]
     pub model: Model,
-    /// Number of inputs: standard normal ones, or images of the data set; by default 4.
+    /// Number of inputs: standard normal ones, or images of the data set; by default 4, of draws 2.
     pub count: Option<usize>,
     /// Directory of a data set whose first images are the inputs.
     pub data: Option<PathBuf>,

@@ -23,9 +23,9 @@ use crate::progress::Progress;
 pub struct Ntk {
     #[command(flatten)]
     model: Model,
-    /// Number of inputs: standard normal ones drawn from the seed, or images of --data
-    #[arg(long, value_name = "N", default_value_t = ntk::COUNT, conflicts_with = "input")]
-    count: usize,
+    /// Number of inputs: standard normal ones drawn from the seed, or images of --data [default: 4; with --draws 2]
+    #[arg(long, value_name = "N", conflicts_with = "input")]
+    count: Option<usize>,
     /// The first images of a data set as inputs, normalised as in training
     #[arg(long, value_name = "DIR", conflicts_with = "input")]
     data: Option<PathBuf>,
@@ -75,7 +75,7 @@ impl Ntk {
     pub fn request(&self, common: &Common) -> Request {
         Request {
             model: self.model.request(),
-            count: self.input.is_none().then_some(self.count),
+            count: self.count,
             data: self.data.clone(),
             split: self.split,
             input: self.input.clone(),

@@ -6,11 +6,9 @@ use collegial_arch::Graph;
 use collegial_nn::{Mode, Network};
 
 use crate::Error;
+use crate::explicit::gram::Gram;
+use crate::explicit::tasks::Threads;
 use crate::explicit::{Options, Readout, check_inputs};
-use crate::law::columns::dot;
-
-/// Parameters whose products are summed in f32 lanes before they are added up in f64.
-const SEGMENT: usize = 4096;
 
 /// Gradients of single images' outputs by all parameters, and their inner products.
 ///
@@ -27,8 +25,15 @@ pub(crate) struct BatchKernel {
     count: usize,
     /// Gradients of the outputs of one image, one for each output that the kernel is summed over.
     seeds: Vec<Vec<f32>>,
-    /// Networks that nobody uses at the moment.
-    idle: Mutex<Vec<Network>>,
+    /// What nobody uses at the moment.
+    idle: Mutex<Vec<Worker>>,
+}
+
+/// A network with memory for the gradients of its images; reused from draw to draw.
+struct Worker {
+    network: Network,
+    /// A row for each image.
+    gradients: Vec<f32>,
 }
 
 impl BatchKernel {
@@ -57,61 +62,50 @@ impl BatchKernel {
             seeds: options.readout.seeds(graph, unit, 1),
             idle: Mutex::new(vec![]),
         };
-        let network = kernel.network()?;
-        if network.parameters().is_empty() {
+        let worker = kernel.worker()?;
+        if worker.network.parameters().is_empty() {
             return Err(Error::NoParameters { module: "network".into() });
         }
-        kernel.put_back(network);
+        kernel.put_back(worker);
         Ok(kernel)
     }
 
-    fn network(&self) -> Result<Network, Error> {
+    fn worker(&self) -> Result<Worker, Error> {
         let builder = Network::builder(&self.graph).batch(self.batch).norms(self.options.norms);
-        // Draws run side by side.
-        Ok(builder.parametrisation(self.options.parametrisation).one_thread().build()?)
+        // One forward pass for the backward passes of all images; draws run side by side.
+        let builder = builder.parametrisation(self.options.parametrisation).observation().one_thread();
+        let network = builder.build()?;
+        let gradients = vec![0.0; self.count * network.values().len()];
+        Ok(Worker { network, gradients })
     }
 
-    fn put_back(&self, network: Network) {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(network);
+    fn put_back(&self, worker: Worker) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
     }
 
     /// The kernel at the weights that training from a seed starts with.
     pub(crate) fn at_seed(&self, seed: u64) -> Result<Vec<f64>, Error> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut network = idle.map_or_else(|| self.network(), Ok)?;
-        network.initialise(seed);
-        let kernel = self.run(&mut network);
-        self.put_back(network);
+        let mut worker = idle.map_or_else(|| self.worker(), Ok)?;
+        worker.network.initialise(seed);
+        let kernel = self.run(&mut worker);
+        self.put_back(worker);
         kernel
     }
 
-    fn run(&self, network: &mut Network) -> Result<Vec<f64>, Error> {
-        let count = self.count;
-        let mut kernel = vec![0.0; count * count];
-        let mut gradients: Vec<Vec<f32>> = vec![];
+    fn run(&self, Worker { network, gradients }: &mut Worker) -> Result<Vec<f64>, Error> {
+        let mut kernel = Gram::zeros(self.count, Threads::One);
+        let parameters = network.values().len();
+        network.forward(&self.inputs, Mode::Train)?;
         for seed in &self.seeds {
-            gradients.clear();
-            for image in 0..count {
+            for (image, gradient) in gradients.chunks_exact_mut(parameters).enumerate() {
                 let mut all = vec![0.0; self.batch * seed.len()];
                 all[image * seed.len()..][..seed.len()].copy_from_slice(seed);
-                network.forward(&self.inputs, Mode::Train)?;
                 network.backward(&all)?;
-                gradients.push(network.gradients().to_vec());
+                gradient.copy_from_slice(network.gradients());
             }
-            for (row, a) in gradients.iter().enumerate() {
-                for (column, b) in gradients.iter().enumerate().skip(row) {
-                    let product = inner_product(a, b);
-                    kernel[row * count + column] += product;
-                    if row != column {
-                        kernel[column * count + row] += product;
-                    }
-                }
-            }
+            kernel.add_rows(gradients, 1.0);
         }
-        Ok(kernel)
+        Ok(kernel.symmetric())
     }
-}
-
-fn inner_product(a: &[f32], b: &[f32]) -> f64 {
-    a.chunks(SEGMENT).zip(b.chunks(SEGMENT)).map(|(a, b)| dot(a, b)).sum()
 }

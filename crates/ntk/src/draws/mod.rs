@@ -10,8 +10,10 @@ mod batch;
 mod statistics;
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use collegial_arch::Graph;
+use collegial_stats::Monitor;
 use collegial_tensors::TensorTable;
 use rayon::prelude::*;
 
@@ -24,12 +26,13 @@ pub use statistics::{DrawStatistics, EntryStatistics};
 ///
 /// ```
 /// use collegial_ntk::NetworkDraws;
+/// use collegial_stats::Silent;
 /// use collegial_ntk::explicit::{NormPolicy, Options, normal_inputs};
 /// let spec: collegial_arch::Spec = "fc3-8".parse()?;
 /// let graph = spec.graph()?;
 /// let options = Options { norms: NormPolicy::Frozen, ..Options::default() };
 /// let draws = NetworkDraws::new(&graph, options, &normal_inputs(&graph, 2, 1))?;
-/// let statistics = draws.run(0..50, &|| false)?.expect("nobody stops it");
+/// let statistics = draws.run(0..50, &Silent)?.expect("nobody stops it");
 /// assert!(statistics.diagonal.mean > 0.0 && statistics.diagonal.standard_error > 0.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -68,8 +71,8 @@ impl NetworkDraws {
         Ok(Self { graph: graph.clone(), options, kernel, count: inputs.len() })
     }
 
-    /// Plans draws in which other images make up the batch with the inputs, without entries of their own: each entry
-    /// takes a pass over the whole batch. Only norms over the batch see them.
+    /// Plans draws in which other images make up the batch with the inputs, without entries of their
+    /// own: each entry takes a pass over the whole batch. Only norms over the batch see them.
     ///
     /// # Errors
     ///
@@ -123,24 +126,40 @@ impl NetworkDraws {
         }
     }
 
-    /// Mean and variance over the draws of these seeds, in parallel; the same bits for any number
-    /// of threads. `None` if `stopped` said so, which is heard before every draw.
+    /// Mean and variance over the draws of these seeds; see [`kernels`](Self::kernels). `None` if the
+    /// monitor stopped it.
     ///
     /// # Errors
     ///
     /// If there are fewer than two draws, or the network cannot be run.
-    pub fn run(
-        &self,
-        seeds: Range<u64>,
-        stopped: &(dyn Fn() -> bool + Sync),
-    ) -> Result<Option<DrawStatistics>, Error> {
-        if seeds.end.saturating_sub(seeds.start) < 2 {
-            return Err(Error::TooFewTrials(seeds.end.saturating_sub(seeds.start)));
+    pub fn run(&self, seeds: Range<u64>, monitor: &dyn Monitor) -> Result<Option<DrawStatistics>, Error> {
+        let count = seeds.end.saturating_sub(seeds.start);
+        if count < 2 {
+            return Err(Error::TooFewTrials(count));
         }
+        self.kernels(seeds, monitor)?.map(|kernels| DrawStatistics::of(&kernels)).transpose()
+    }
+
+    /// The kernels of the draws of these seeds, in parallel; the same bits for any number of
+    /// threads. `None` if the monitor stopped it, which is heard before every draw.
+    ///
+    /// # Errors
+    ///
+    /// If the network cannot be run.
+    pub fn kernels(&self, seeds: Range<u64>, monitor: &dyn Monitor) -> Result<Option<Vec<Vec<f64>>>, Error> {
+        let count = seeds.end.saturating_sub(seeds.start);
+        let done = AtomicU64::new(0);
         // No error is a stop; either ends the others early.
-        let draw = |seed: u64| if stopped() { Err(None) } else { self.at(seed).map_err(Some) };
-        match seeds.into_par_iter().map(draw).collect::<Result<Vec<Vec<f64>>, Option<Error>>>() {
-            Ok(kernels) => Ok(Some(DrawStatistics::of(&kernels, self.count))),
+        let draw = |seed: u64| {
+            if monitor.stopped() {
+                return Err(None);
+            }
+            let kernel = self.at(seed).map_err(Some);
+            monitor.progress((done.fetch_add(1, Ordering::Relaxed) + 1) as f64 / count as f64, None);
+            kernel
+        };
+        match seeds.into_par_iter().map(draw).collect::<Result<_, Option<Error>>>() {
+            Ok(kernels) => Ok(Some(kernels)),
             Err(error) => error.map_or(Ok(None), Err),
         }
     }

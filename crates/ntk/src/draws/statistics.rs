@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::Error;
+
 /// What draws of an N x N kernel say.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
@@ -32,17 +34,23 @@ pub struct EntryStatistics {
 }
 
 impl DrawStatistics {
-    /// Of kernels of `count` inputs, at least two of them.
-    pub(crate) fn of(kernels: &[Vec<f64>], count: usize) -> Self {
+    /// Of draws of a kernel, row by row each.
+    ///
+    /// # Errors
+    ///
+    /// If there are fewer than two draws.
+    pub fn of(kernels: &[Vec<f64>]) -> Result<Self, Error> {
+        let [first, _, ..] = kernels else { return Err(Error::TooFewTrials(kernels.len() as u64)) };
+        let count = first.len().isqrt();
         let diagonal: Vec<usize> = (0..count).map(|n| n * count + n).collect();
         let above = |n: usize| (n + 1..count).map(move |other| n * count + other);
         let off_diagonal: Vec<usize> = (0..count).flat_map(above).collect();
         let some = (!off_diagonal.is_empty()).then_some(off_diagonal);
-        Self {
+        Ok(Self {
             draws: kernels.len() as u64,
             diagonal: EntryStatistics::of(kernels, &diagonal),
             off_diagonal: some.map(|entries| EntryStatistics::of(kernels, &entries)),
-        }
+        })
     }
 }
 
@@ -98,7 +106,7 @@ mod tests {
                 vec![k, 0.5 * k, 0.5 * k, k]
             };
             let kernels: Vec<Vec<f64>> = (0..400).map(|_| draw()).collect();
-            (DrawStatistics::of(&kernels, 2), EntryStatistics::of(&kernels, &[0]))
+            (DrawStatistics::of(&kernels).unwrap(), EntryStatistics::of(&kernels, &[0]))
         };
         let runs: Vec<(DrawStatistics, EntryStatistics)> = (0..400).map(run).collect();
         let mut inside = [0; 2];

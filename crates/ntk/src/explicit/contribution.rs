@@ -15,11 +15,13 @@
 
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 use collegial_nn::kernels::{Conv, ConvShape, Matrix, ShapeError, multiply};
 use collegial_nn::{Extent, Layout};
 
 use super::gram::{Gram, patch_gram};
-use super::tasks::{blocks_of, even_blocks, map_tasks};
+use super::tasks::{blocks_of, even_blocks, with_buffers};
 use crate::law::columns::dot;
 
 /// Floats of the gradients of one block over all images.
@@ -180,18 +182,12 @@ pub(crate) fn input_gram(shape: &ConvShape, x: &[f32]) -> Option<Vec<f32>> {
 }
 
 /// Adds the part of a layer that reads one image, whose patches' Gram is known.
-pub(crate) fn add_at_input(
-    kernel: &mut Gram,
-    shape: &ConvShape,
-    patches: &[f32],
-    d: &[f32],
-    scale: f64,
-    scratch: &mut Vec<f32>,
-) {
+pub(crate) fn add_at_input(kernel: &mut Gram, shape: &ConvShape, patches: &[f32], d: &[f32], scale: f64) {
     let after = out_pixels(shape);
-    let mut cotangents = vec![0.0; after * after];
-    gram_of_positions((d, d), (shape.outputs, after), &mut cotangents, scratch);
-    kernel.add_first(scale * dot(patches, &cotangents));
+    kernel.add_first(with_buffers(after * after, |cotangents, packed| {
+        gram_of_positions((d, d), (shape.outputs, after), cotangents, packed);
+        scale * dot(patches, cotangents)
+    }));
 }
 
 /// Inner products over channels between the positions of two images.
@@ -228,19 +224,20 @@ fn add_tiles(kernel: &mut Gram, shape: &ConvShape, x: &[f32], d: &[f32], scale: 
     let work = batch * batch * groups * (inputs + outputs) / 2;
     kernel.add_columns(&blocks_of(batch, TILE), work, |rows, columns| {
         let mut sums = vec![0.0; rows.len() * columns.len()];
-        let mut products = [vec![0.0; sums.len()], vec![0.0; sums.len()]];
-        let mut scratch = vec![];
-        for group in 0..groups {
-            for ((values, width), product) in [(x, inputs), (d, outputs)].into_iter().zip(&mut products) {
-                let values = &values[group * width * batch..][..width * batch];
-                let left = Matrix::by_columns(&values[rows.start..], (rows.len(), width), batch);
-                let right = Matrix::by_rows(&values[columns.start..], (width, columns.len()), batch);
-                multiply(left, right, product, &mut scratch);
+        with_buffers(2 * sums.len(), |products, packed| {
+            let (of_x, of_d) = products.split_at_mut(sums.len());
+            for group in 0..groups {
+                for (values, width, product) in [(x, inputs, &mut *of_x), (d, outputs, &mut *of_d)] {
+                    let values = &values[group * width * batch..][..width * batch];
+                    let left = Matrix::by_columns(&values[rows.start..], (rows.len(), width), batch);
+                    let right = Matrix::by_rows(&values[columns.start..], (width, columns.len()), batch);
+                    multiply(left, right, product, packed);
+                }
+                for ((sum, x), d) in sums.iter_mut().zip(&*of_x).zip(&*of_d) {
+                    *sum += scale * f64::from(*x) * f64::from(*d);
+                }
             }
-            for ((sum, x), d) in sums.iter_mut().zip(&products[0]).zip(&products[1]) {
-                *sum += scale * f64::from(*x) * f64::from(*d);
-            }
-        }
+        });
         sums
     });
 }
@@ -250,30 +247,30 @@ fn add_pairs(kernel: &mut Gram, shape: &ConvShape, x: &[f32], d: &[f32], scale: 
     let ConvShape { batch, groups, inputs, outputs, height, width, .. } = *shape;
     let (before, after) = (height * width, out_pixels(shape));
     let work = batch * batch * groups * (before * before * inputs + after * after * outputs);
+    let patch_len = if is_product(shape) { 0 } else { after * after };
     kernel.add_tiles(&blocks_of(batch, 1), work, |row, column| {
-        let mut sum = 0.0;
-        let mut pixel_gram = vec![0.0; before * before];
-        let mut cotangent_gram = vec![0.0; after * after];
-        let mut sums = vec![0.0; if is_product(shape) { 0 } else { after * after }];
-        let mut scratch = vec![];
-        for group in 0..groups {
-            for (values, channels, pixels, gram) in
-                [(x, inputs, before, &mut pixel_gram), (d, outputs, after, &mut cotangent_gram)]
-            {
-                let image =
-                    |n: usize| &values[(n * groups + group) * channels * pixels..][..channels * pixels];
-                let pair = (image(row.start), image(column.start));
-                gram_of_positions(pair, (channels, pixels), gram, &mut scratch);
+        with_buffers(before * before + after * after + patch_len, |floats, packed| {
+            let (pixel_gram, floats) = floats.split_at_mut(before * before);
+            let (cotangent_gram, patches) = floats.split_at_mut(after * after);
+            let mut sum = 0.0;
+            for group in 0..groups {
+                for (values, channels, pixels, gram) in
+                    [(x, inputs, before, &mut *pixel_gram), (d, outputs, after, &mut *cotangent_gram)]
+                {
+                    let image =
+                        |n: usize| &values[(n * groups + group) * channels * pixels..][..channels * pixels];
+                    let pair = (image(row.start), image(column.start));
+                    gram_of_positions(pair, (channels, pixels), gram, packed);
+                }
+                sum += if is_product(shape) {
+                    dot(pixel_gram, cotangent_gram)
+                } else {
+                    patch_gram(shape, pixel_gram, patches);
+                    dot(patches, cotangent_gram)
+                };
             }
-            let patches = if is_product(shape) {
-                &pixel_gram
-            } else {
-                patch_gram(shape, &pixel_gram, &mut sums);
-                &sums
-            };
-            sum += dot(patches, &cotangent_gram);
-        }
-        vec![scale * sum]
+            vec![scale * sum]
+        })
     });
 }
 
@@ -282,19 +279,18 @@ fn add_block(kernel: &mut Gram, block: &Block, shape: &ConvShape, x: &[f32], d: 
     let len = block.len(shape);
     let image = |values: &[f32]| values.len() / shape.batch;
     let (x_len, d_len) = (image(x), image(d));
-    let tasks = even_blocks(shape.batch, shape.batch.div_ceil(TASKS));
-    let work = shape.batch * len * out_pixels(shape);
-    let parts = map_tasks(tasks.len(), work, |task| {
-        let images = tasks[task].clone();
-        let mut gradients = vec![0.0; images.len() * len];
-        let mut scratch = vec![];
-        for (n, gradient) in images.zip(gradients.chunks_exact_mut(len)) {
-            block.gradient(shape, &x[n * x_len..][..x_len], &d[n * d_len..][..d_len], gradient, &mut scratch);
+    let gradient = |n: usize, gradient: &mut [f32], scratch: &mut Vec<f32>| {
+        block.gradient(shape, &x[n * x_len..][..x_len], &d[n * d_len..][..d_len], gradient, scratch);
+    };
+    with_buffers(shape.batch * len, |gradients, scratch| {
+        if kernel.threads().share(shape.batch, shape.batch * len * out_pixels(shape)) {
+            let tasks = gradients.par_chunks_exact_mut(len).enumerate();
+            tasks.with_min_len(shape.batch.div_ceil(TASKS)).for_each_init(Vec::new, |scratch, (n, to)| {
+                gradient(n, to, scratch);
+            });
+        } else {
+            gradients.chunks_exact_mut(len).enumerate().for_each(|(n, to)| gradient(n, to, scratch));
         }
-        gradients
+        kernel.add_rows(gradients, scale);
     });
-    match parts.as_slice() {
-        [only] => kernel.add_rows(only, scale),
-        parts => kernel.add_rows(&parts.concat(), scale),
-    }
 }

@@ -12,8 +12,8 @@
 //! threads.
 
 mod contribution;
-mod gram;
-mod tasks;
+pub(crate) mod gram;
+pub(crate) mod tasks;
 mod worker;
 
 use std::fmt;
@@ -27,6 +27,7 @@ use collegial_stats::{Moments, Rng, Tally, tally_blocks};
 use collegial_tensors::TensorTable;
 
 use crate::{BLOCK, Error};
+use tasks::Threads;
 use worker::{Layer, Worker};
 
 /// Whose kernel.
@@ -166,7 +167,7 @@ impl ExplicitKernel {
         let whole = Network::builder(graph).build()?;
         let reduced = if options.readout.is_trace() { graph.clone() } else { with_one_output(graph) };
         let values = inputs.concat();
-        let worker = Worker::new(&reduced, &options, &values, false)?;
+        let worker = Worker::new(&reduced, &options, &values, Threads::Pool)?;
         Ok(Self {
             layers: Layer::all(graph, worker.network(), &whole, options.parametrisation)?,
             options,
@@ -195,7 +196,7 @@ impl ExplicitKernel {
         for (name, shape) in &self.tensors {
             weights.shaped(name, shape).map_err(Error::Weights)?;
         }
-        let kernel = self.with_worker(&self.idle, false, |worker| {
+        let kernel = self.with_worker(Threads::Pool, |worker| {
             let lent = worker.set(&self.layers, weights, self.unit)?;
             worker.run(&self.layers, Some(&lent), &self.seeds)?;
             Ok(worker.kernel().symmetric())
@@ -209,7 +210,7 @@ impl ExplicitKernel {
 
     /// The kernel at the weights that training from a seed starts with.
     pub(crate) fn at_seed(&self, seed: u64) -> Result<Vec<f64>, Error> {
-        self.with_worker(&self.idle_alone, true, |worker| {
+        self.with_worker(Threads::One, |worker| {
             worker.initialise(&self.layers, seed, self.unit);
             worker.run(&self.layers, None, &self.seeds)?;
             Ok(worker.kernel().symmetric())
@@ -219,15 +220,18 @@ impl ExplicitKernel {
     /// Lends an idle network, or a new one.
     fn with_worker<T>(
         &self,
-        idle: &Mutex<Vec<Worker>>,
-        alone: bool,
+        threads: Threads,
         run: impl FnOnce(&mut Worker) -> Result<T, Error>,
     ) -> Result<T, Error> {
+        let idle = match threads {
+            Threads::Pool => &self.idle,
+            Threads::One => &self.idle_alone,
+        };
         let idle = || idle.lock().unwrap_or_else(PoisonError::into_inner);
         let lent = idle().pop();
         let mut worker = match lent {
             Some(worker) => worker,
-            None => Worker::new(&self.graph, &self.options, &self.inputs, alone)?,
+            None => Worker::new(&self.graph, &self.options, &self.inputs, threads)?,
         };
         let result = run(&mut worker);
         idle().push(worker);
@@ -254,7 +258,7 @@ impl ExplicitKernel {
                 }
                 Ok(moments)
             };
-            self.with_worker(&self.idle_alone, true, run).unwrap_or_else(|error| {
+            self.with_worker(Threads::One, run).unwrap_or_else(|error| {
                 failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
                 Moments::new()
             })

@@ -1,5 +1,6 @@
-//! Work shared out over rayon's current pool.
+//! Work shared out over rayon's current pool, and the memory that each of its threads works in.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -7,14 +8,46 @@ use rayon::prelude::*;
 /// Multiply-accumulates below which handing work to other threads costs more than it saves.
 const WORTH_SHARING: usize = 200_000;
 
-/// The results of all tasks in order; in parallel where `work` multiply-accumulates in all are
-/// worth it.
-pub(crate) fn map_tasks<T: Send>(tasks: usize, work: usize, run: impl Fn(usize) -> T + Sync) -> Vec<T> {
-    if tasks < 2 || work < WORTH_SHARING {
-        (0..tasks).map(run).collect()
-    } else {
-        (0..tasks).into_par_iter().with_max_len(1).map(&run).collect()
+/// Where tasks run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Threads {
+    /// On the thread that starts them, because others work beside it.
+    One,
+    /// On those of the current pool.
+    Pool,
+}
+
+impl Threads {
+    /// Whether tasks with so many multiply-accumulates in all are shared out.
+    pub(crate) fn share(self, tasks: usize, work: usize) -> bool {
+        self == Self::Pool && tasks > 1 && work >= WORTH_SHARING
     }
+
+    /// The results of all tasks in order; in parallel where `work` is worth it.
+    pub(crate) fn map<T: Send>(self, tasks: usize, work: usize, run: impl Fn(usize) -> T + Sync) -> Vec<T> {
+        if self.share(tasks, work) {
+            (0..tasks).into_par_iter().with_max_len(1).map(&run).collect()
+        } else {
+            (0..tasks).map(run).collect()
+        }
+    }
+}
+
+thread_local! {
+    /// What [`with_buffers`] lends.
+    static BUFFERS: Cell<(Vec<f32>, Vec<f32>)> = const { Cell::new((vec![], vec![])) };
+}
+
+/// Lends `len` floats, with anything in them, and a vector for packed matrices. Both stay with the
+/// thread: Grams of megabytes that are allocated anew for each layer of each draw cost as much time
+/// as their sums.
+pub(crate) fn with_buffers<T>(len: usize, run: impl FnOnce(&mut [f32], &mut Vec<f32>) -> T) -> T {
+    // Taken, not borrowed: should `run` come by here again, it finds new ones.
+    let (mut floats, mut packed) = BUFFERS.take();
+    floats.resize(floats.len().max(len), 0.0);
+    let result = run(&mut floats[..len], &mut packed);
+    BUFFERS.set((floats, packed));
+    result
 }
 
 /// Cuts `0..count` into blocks of `len`; the last may be shorter.

@@ -12,6 +12,7 @@ use collegial_tensors::TensorTable;
 use super::Options;
 use super::contribution::{self, Method};
 use super::gram::Gram;
+use super::tasks::Threads;
 use crate::Error;
 use crate::law::columns::dot;
 
@@ -81,19 +82,23 @@ pub(crate) struct Worker {
     /// Of layers that read the network's input, the Grams of its patches, where they are to be
     /// kept.
     input_grams: Vec<Option<Vec<f32>>>,
-    scratch: Vec<f32>,
 }
 
 impl Worker {
     /// For some inputs, one after the other; on one thread where others work beside it.
-    pub(crate) fn new(graph: &Graph, options: &Options, inputs: &[f32], alone: bool) -> Result<Self, Error> {
+    pub(crate) fn new(
+        graph: &Graph,
+        options: &Options,
+        inputs: &[f32],
+        threads: Threads,
+    ) -> Result<Self, Error> {
         let builder = Network::builder(graph).norms(options.norms).observation();
         let builder = builder.parametrisation(options.parametrisation);
-        let mut network = if alone { builder.one_thread() } else { builder }.build()?;
+        let mut network = if threads == Threads::One { builder.one_thread() } else { builder }.build()?;
         network.load(inputs)?;
         let images = network.batch();
         let input_grams = vec![None; network.layers().count()];
-        Ok(Self { network, kernel: Gram::zeros(images), input_grams, scratch: vec![] })
+        Ok(Self { network, kernel: Gram::zeros(images, threads), input_grams })
     }
 
     pub(crate) fn network(&self) -> &Network {
@@ -165,7 +170,7 @@ impl Worker {
         weights: Option<&[&[f32]]>,
         seeds: &[Vec<f32>],
     ) -> Result<(), Error> {
-        let Self { network, kernel, input_grams, scratch } = self;
+        let Self { network, kernel, input_grams } = self;
         kernel.clear();
         let mut observer = |observed: Observed<'_>| match observed {
             Observed::Linear { index, inputs, cotangents } => {
@@ -173,7 +178,7 @@ impl Worker {
                 let scale = f64::from(*factor).powi(2);
                 match &input_grams[index] {
                     Some(gram) => {
-                        contribution::add_at_input(kernel, shape, gram, cotangents, scale, scratch);
+                        contribution::add_at_input(kernel, shape, gram, cotangents, scale);
                     }
                     None => {
                         let pair = (inputs, cotangents);

@@ -3,13 +3,17 @@
 use collegial_arch::{Design, Spec};
 use collegial_ntk::NetworkDraws;
 use collegial_ntk::covariance::Images;
+use collegial_ntk::draws::{DrawStatistics, EntryStatistics};
 use collegial_ntk::explicit::{NormPolicy, Options};
 use collegial_search::{BlockInputs, ScoredBlocks};
-use collegial_stats::{Interval, Rng, bootstrap, spearman};
+use collegial_stats::{Interval, Named, Rng, bootstrap, spearman};
 use serde::{Deserialize, Serialize};
 
 use super::{Baseline, Settings, pictures};
 use crate::{Context, Error};
+
+/// Draws of a part.
+const PART: u64 = 50;
 
 /// Resamples behind an interval.
 const REPLICATES: u64 = 4000;
@@ -100,7 +104,7 @@ impl Curve {
         let (baseline, designs) = designs(&base.spec, &settings.widths)?;
         let graph = base.spec.graph()?;
         let shape = graph.nodes[0].shape;
-        let pictures = pictures::smooth(shape, settings.images, context.seed);
+        let pictures = pictures::smooth(shape, settings.batch.max(settings.images), context.seed);
         // The covariance of many such images, not of the few that are drawn at.
         let images = Images::measured(shape, &pictures::smooth(shape, 100, context.seed.wrapping_add(1)))?;
         let mut members = vec![];
@@ -109,13 +113,9 @@ impl Curve {
             let mut drawn = vec![];
             for &norms in &settings.norms {
                 let share = index as f64 / designs.len() as f64;
-                context
-                    .monitor
-                    .progress(share, Some(&format!("{}: {design}, norms {}", base.name, words(norms))));
-                let key = (&spec, norms, settings.draws, settings.images);
-                drawn.push(context.part("network.draws", &key, || {
-                    drawn_variance(&spec, norms, &pictures, settings.draws, context)
-                })?);
+                let state = format!("{}: {design}, norms {}", base.name, norms.name());
+                context.monitor.progress(share, Some(&state));
+                drawn.push(drawn_variance((&spec, norms), settings, &pictures, (context, &state))?);
             }
             let parameters = spec.graph()?.counts()?.total.parameters;
             members.push(Member {
@@ -138,7 +138,7 @@ impl Curve {
                 let (intercept, slope) = line(&x, &drawn)?;
                 Some(Relation {
                     curve: self.name.clone(),
-                    norms: words(norms).to_owned(),
+                    norms: norms.name().to_owned(),
                     predictor,
                     spearman: spearman(&x, &variances)?,
                     interval: interval(&x, &drawn, seed),
@@ -148,15 +148,6 @@ impl Curve {
             })
         };
         self.norms.iter().enumerate().flat_map(relation).collect()
-    }
-}
-
-/// The policy as the command line has it.
-pub(super) fn words(norms: NormPolicy) -> &'static str {
-    match norms {
-        NormPolicy::None => "none",
-        NormPolicy::Frozen => "frozen",
-        NormPolicy::Batch => "batch",
     }
 }
 
@@ -178,21 +169,28 @@ fn designs(spec: &Spec, widths: &[usize]) -> Result<(Design, Vec<Design>), Error
     Ok((baseline, designs))
 }
 
+/// Draws a network in parts, so that more draws of the same design go on where fewer ended.
 fn drawn_variance(
-    spec: &Spec,
-    norms: NormPolicy,
+    (spec, norms): (&Spec, NormPolicy),
+    settings: &Settings,
     pictures: &[Vec<f32>],
-    draws: u64,
-    context: &Context,
+    (context, state): (&Context, &str),
 ) -> Result<Drawn, Error> {
-    let options = Options { norms, ..Options::default() };
-    let network = NetworkDraws::new(&spec.graph()?, options, pictures)?;
-    let seeds = context.seed..context.seed.saturating_add(draws);
-    let statistics = network
-        .run(seeds, &|| context.monitor.stopped())?
-        .ok_or(Error::Trials(collegial_trials::Error::Interrupted))?;
-    let diagonal = statistics.diagonal;
-    Ok(Drawn { variance: diagonal.variance, standard_error: diagonal.standard_error })
+    let (inputs, others) = pictures.split_at(settings.images);
+    let mut kernels: Vec<Vec<f64>> = vec![];
+    for first in (0..settings.draws).step_by(PART as usize) {
+        let draws = first..settings.draws.min(first + PART);
+        let key = (spec, norms, &draws, inputs.len(), pictures.len());
+        kernels.extend(context.part("network.kernels", &key, || {
+            let options = Options { norms, ..Options::default() };
+            let network = NetworkDraws::in_batch(&spec.graph()?, options, inputs, others)?;
+            let seeds = context.seed.saturating_add(draws.start)..context.seed.saturating_add(draws.end);
+            let drawn = network.kernels(seeds, &Named::new(context.monitor, state))?;
+            drawn.ok_or(Error::Trials(collegial_trials::Error::Interrupted))
+        })?);
+    }
+    let EntryStatistics { variance, standard_error, .. } = DrawStatistics::of(&kernels)?.diagonal;
+    Ok(Drawn { variance, standard_error })
 }
 
 fn predictors(spec: &Spec, design: Design, images: &Images) -> Result<[f64; 5], Error> {

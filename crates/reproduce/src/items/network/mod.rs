@@ -21,8 +21,11 @@ struct Settings {
     curves: Vec<Baseline>,
     /// Widths of members besides the baseline's.
     widths: Vec<usize>,
-    /// Images of a batch.
+    /// Images whose kernel entries are averaged. Entries of a draw move together, so that more
+    /// images take longer and hardly narrow an error.
     images: usize,
+    /// Images of a batch, those included; only norms over the batch see the others.
+    batch: usize,
     /// Initialisations per design and norm policy.
     draws: u64,
     norms: Vec<NormPolicy>,

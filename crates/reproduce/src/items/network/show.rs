@@ -2,7 +2,7 @@
 
 use collegial_report::{Align, Axis, Figure, Line, Point, Points, Section, Stroke, Table};
 
-use super::curve::{Curve, Predictor, Relation, words};
+use super::curve::{Curve, Predictor, Relation};
 
 /// What came out for the score, over all curves.
 pub(super) fn sentence(relations: &[Relation]) -> String {
@@ -31,7 +31,7 @@ pub(super) fn figure(curve: &Curve) -> (Figure, String) {
             let point = Point::new(x(index), drawn.variance).error(1.96 * drawn.standard_error);
             if at == 0 { point.label(curve.designs[index].design.to_string()) } else { point }
         });
-        figure = figure.with(Points::new(format!("norms {}", words(norms)), points).colour(at));
+        figure = figure.with(Points::new(format!("norms {}", norms.name()), points).colour(at));
     }
     let last = curve.designs.len() - 1;
     let (low, high) = (x(0).min(x(last)), x(0).max(x(last)));
@@ -78,7 +78,7 @@ pub(super) fn designs(curves: &[Curve]) -> Section {
             ("white".to_owned(), Align::Right),
         ];
         columns.extend(
-            curve.norms.iter().map(|&norms| (format!("drawn, norms {}", words(norms)), Align::Right)),
+            curve.norms.iter().map(|&norms| (format!("drawn, norms {}", norms.name()), Align::Right)),
         );
         let columns: Vec<(&str, Align)> =
             columns.iter().map(|(name, align)| (name.as_str(), *align)).collect();
