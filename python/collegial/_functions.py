@@ -122,7 +122,7 @@ def search(
 def fit(
     module: Model,
     widths: Iterable[int] | str | None = None,
-    trials: int = 2000,
+    trials: int | None = None,
     seed: int = 0,
     *,
     precision: float | None = None,
@@ -136,12 +136,13 @@ def fit(
     threads: int | None = None,
     progress: Progress = None,
 ) -> FitResult:
-    """Alpha of a module's variance law, by drawing its kernel at several widths (Algorithm 1).
+    """Alpha of a module's variance law, fitted to its kernel at several widths (Algorithm 1).
 
     Args:
         module: A name, the path or text of a spec, a dict or a `Spec`; of a network the block of its first stage is taken.
         widths: Widths to measure, as numbers or as text such as "1,16..256:16".
-        trials: Draws per width (T).
+        trials: Draws per width (T), as the paper prints it. By default moments are exact where there is a closed form, and half a
+            second of draws is taken elsewhere.
         seed: Seed of the input and of all weights.
         precision: Draw until alpha's 95 % interval is within this share of alpha, such as 0.02.
         pooled: The kernel of the output averaged over all positions instead of one position's.

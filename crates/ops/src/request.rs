@@ -49,7 +49,7 @@ mod tests {
         let given: fit::Request =
             request(r#"{"model": "fc3-8", "widths": "1..4", "weighted": true}"#).unwrap();
         assert_eq!(given.widths.as_ref().unwrap().0, [1, 2, 3, 4]);
-        assert_eq!((given.line.weighted, given.trials), (true, 2000));
+        assert_eq!((given.line.weighted, given.trials), (true, None));
         let read: search::Request = request(&serde_json::to_string(&default).unwrap()).unwrap();
         assert_eq!(read, default);
     }

@@ -10,12 +10,14 @@ use crate::failure::Failure;
 use crate::output;
 use crate::progress::Progress;
 
-/// Fit alpha of a module's variance law by sampling its kernel at several widths (Algorithm 1)
+/// Fit alpha of a module's variance law to its kernel at several widths (Algorithm 1)
 ///
-/// The kernel's entry K(x, x) of one output unit is drawn T times at every width without drawing a weight matrix; a straight
-/// line through ln(E[K^2]/E[K]^2) against the sum of inverse fan-ins has the slope alpha. The law is an approximation: alpha
-/// depends on the widths it is fitted to, so it comes with its points, residuals and a verdict. For a network the block of its
-/// first stage is taken.
+/// A straight line through ln(E[K^2]/E[K]^2) of one output unit's K(x, x) against S(n) has the slope alpha. For convolutions S(n)
+/// is the sum of inverse fan-ins over all layers, the first included; for fully connected networks it is L/n, as in the paper's
+/// Fig. 3: one term for each of the L weight matrices, whatever the number of inputs. Moments are exact where there is a closed form, averaged over standard
+/// normal inputs; with --trials they are drawn as printed in the paper, at one input and without drawing a weight matrix;
+/// elsewhere half a second of draws is taken. The law is an approximation: alpha depends on the widths it is fitted to, so it
+/// comes with its points, residuals and a verdict. For a network the block of its first stage is taken.
 #[derive(Args)]
 #[command(after_help = "Example:\n  collegial fit bottleneck-128 --trials 10000")]
 pub struct Fit {
@@ -36,9 +38,9 @@ pub struct Fit {
 /// How much is drawn.
 #[derive(Args)]
 pub struct FitOptions {
-    /// Draws per width (T)
-    #[arg(long, value_name = "T", default_value_t = 2000, allow_negative_numbers = true)]
-    pub trials: u64,
+    /// Draws per width (T; the paper takes 2000) [default: none where moments are exact, else half a second of draws; 2000 with --out or --precision]
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    pub trials: Option<u64>,
     /// Widths to measure: 4,10,16 or 1..256 or 16..256:16 [default: 1,16..256:16 for a bottleneck, else sixteenths of the width]
     #[arg(long, value_name = "LIST")]
     pub widths: Option<Widths>,
@@ -76,7 +78,8 @@ impl Fit {
     pub fn request(&self, common: &Common) -> ops::fit::Request {
         ops::fit::Request {
             model: self.model.request(),
-            trials: self.options.trials,
+            // What is saved was drawn.
+            trials: self.options.trials.or(self.out.as_ref().map(|_| ops::fit::TRIALS)),
             widths: self.options.widths.clone(),
             precision: self.options.precision,
             pooled: self.options.pooled,
@@ -93,8 +96,12 @@ fn shard(text: &str) -> Result<String, String> {
 
 /// Runs the verb.
 pub fn run(verb: &Fit, common: &Common) -> Result<(), Failure> {
+    let request = verb.request(common);
+    if let Some(fitted) = ops::fit::exact(&request)? {
+        return show(&fitted, &verb.line, common);
+    }
     let progress = Progress::new("drawing kernels", common);
-    let draws = ops::fit::draw(&verb.request(common), &progress);
+    let draws = ops::fit::draw(&request, &progress);
     drop(progress);
     let draws = draws?;
     common.explain(&format!(

@@ -1,9 +1,10 @@
 //! Sampling a module's kernel at several widths: resumable, sharded, interruptible, the same to the bit.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use collegial_arch::{Module, Spec};
-use collegial_stats::{Monitor, Tally};
+use collegial_stats::{Instant, Monitor, Tally};
 use serde::{Deserialize, Serialize};
 
 use super::{Method, Point, closed_form};
@@ -132,6 +133,39 @@ impl Measurements {
             }
         }
         Ok(measurements)
+    }
+
+    /// Samples the module at every width, as often as a time allows: at least a hundred trials, then
+    /// at most twice as many at a time. How many there are depends on the machine; so many
+    /// `trials` of the same seed are the same draws again.
+    ///
+    /// # Errors
+    ///
+    /// As [`take`](Self::take).
+    pub fn take_within(
+        module: &Module,
+        widths: &[usize],
+        sampling: &Sampling,
+        time: Duration,
+        monitor: &dyn Monitor,
+    ) -> Result<Self, Error> {
+        let start = Instant::now();
+        let first = Sampling { trials: 2 * BLOCK, precision: None, shard: Shard::ALL, ..*sampling };
+        let mut measurements = Self::take(module, widths, &first, monitor)?;
+        loop {
+            let (trials, spent) = (measurements.trials, start.elapsed().as_secs_f64());
+            // Without a clock, the paper's number of trials.
+            let affordable = match spent > 0.0 {
+                true => trials as f64 * (time.as_secs_f64() / spent - 1.0),
+                false => 2000.0 - trials as f64,
+            };
+            let more = (affordable.clamp(0.0, trials as f64) as u64) / BLOCK * BLOCK;
+            if more == 0 || trials >= MOST_TRIALS || monitor.stopped() {
+                return Ok(measurements);
+            }
+            measurements.trials = trials + more;
+            measurements.draw(module, trials..trials + more, monitor)?;
+        }
     }
 
     fn empty(module: &Module, widths: &[usize], sampling: &Sampling) -> Result<Self, Error> {

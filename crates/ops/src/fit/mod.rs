@@ -2,8 +2,11 @@
 
 pub(crate) mod view;
 
+use std::time::Duration;
+
+use collegial_arch::Module;
 use collegial_ntk::fit::{Measurements, Method, Sampling, Shard, default_widths};
-use collegial_ntk::{Fit, Output};
+use collegial_ntk::{Error as NtkError, Fit, Output};
 use collegial_report::{Figure, Table};
 use collegial_reproduce::drawings::fit as drawings;
 use collegial_stats::Instant;
@@ -12,6 +15,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Answer, Error, Model, Monitor, Style, Widths, to_json};
 
+/// The paper's T.
+pub const TRIALS: u64 = 2000;
+
+/// How long draws take where nobody says how many.
+const TIME: Duration = Duration::from_millis(500);
+
 /// Which module, how much is drawn, and how the line is fitted.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
@@ -19,8 +28,9 @@ pub struct Request {
     /// The module; of a network the block of its first stage is taken.
     #[serde(flatten)]
     pub model: Model,
-    /// Draws per width (T).
-    pub trials: u64,
+    /// Draws per width (T), as Algorithm 1 is printed; by default exact moments where there is a closed form, else as many draws
+    /// as half a second allows.
+    pub trials: Option<u64>,
     /// Widths to measure; by default the paper's grid for a bottleneck, else sixteenths of the width.
     pub widths: Option<Widths>,
     /// Draw until alpha's 95 % interval is within this share of alpha.
@@ -50,7 +60,7 @@ impl Default for Request {
     fn default() -> Self {
         Self {
             model: Model::default(),
-            trials: 2000,
+            trials: None,
             widths: None,
             precision: None,
             pooled: false,
@@ -92,14 +102,46 @@ pub struct Fitted {
     pub seconds: f64,
 }
 
-/// Draws and fits.
+/// Fits, exactly where nothing has to be drawn.
 ///
 /// # Errors
 ///
 /// Where the module cannot be sampled, or the monitor stopped it.
 pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Fitted, Error> {
+    if let Some(fitted) = exact(request)? {
+        return Ok(fitted);
+    }
     let draws = draw(request, monitor)?;
     if draws.interrupted { Err(Error::Interrupted) } else { draws.fitted(request.line) }
+}
+
+/// Fits exact moments; `None` where draws are asked for, or the module has no closed form.
+///
+/// # Errors
+///
+/// Where there is no such module, or no line can be put through the widths.
+pub fn exact(request: &Request) -> Result<Option<Fitted>, Error> {
+    let Request { trials: None, precision: None, shard: None, pooled: false, .. } = request else {
+        return Ok(None);
+    };
+    let (start, (module, widths)) = (Instant::now(), module_and_widths(request)?);
+    match Fit::exact(&module, &widths, request.line.method()) {
+        Ok(fit) => {
+            let seconds = start.elapsed().as_secs_f64();
+            Ok(Some(Fitted { fit, seed: request.seed, complete: true, seconds }))
+        }
+        Err(NtkError::NoClosedForm { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn module_and_widths(request: &Request) -> Result<(Module, Vec<usize>), Error> {
+    let module = request.model.spec()?.analysed_module()?;
+    let widths = match &request.widths {
+        Some(Widths(widths)) => widths.clone(),
+        None => default_widths(&module)?,
+    };
+    Ok((module, widths))
 }
 
 /// Draws; what was drawn before an interruption is kept.
@@ -108,21 +150,22 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Fitted, Error> {
 ///
 /// Where the module cannot be sampled.
 pub fn draw(request: &Request, monitor: &dyn Monitor) -> Result<Draws, Error> {
-    let module = request.model.spec()?.analysed_module()?;
-    let widths = match &request.widths {
-        Some(Widths(widths)) => widths.clone(),
-        None => default_widths(&module)?,
-    };
+    let (module, widths) = module_and_widths(request)?;
     let sampling = Sampling {
         seed: request.seed,
-        trials: request.trials,
+        trials: request.trials.unwrap_or(TRIALS),
         precision: request.precision,
         shard: request.shard.as_deref().map_or(Ok(Shard::ALL), shard)?,
         output: if request.pooled { Output::PooledUnit } else { Output::Unit },
         method: request.line.method(),
     };
     let start = Instant::now();
-    let measurements = Measurements::take(&module, &widths, &sampling, monitor)?;
+    let measurements = match request {
+        Request { trials: None, precision: None, shard: None, .. } => {
+            Measurements::take_within(&module, &widths, &sampling, TIME, monitor)?
+        }
+        _ => Measurements::take(&module, &widths, &sampling, monitor)?,
+    };
     let (seconds, interrupted) = (start.elapsed().as_secs_f64(), monitor.stopped());
     Ok(Draws { measurements, seconds, interrupted })
 }
@@ -181,7 +224,13 @@ impl Fitted {
     }
 
     fn sentences(&self) -> Vec<String> {
-        vec![drawings::alpha_sentence(&self.fit), drawings::verdict_sentence(&self.fit)]
+        let fit = &self.fit;
+        vec![
+            drawings::alpha_sentence(fit),
+            drawings::source_sentence(fit),
+            drawings::verdict_sentence(fit),
+            drawings::model_error_sentence(fit),
+        ]
     }
 }
 

@@ -9,7 +9,9 @@ pub fn table(fit: &Fit) -> Table {
         ("width", Align::Right),
         ("S(n)", Align::Right),
         ("E[K^2]/E[K]^2", Align::Right),
-        ("standard error", Align::Right),
+        ("+-", Align::Right),
+        ("variance", Align::Right),
+        ("law's", Align::Right),
         ("residual", Align::Right),
         ("trials", Align::Right),
     ]);
@@ -19,6 +21,8 @@ pub fn table(fit: &Fit) -> Table {
             significant(point.inverse_fan_in_sum, 5),
             significant(point.second_moment_ratio, 6),
             significant(point.standard_error, 2),
+            significant(point.variance(), 4),
+            significant(point.law_variance, 4),
             format!("{:+.4}", point.residual),
             point.trials.to_string(),
         ]);

@@ -1,34 +1,74 @@
 //! Algorithm 1 as the paper's appendix draws it, and what came out in a sentence each.
 
 use collegial_ntk::Fit;
+use collegial_ntk::fit::{Point as FitPoint, Source};
 use collegial_report::{Axis, Figure, Line, Point, Points};
 
-/// α with its interval.
+/// α, with its interval where it was sampled.
 pub fn alpha_sentence(fit: &Fit) -> String {
-    format!(
-        "{}: alpha = {:.3}, 95 % interval {:.3} to {:.3}, intercept {:+.4}, r^2 = {:.4}",
-        fit.module, fit.alpha, fit.alpha_ci.low, fit.alpha_ci.high, fit.intercept, fit.r_squared
-    )
+    let Fit { module, alpha, alpha_ci, intercept, r_squared, .. } = fit;
+    let interval = match fit.source {
+        Source::Exact => "exact".to_owned(),
+        Source::Sampled => format!("95 % interval {:.3} to {:.3}", alpha_ci.low, alpha_ci.high),
+    };
+    format!("{module}: alpha = {alpha:.3}, {interval}, intercept {intercept:+.4}, r^2 = {r_squared:.4}")
+}
+
+/// Where the points come from, and what the interval covers.
+pub fn source_sentence(fit: &Fit) -> String {
+    let trials = fit.trials;
+    match (fit.source, fit.input_spread) {
+        (Source::Exact, _) => "exact moments, averaged over standard normal inputs; nothing was drawn".into(),
+        (Source::Sampled, Some(spread)) => format!(
+            "{trials} draws per width at one standard normal input; the interval covers the draws and the choice of the input \
+             (alpha's standard deviation over inputs is {spread:.3})"
+        ),
+        (Source::Sampled, None) => format!(
+            "{trials} draws per width at one standard normal input; the interval covers the draws, not the choice of the input"
+        ),
+    }
 }
 
 /// Whether the law holds.
 pub fn verdict_sentence(fit: &Fit) -> String {
     let law = &fit.law;
-    match law.holds {
-        None => return "two widths cannot tell whether the law holds".into(),
-        Some(true) => {
-            return format!(
-                "the law holds for these widths: noise explains the residuals (p = {:.2})",
-                law.p_value
-            );
+    match (law.holds, fit.source) {
+        (None, _) => "two widths cannot tell whether the law holds".into(),
+        (Some(true), Source::Exact) => "the law holds for these widths".into(),
+        (Some(true), Source::Sampled) => {
+            format!("the law holds for these widths: noise explains the residuals (p = {:.2})", law.p_value)
         }
-        Some(false) => {}
+        (Some(false), Source::Exact) => "warning: the law holds only approximately for these widths".into(),
+        (Some(false), Source::Sampled) => {
+            let p_value = if law.p_value < 1e-6 {
+                "p < 0.000001".to_owned()
+            } else {
+                format!("p = {:.6}", law.p_value)
+            };
+            format!(
+                "warning: the law holds only approximately for these widths: residuals are larger than noise explains ({p_value})"
+            )
+        }
     }
-    let p_value =
-        if law.p_value < 1e-6 { "p < 0.000001".to_owned() } else { format!("p = {:.6}", law.p_value) };
+}
+
+/// How far the law's variance is from the points', at the width where it is farthest.
+pub fn model_error_sentence(fit: &Fit) -> String {
+    let off = |point: &FitPoint| (point.law_variance / point.variance() - 1.0).abs();
+    let known = fit.points.iter().filter(|point| point.variance() > 0.0);
+    let Some(point) = known.max_by(|a, b| off(a).total_cmp(&off(b))) else {
+        return "no variance was measured that the law could be compared with".into();
+    };
+    let whose = match fit.source {
+        Source::Exact => "exact",
+        Source::Sampled => "measured",
+    };
     format!(
-        "warning: the law holds only approximately for these widths: ratios are up to {:.1} % off the line, more than noise explains ({p_value})",
-        100.0 * law.largest_misfit
+        "model error: the law's variance e^(alpha S) - 1 is up to {:.0} % off the {whose} one (width {}: {:.4}, {whose} {:.4})",
+        100.0 * off(point),
+        point.width,
+        point.law_variance,
+        point.variance()
     )
 }
 
