@@ -17,7 +17,7 @@ impl Line {
     pub fn through(points: &[Point], method: Method) -> Result<Self, Error> {
         if points.len() < 2 {
             return Err(Error::Fit(format!(
-                "a fit needs at least two widths, but {} was given",
+                "a fit needs at least two different widths, but {} was given",
                 points.len()
             )));
         }
@@ -100,7 +100,10 @@ mod tests {
     fn what_cannot_be_fitted_is_refused() {
         let one = [point(0.1, 0.5, 0.1)];
         assert!(
-            Line::through(&one, Method::default()).unwrap_err().to_string().contains("at least two widths")
+            Line::through(&one, Method::default())
+                .unwrap_err()
+                .to_string()
+                .contains("at least two different widths")
         );
         let same = [point(0.1, 0.5, 0.1), point(0.1, 0.6, 0.1)];
         assert!(

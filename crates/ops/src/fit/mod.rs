@@ -22,7 +22,7 @@ pub const TRIALS: u64 = 2000;
 const TIME: Duration = Duration::from_millis(500);
 
 /// Which module, how much is drawn, and how the line is fitted.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Request {
     /// The module; of a network the block of its first stage is taken.
@@ -54,21 +54,6 @@ pub struct Line {
     pub weighted: bool,
     /// Force the line through the origin (the paper's has an intercept).
     pub no_intercept: bool,
-}
-
-impl Default for Request {
-    fn default() -> Self {
-        Self {
-            model: Model::default(),
-            trials: None,
-            widths: None,
-            precision: None,
-            pooled: false,
-            shard: None,
-            line: Line::default(),
-            seed: 0,
-        }
-    }
 }
 
 impl Line {
