@@ -33,8 +33,8 @@ pub(super) fn figure(curve: &Curve) -> (Figure, String) {
         });
         figure = figure.with(Points::new(format!("norms {}", norms.name()), points).colour(at));
     }
-    let last = curve.designs.len() - 1;
-    let (low, high) = (x(0).min(x(last)), x(0).max(x(last)));
+    let all = || (0..curve.designs.len()).map(x);
+    let (low, high) = (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max));
     figure = figure.with(Line::new("network = blocks", [(low, low), (high, high)]).stroke(Stroke::Dotted));
     (figure, "One point per design of the same cost; bars are 95 % intervals of the draws.".into())
 }
