@@ -58,7 +58,7 @@ impl Designs {
         Section::new("All widths").figures([
             (
                 self.primal_figure(),
-                "Lower is better. Dots are whole members, which the line passes over.".to_owned(),
+                "Lower is better. Dots have a whole number of members within the budget.".to_owned(),
             ),
             (self.dual_figure(), "Higher is better.".to_owned()),
         ])
