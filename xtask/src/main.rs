@@ -1,8 +1,10 @@
-//! The project's chores, as `cargo xtask CHORE`: plain Rust, so that a fresh machine needs nothing but Cargo.
+//! The project's chores, as `cargo xtask CHORE`: plain Rust, so that a fresh machine needs nothing
+//! but Cargo.
 //!
-//! Tests come in three tiers. `test --fast` leaves out what [`SLOW`] lists. `test` runs every Rust test and those of the Python
-//! wheel, and says so where there is no Python. `test --all` adds what needs PyTorch, timm and ONNX Runtime, and the explorer's page in
-//! Chromium; it fails without them.
+//! Tests come in three tiers. `test --fast` leaves out what [`SLOW`] lists. `test` runs every Rust
+//! test and those of the Python wheel, and says so where there is no Python. `test --all` adds what
+//! needs PyTorch, timm and ONNX Runtime, and the explorer's page in Chromium; it fails without
+//! them.
 
 mod browser;
 mod licences;
@@ -90,9 +92,11 @@ fn test_all() -> Result<(), Failed> {
         return Err(Failed);
     };
     cargo(&["test", "--workspace"])?;
-    // All at once, so that the wheel shares what they depend on: alone, each would have its own choice of features.
+    // All at once, so that the wheel shares what they depend on: alone, each would have its own
+    // choice of features.
     cargo(&[&["build", "--release", "--lib", "--bins", "--examples"], BESIDE_PYTORCH.as_slice()].concat())?;
-    // The pins are complete, and PyTorch's own requirements name libraries that a CPU does not need.
+    // The pins are complete, and PyTorch's own requirements name libraries that a CPU does not
+    // need.
     let environment = Environment::new(&python, "venv-interop", "interop/requirements.txt", &["--no-deps"])?;
     environment.install_wheel()?;
     environment.pytest(Path::new("target/release"), &["interop", "python/tests"])?;

@@ -34,7 +34,8 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// The environment of a name with what a file of requirements lists, made anew where the file has changed since.
+    /// The environment of a name with what a file of requirements lists, made anew where the file
+    /// has changed since.
     pub fn new(python: &Python, name: &str, requirements: &str, options: &[&str]) -> Result<Self, Failed> {
         let folder = Path::new("target").join(name);
         let bin = if cfg!(windows) { "Scripts" } else { "bin" };
@@ -63,7 +64,8 @@ impl Environment {
         self.pip(&["--no-deps", "--force-reinstall", "."])
     }
 
-    /// Runs tests; they compare the wheel and other people's engines with the programs that Cargo built into a folder.
+    /// Runs tests; they compare the wheel and other people's engines with the programs that Cargo
+    /// built into a folder.
     pub fn pytest(&self, built: &Path, arguments: &[&str]) -> Result<(), Failed> {
         let mut command = Command::new(&self.python);
         command.args(["-m", "pytest"]).args(arguments);

@@ -29,14 +29,15 @@ impl Conv {
         self
     }
 
-    /// Zeros added on each side. By default half of what the kernel is larger than a pixel, rounded down, which
-    /// keeps the image's size for odd kernels.
+    /// Zeros added on each side. By default half of what the kernel is larger than a pixel, rounded
+    /// down, which keeps the image's size for odd kernels.
     pub fn padding(mut self, padding: usize) -> Self {
         self.padding = Some(padding);
         self
     }
 
-    /// Number of groups; it must divide the channels that come in and those that go out. By default 1.
+    /// Number of groups; it must divide the channels that come in and those that go out. By default
+    /// 1.
     pub fn groups(mut self, groups: usize) -> Self {
         self.groups = groups;
         self
@@ -63,7 +64,8 @@ impl Dense {
         Self { units, groups: 1, bias: false }
     }
 
-    /// Number of diagonal blocks; it must divide the units that come in and those that go out. By default 1.
+    /// Number of diagonal blocks; it must divide the units that come in and those that go out. By
+    /// default 1.
     pub fn groups(mut self, groups: usize) -> Self {
         self.groups = groups;
         self
@@ -103,8 +105,8 @@ impl MaxPool {
     }
 }
 
-/// The builder. Every method checks that the layer fits, appends it and returns its node; a layer that does not
-/// fit is an error with its name and the shapes, and leaves the graph as it was.
+/// The builder. Every method checks that the layer fits, appends it and returns its node; a layer
+/// that does not fit is an error with its name and the shapes, and leaves the graph as it was.
 impl Graph {
     /// A graph that holds only its input, to which layers are added.
     ///
@@ -187,8 +189,8 @@ impl Graph {
         self.push(layer, Op::Add, vec![left, right], a)
     }
 
-    /// Appends the product of every channel of an image with the number that `gate`, a vector of as many channels, has
-    /// for it.
+    /// Appends the product of every channel of an image with the number that `gate`, a vector of as
+    /// many channels, has for it.
     pub fn scale(&mut self, name: impl Into<String>, from: NodeId, gate: NodeId) -> Result<NodeId, Error> {
         let layer = name.into();
         let (input, factors) = (self.operand(&layer, from)?, self.operand(&layer, gate)?);
@@ -220,8 +222,8 @@ impl Graph {
         self.push(name, Op::GlobalAveragePool, vec![from], output)
     }
 
-    /// Appends the sum over m members of equal output, divided by sqrt(m) (Eq. 2 of the paper). Each member owns
-    /// an equal share of the channels that come in, one behind the other.
+    /// Appends the sum over m members of equal output, divided by sqrt(m) (Eq. 2 of the paper).
+    /// Each member owns an equal share of the channels that come in, one behind the other.
     pub fn member_sum(
         &mut self,
         name: impl Into<String>,

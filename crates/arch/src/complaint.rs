@@ -1,6 +1,7 @@
 //! What is wrong with a TOML spec, in one sentence with the line and the nearest key.
 //!
-//! The deserialiser of a tagged enum forgets where a value stood, so the place is looked for: the key that is wrong by itself.
+//! The deserialiser of a tagged enum forgets where a value stood, so the place is looked for: the
+//! key that is wrong by itself.
 
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};

@@ -1,9 +1,10 @@
 //! Exact counts, per layer and in all.
 //!
 //! Conventions (they reproduce every count the paper prints):
-//! - parameters: weights of convolutions and dense layers, biases, and two per channel of a batch norm;
-//! - FLOPs: 2 per multiply-accumulate, 1 per element of a batch norm's output, 1 per element of a residual sum,
-//!   1 per addend of a member sum, 1 per element that a gate scales;
+//! - parameters: weights of convolutions and dense layers, biases, and two per channel of a batch
+//!   norm;
+//! - FLOPs: 2 per multiply-accumulate, 1 per element of a batch norm's output, 1 per element of a
+//!   residual sum, 1 per addend of a member sum, 1 per element that a gate scales;
 //! - activations: elements that convolutions and dense layers put out (the convention of RegNet).
 
 use serde::{Deserialize, Serialize};

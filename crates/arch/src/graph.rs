@@ -44,8 +44,8 @@ pub enum Op {
     Activation(Activation),
     /// Sum of two branches.
     Add,
-    /// Every channel of an image times a number of its own, which comes from a second operand: the gate of
-    /// squeeze-and-excitation.
+    /// Every channel of an image times a number of its own, which comes from a second operand: the
+    /// gate of squeeze-and-excitation.
     Scale,
     /// Maximum over square windows.
     MaxPool {

@@ -110,8 +110,8 @@ impl Module {
     }
 
     /// β(**n**): what one member costs. Its norms count, the one on its output included; the
-    /// shortcut and the residual sum, which members share, do not. Only counts have one: a member is
-    /// never timed alone.
+    /// shortcut and the residual sum, which members share, do not. Only counts have one: a member
+    /// is never timed alone.
     pub fn member_cost(&self, cost: Cost) -> Result<u64, Error> {
         self.member().graph()?.counts()?.total.of(cost).ok_or(Error::NotCounted(cost))
     }

@@ -27,8 +27,8 @@ pub struct Regnet {
     /// Members and their widths: a list of one design per stage. In a published RegNet, m n are the
     /// outputs.
     pub design: Designs,
-    /// Squeeze-and-excitation: the hidden layer of a block's gate has as many channels as come into the block, divided by
-    /// this and rounded. A RegNetX has none, a RegNetY has 4.
+    /// Squeeze-and-excitation: the hidden layer of a block's gate has as many channels as come into
+    /// the block, divided by this and rounded. A RegNetX has none, a RegNetY has 4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub squeeze: Option<usize>,
     /// Number of classes.
@@ -152,7 +152,8 @@ impl Regnet {
         self.blocks.len()
     }
 
-    /// The same network with groups of width n in all stages, see [`stage_designs`](Self::stage_designs).
+    /// The same network with groups of width n in all stages, see
+    /// [`stage_designs`](Self::stage_designs).
     pub fn with_design(&self, design: Design) -> Result<Self, Error> {
         self.with_stage_designs(&self.stage_designs(design)?)
     }
@@ -263,7 +264,8 @@ impl Regnet {
     }
 }
 
-/// Appends a block under torchvision's names: the three convolutions are `f.a`, `f.b` and `f.c`, the gate `f.se`.
+/// Appends a block under torchvision's names: the three convolutions are `f.a`, `f.b` and `f.c`,
+/// the gate `f.se`.
 fn lower(
     block: &Bottleneck,
     squeeze: Option<usize>,
@@ -295,7 +297,8 @@ fn lower(
     graph.activation(format!("{prefix}activation"), sum, Activation::Relu)
 }
 
-/// Squeeze-and-excitation: every channel is scaled by a number that two small layers make of all channels' means.
+/// Squeeze-and-excitation: every channel is scaled by a number that two small layers make of all
+/// channels' means.
 fn gate(graph: &mut Graph, from: NodeId, hidden: usize, prefix: &str) -> Result<NodeId, Error> {
     let channels = graph.shape(from).channels;
     let means = graph.global_average_pool(format!("{prefix}avgpool"), from)?;

@@ -65,8 +65,8 @@ fn pycls_counts() {
     }
 }
 
-/// Depth, multiplicity, width, parameters and millions of multiply-accumulates of ResNeXts on CIFAR-10, from
-/// osmr/imgclsmob (`gluon/README.md`).
+/// Depth, multiplicity, width, parameters and millions of multiply-accumulates of ResNeXts on
+/// CIFAR-10, from osmr/imgclsmob (`gluon/README.md`).
 const CIFAR: &[(usize, usize, usize, u64, f64)] = &[
     (20, 1, 64, 3_446_602, 538.36),
     (20, 2, 32, 2_672_458, 425.15),
@@ -101,8 +101,8 @@ fn cifar_resnexts_count_as_published() {
         let graph = graph(&name);
         let total = graph.counts().unwrap().total;
         assert_eq!(total.parameters, parameters, "parameters of {name}");
-        // Their multiply-accumulates contain norms, sums and activations by a rule that is not published: one to two
-        // for every element of a norm, below a hundredth in all.
+        // Their multiply-accumulates contain norms, sums and activations by a rule that is not
+        // published: one to two for every element of a norm, below a hundredth in all.
         let norms = elements(&graph, |op| *op == Op::BatchNorm) as f64;
         let beyond = millions * 1e6 - total.macs as f64;
         assert!((norms..2.0 * norms).contains(&beyond), "{name}: {beyond} beyond {} ({norms})", total.macs);

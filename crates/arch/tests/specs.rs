@@ -1,4 +1,5 @@
-//! Names, TOML and JSON round trips; what is refused and in which words; counts against explicit sums.
+//! Names, TOML and JSON round trips; what is refused and in which words; counts against explicit
+//! sums.
 
 use collegial_arch::{Module, Op, Overrides, Spec, families, models};
 use proptest::prelude::*;
@@ -46,7 +47,8 @@ proptest! {
         let _ = Spec::from_toml(&text);
     }
 
-    /// The members of a bottleneck written as groups have exactly m times the inner parameters of one member.
+    /// The members of a bottleneck written as groups have exactly m times the inner parameters of
+    /// one member.
     #[test]
     fn grouped_members_cost_what_separate_members_cost(m in 1usize..9, n in 1usize..24) {
         let one = count(&parse(&format!("bottleneck-{n}")));
@@ -190,7 +192,8 @@ fn named(name: &str) -> Result<Spec, collegial_arch::Error> {
     Spec::from_toml(&format!("kind = \"sequence\"\nname = {name:?}\ninput = {{ channels = 3 }}\n{layers}"))
 }
 
-/// A spec's name becomes the name of a file elsewhere, and a spec can come from a stranger's checkpoint.
+/// A spec's name becomes the name of a file elsewhere, and a spec can come from a stranger's
+/// checkpoint.
 #[test]
 fn a_specs_name_is_never_a_path() {
     let long = "n".repeat(101);
@@ -252,7 +255,8 @@ fn networks_are_known_by_their_usual_names() {
     assert_eq!(refusal("wide_resnet28_10").matches("wrn28-10").count(), 1);
 }
 
-/// 38 = 9 * 4 + 2 and 101 = 9 * 11 + 2 are also depths of CIFAR's ResNeXts; the names of the paper and of ImageNet stay.
+/// 38 = 9 * 4 + 2 and 101 = 9 * 11 + 2 are also depths of CIFAR's ResNeXts; the names of the paper
+/// and of ImageNet stay.
 #[test]
 fn cifar_depths_that_name_other_networks_say_so() {
     for (name, blocks, stages) in

@@ -1,4 +1,5 @@
-//! One design per stage and two widths per member: names, TOML, counts against explicit sums, blocks.
+//! One design per stage and two widths per member: names, TOML, counts against explicit sums,
+//! blocks.
 
 use collegial_arch::{Design, Op, Resnext, Shortcut, Spec, StageDesign};
 use proptest::prelude::*;

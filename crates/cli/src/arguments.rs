@@ -10,8 +10,8 @@ use collegial_report::visible;
 use crate::failure::Failure;
 use crate::verbs;
 
-/// Finds the best number m and width n of parallel members (group convolutions, block-diagonal layers) for a
-/// network, without training it.
+/// Finds the best number m and width n of parallel members (group convolutions, block-diagonal
+/// layers) for a network, without training it.
 #[derive(Parser)]
 #[command(name = "collegial", version, max_term_width = 100)]
 #[command(after_help = "Models are names (resnext29-37x10d, resnext50-32x4d, wrn28-10, fc6-500, fc6-30x48, \

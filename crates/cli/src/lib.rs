@@ -1,8 +1,9 @@
-//! `collegial`: the command line, as a library, so that the binary and the Python wheel are the same program.
-//! One file per verb; the work is done by the libraries.
+//! `collegial`: the command line, as a library, so that the binary and the Python wheel are the
+//! same program. One file per verb; the work is done by the libraries.
 //!
-//! [`main`] is the program. Results go to stdout, everything else to stderr. Exit 0: done; 1: the answer is "no"; 2: an
-//! error the user can fix, said in one sentence; 130: interrupted (143 by SIGTERM).
+//! [`main`] is the program. Results go to stdout, everything else to stderr. Exit 0: done; 1: the
+//! answer is "no"; 2: an error the user can fix, said in one sentence; 130: interrupted (143 by
+//! SIGTERM).
 
 mod arguments;
 mod failure;

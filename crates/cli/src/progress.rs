@@ -1,4 +1,5 @@
-//! Long work: a bar with the remaining time on a terminal, a line now and then elsewhere, and signals to stop.
+//! Long work: a bar with the remaining time on a terminal, a line now and then elsewhere, and
+//! signals to stop.
 
 use std::io::IsTerminal;
 use std::sync::Mutex;

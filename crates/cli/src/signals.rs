@@ -50,7 +50,8 @@ pub fn exit_code() -> u8 {
     }
 }
 
-/// Calls `handle` on a thread of its own. Where that cannot be had, the signal just ends the process.
+/// Calls `handle` on a thread of its own. Where that cannot be had, the signal just ends the
+/// process.
 #[cfg(unix)]
 fn listen(mut handle: impl FnMut(u8) + Send + 'static) {
     use signal_hook::consts::{SIGINT, SIGTERM};

@@ -33,7 +33,8 @@ fn sketch() -> TextFormat {
     TextFormat { glyphs: if unicode { Glyphs::Unicode } else { Glyphs::Ascii }, ..TextFormat::default() }
 }
 
-/// The program's arguments, its own name first. (Those of the process begin with the interpreter where Python runs us.)
+/// The program's arguments, its own name first. (Those of the process begin with the interpreter
+/// where Python runs us.)
 static WORDS: OnceLock<Vec<OsString>> = OnceLock::new();
 
 /// Keeps the arguments for [`command_line`].

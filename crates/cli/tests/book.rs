@@ -1,8 +1,9 @@
 //! The book in `docs/`: every command in it is run, and every link leads somewhere.
 //!
-//! Of a block ```` ```console ```` the lines that begin with `$ ` are run in order, and each line below a command must be part of what it
-//! prints. Blocks of TOML or CSV whose first line is `# NAME` are files that later commands of the chapter find under that name. A
-//! small data set in `data` and a network for it in `small.toml` are there too.
+//! Of a block ```` ```console ```` the lines that begin with `$ ` are run in order, and each line
+//! below a command must be part of what it prints. Blocks of TOML or CSV whose first line is `#
+//! NAME` are files that later commands of the chapter find under that name. A small data set in
+//! `data` and a network for it in `small.toml` are there too.
 
 #[path = "../../train/tests/common/mod.rs"]
 mod common;

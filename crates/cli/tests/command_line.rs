@@ -478,7 +478,8 @@ fn wait_until_at_work(process: u32) {
         // Signal 2 is the second bit.
         mask.and_then(|mask| u64::from_str_radix(mask, 16).ok()).is_some_and(|mask| mask & 2 != 0)
     };
-    // The 14th field, the 12th after the name in brackets, is the time in ticks of a hundredth of a second.
+    // The 14th field, the 12th after the name in brackets, is the time in ticks of a hundredth of a
+    // second.
     let ticks = || -> u64 {
         let stat = read("stat");
         let mut fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
@@ -495,7 +496,8 @@ fn wait_until_at_work(process: u32) {
     }
 }
 
-/// Ctrl-C in the middle of a long fit: the draws so far are fitted, printed and saved, and the exit code is 130.
+/// Ctrl-C in the middle of a long fit: the draws so far are fitted, printed and saved, and the exit
+/// code is 130.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_interrupt_keeps_what_was_drawn() {

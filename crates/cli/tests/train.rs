@@ -1,4 +1,5 @@
-//! `collegial train` and `evaluate` as processes: killed, interrupted, on full disks and beside each other.
+//! `collegial train` and `evaluate` as processes: killed, interrupted, on full disks and beside
+//! each other.
 #![cfg(unix)]
 
 #[path = "../../train/tests/common/mod.rs"]
@@ -75,8 +76,8 @@ fn weights(run: &Path) -> Vec<u8> {
     bytes[8 + header..].to_vec()
 }
 
-/// Five runs, each killed twice wherever it happens to be after a chosen checkpoint, end with the weights of one that was
-/// never killed.
+/// Five runs, each killed twice wherever it happens to be after a chosen checkpoint, end with the
+/// weights of one that was never killed.
 #[test]
 fn killed_and_resumed() {
     let place = Place::new();
@@ -182,7 +183,8 @@ fn interrupted_and_beside_another() {
     assert_eq!(newest(&run), Some(before));
 }
 
-/// As batch systems and `timeout` end a job: it saves, and goes on to the weights of one that was never ended.
+/// As batch systems and `timeout` end a job: it saves, and goes on to the weights of one that was
+/// never ended.
 #[test]
 fn terminated_and_resumed() {
     let place = Place::new();

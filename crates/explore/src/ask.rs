@@ -1,7 +1,7 @@
 //! The page's questions: a verb and a JSON request, as `ops` has them, and a JSON answer.
 //!
-//! A request names its model by a name or by a spec's text. A path is never opened: what the page may look at is dropped into it,
-//! see [`dropped`].
+//! A request names its model by a name or by a spec's text. A path is never opened: what the page
+//! may look at is dropped into it, see [`dropped`].
 
 use std::fmt;
 use std::path::PathBuf;
@@ -100,7 +100,8 @@ pub fn ask(verb: &str, body: &[u8]) -> Result<String, Refusal> {
     }
 }
 
-/// The network of a file that was dropped into the page, from its name and content, as the text of its spec.
+/// The network of a file that was dropped into the page, from its name and content, as the text of
+/// its spec.
 ///
 /// # Errors
 ///

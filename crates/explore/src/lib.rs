@@ -1,7 +1,9 @@
-//! The explorer: a page that shows how the kernel's variance and the cost of a network move with its design.
+//! The explorer: a page that shows how the kernel's variance and the cost of a network move with
+//! its design.
 //!
-//! [`ask`] answers the page's questions, every one of them computed by [`collegial_ops`]; the page in `page/` only draws.
-//! [`Explorer`] serves both on loopback (feature `server`). The same page and [`ask`], compiled to WebAssembly, need no server.
+//! [`ask`] answers the page's questions, every one of them computed by [`collegial_ops`]; the page
+//! in `page/` only draws. [`Explorer`] serves both on loopback (feature `server`). The same page
+//! and [`ask`], compiled to WebAssembly, need no server.
 //!
 //! ```
 //! let answer = collegial_explore::ask("search", br#"{"model": "resnext29-1x128d", "multiple_of": 8}"#)?;

@@ -16,7 +16,8 @@ pub struct Network {
     blocks: Vec<Block>,
     /// The chain of layers of one member, where it is a module.
     chain: Option<Chain>,
-    /// The block or module whose kernel the paper's algorithms look at, as one member of its whole inner width, where there is one.
+    /// The block or module whose kernel the paper's algorithms look at, as one member of its whole
+    /// inner width, where there is one.
     analysed: Option<String>,
     /// Its spec, to be edited or given to the program.
     toml: String,

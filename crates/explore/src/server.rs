@@ -1,9 +1,10 @@
 //! The page on loopback.
 //!
-//! HTTP is `oxhttp`'s: small, synchronous, a thread per connection and no runtime (`tiny_http` can leave one of several connections
-//! that a browser opens at once without a thread). Only requests for this server's own Host are answered, and questions only with
-//! its token, which is drawn anew for every run. The page's files hold nothing of the user's; the token comes with the address as a
-//! fragment, which browsers do not send.
+//! HTTP is `oxhttp`'s: small, synchronous, a thread per connection and no runtime (`tiny_http` can
+//! leave one of several connections that a browser opens at once without a thread). Only requests
+//! for this server's own Host are answered, and questions only with its token, which is drawn anew
+//! for every run. The page's files hold nothing of the user's; the token comes with the address as
+//! a fragment, which browsers do not send.
 
 use std::io::Read as _;
 use std::net::{Ipv4Addr, TcpListener};
@@ -79,7 +80,8 @@ struct Desk {
 }
 
 impl Explorer {
-    /// Listens on a port of loopback, 0 for any that is free; the page opens with the baseline `start`.
+    /// Listens on a port of loopback, 0 for any that is free; the page opens with the baseline
+    /// `start`.
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-//! Files of other programs: their names of tensors in torchvision's, and what is no network of ours.
+//! Files of other programs: their names of tensors in torchvision's, and what is no network of
+//! ours.
 
 use collegial_arch::Spec;
 

@@ -1,8 +1,10 @@
-//! From the names and shapes of tensors to the spec: files of torchvision and timm do not say what they hold.
+//! From the names and shapes of tensors to the spec: files of torchvision and timm do not say what
+//! they hold.
 //!
-//! A guess only has to be right where the file is a network of ours; whether it is one is checked tensor by tensor when the
-//! network is filled. What no tensor shows is the image size (a data set's own is used where there is one) and the activation
-//! of a fully connected network, which is taken for the paper's ReLU.
+//! A guess only has to be right where the file is a network of ours; whether it is one is checked
+//! tensor by tensor when the network is filled. What no tensor shows is the image size (a data
+//! set's own is used where there is one) and the activation of a fully connected network, which is
+//! taken for the paper's ReLU.
 
 use std::collections::BTreeMap;
 
@@ -82,8 +84,8 @@ fn regnet(shapes: &Shapes) -> Result<Spec, String> {
     Ok(Spec::Regnet(Regnet { blocks, outputs, design, squeeze, classes, image: 224, stem_channels }))
 }
 
-/// The members of a stage's first block, by the names of its layers 1 and 2: the 3x3 convolution shows the width of what
-/// goes into one of them.
+/// The members of a stage's first block, by the names of its layers 1 and 2: the 3x3 convolution
+/// shows the width of what goes into one of them.
 fn stage_design(shapes: &Shapes, name: impl Fn(usize) -> String) -> Result<StageDesign, String> {
     let [outer, width, ..] = shape::<4>(shapes, &name(2))?;
     // That a tensor is missing is said when the network is filled.
@@ -137,7 +139,8 @@ fn fully_connected(shapes: &Shapes) -> Result<Spec, String> {
     }))
 }
 
-/// Blocks per stage, as many as are numbered without a gap, by the name of a tensor that each has; there is at least one.
+/// Blocks per stage, as many as are numbered without a gap, by the name of a tensor that each has;
+/// there is at least one.
 fn blocks(shapes: &Shapes, name: impl Fn(usize, usize) -> String) -> Vec<usize> {
     let has = |stage: usize, block: usize| shapes.contains_key(&name(stage, block));
     let stages = (1..).take_while(|&stage| has(stage, 0)).count().max(1);

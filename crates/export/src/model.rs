@@ -46,8 +46,8 @@ impl Model {
         &self.network
     }
 
-    /// A safetensors file with torchvision's names and, as PyTorch's norms want it, `num_batches_tracked`; the spec is in the
-    /// header's metadata.
+    /// A safetensors file with torchvision's names and, as PyTorch's norms want it,
+    /// `num_batches_tracked`; the spec is in the header's metadata.
     pub fn to_safetensors(&self) -> Result<Vec<u8>, Error> {
         Ok(model_bytes(&self.network, &self.header, self.batches)?)
     }

@@ -23,8 +23,8 @@ pub struct WeightFile {
 }
 
 impl WeightFile {
-    /// Whether a text is meant as the path of such a file, or of a checkpoint's directory, and not as a model's name; a
-    /// directory that happens to have a model's name is written `./wrn28-10`.
+    /// Whether a text is meant as the path of such a file, or of a checkpoint's directory, and not
+    /// as a model's name; a directory that happens to have a model's name is written `./wrn28-10`.
     pub fn is_meant(name_or_path: &str) -> bool {
         let path = Path::new(name_or_path);
         let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
@@ -32,8 +32,8 @@ impl WeightFile {
         file || (path.is_dir() && name_or_path.parse::<Spec>().is_err())
     }
 
-    /// Opens a file, a checkpoint's directory or a run's. The network is the one `named`, else the one that the header names,
-    /// else the one that names and shapes of the tensors tell.
+    /// Opens a file, a checkpoint's directory or a run's. The network is the one `named`, else the
+    /// one that the header names, else the one that names and shapes of the tensors tell.
     pub fn open(path: &Path, named: Option<Spec>) -> Result<Self, Error> {
         let path = run::find_model(path)?;
         let ending = ending(&path);
@@ -46,7 +46,8 @@ impl WeightFile {
         Self::of_safetensors(CheckpointFile::read(&path)?, named)
     }
 
-    /// The same for the content of a file of this name; nothing is read, so an ONNX file must hold its weights itself.
+    /// The same for the content of a file of this name; nothing is read, so an ONNX file must hold
+    /// its weights itself.
     pub fn parse(name: &Path, content: &[u8]) -> Result<Self, Error> {
         let ending = ending(name);
         if ending == "onnx" {
@@ -111,7 +112,8 @@ impl WeightFile {
         self.header.loss
     }
 
-    /// Whether this program wrote it in a version that knew no checksums: changes of its content were not noticed.
+    /// Whether this program wrote it in a version that knew no checksums: changes of its content
+    /// were not noticed.
     pub fn lacks_checksum(&self) -> bool {
         self.file.lacks_checksum()
     }
@@ -129,7 +131,8 @@ impl WeightFile {
         self.file.batches()
     }
 
-    /// A network of this spec with the file's weights, which must be all of its weights and nothing else.
+    /// A network of this spec with the file's weights, which must be all of its weights and nothing
+    /// else.
     pub fn network(&self, spec: &Spec) -> Result<Network, Error> {
         if self.folded {
             return Err(Error::Folded { path: self.path().to_owned() });

@@ -29,7 +29,8 @@ fn exports_of_every_version_open() {
         for name in ["plain.onnx", "beside.onnx"] {
             assert_eq!(outputs(&file(name)).unwrap(), expected, "{version}: {name}");
         }
-        // Folding multiplies weights by factors of their norms: a few roundings of sums of 54 products.
+        // Folding multiplies weights by factors of their norms: a few roundings of sums of 54
+        // products.
         let folded = outputs(&file("folded.onnx")).unwrap();
         let gap = folded.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
         assert!(gap < 1e-5, "{version}: {gap}");
@@ -37,8 +38,8 @@ fn exports_of_every_version_open() {
     }
 }
 
-/// Flips a bit of every byte of `changed`; what is opened then must put out the same, and only the word by which a checksum is
-/// found may be hit.
+/// Flips a bit of every byte of `changed`; what is opened then must put out the same, and only the
+/// word by which a checksum is found may be hit.
 fn every_flip_is_noticed(path: &Path, changed: &Path, unprotected: usize) {
     let (whole, expected) = (fs::read(changed).unwrap(), outputs(path).unwrap());
     let mut unnoticed = 0;
@@ -95,7 +96,8 @@ fn a_file_whose_network_is_named_like_a_path_is_refused() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("net.safetensors");
     let mut bytes = fs::read(fixture("0.1.0/exported.safetensors")).unwrap();
-    // A name of the same length, so that the header stays whole; files of version 0.1.0 carry no checksum.
+    // A name of the same length, so that the header stays whole; files of version 0.1.0 carry no
+    // checksum.
     let (name, other) = (br#"\"name\":\"small\""#, br#"\"name\":\"../xy\""#);
     let at = bytes.windows(name.len()).position(|window| window == name).unwrap();
     bytes[at..at + name.len()].copy_from_slice(other);

@@ -1,8 +1,8 @@
 //! Files that are whole or not there.
 //!
-//! Checkpoints, shards, finished parts and pages are written through the operations of [`disk`], and
-//! single files by [`write_whole`] on top of them. What must not be lost passes through here and nowhere
-//! else, so that tests can make every operation fail in turn (feature `faults`).
+//! Checkpoints, shards, finished parts and pages are written through the operations of [`disk`],
+//! and single files by [`write_whole`] on top of them. What must not be lost passes through here
+//! and nowhere else, so that tests can make every operation fail in turn (feature `faults`).
 
 pub mod disk;
 #[cfg(feature = "faults")]

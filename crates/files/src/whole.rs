@@ -8,8 +8,9 @@ use crate::disk;
 /// What the names of files begin with until they are whole.
 pub const TEMPORARY: &str = ".collegial-";
 
-/// Writes a file whole or not at all: into a temporary file beside it first, which then takes its name. A link
-/// is followed, and what is not a regular file (a pipe, a device) is written to directly.
+/// Writes a file whole or not at all: into a temporary file beside it first, which then takes its
+/// name. A link is followed, and what is not a regular file (a pipe, a device) is written to
+/// directly.
 ///
 /// # Errors
 ///

@@ -248,7 +248,8 @@ impl Network {
         self.run_back(gradient, last, None, None)
     }
 
-    /// Takes the images that the following [observations](Self::observe) are of, each treated alone.
+    /// Takes the images that the following [observations](Self::observe) are of, each treated
+    /// alone.
     ///
     /// # Errors
     ///
@@ -267,13 +268,15 @@ impl Network {
         Ok(())
     }
 
-    /// Runs the [loaded](Self::load) images forward, and back once for every gradient of their outputs, showing every
-    /// layer's inputs and cotangents instead of computing weight gradients, last layer first. With `weights`, those of
-    /// [all layers](Self::layers) in order are used instead of the network's own.
+    /// Runs the [loaded](Self::load) images forward, and back once for every gradient of their
+    /// outputs, showing every layer's inputs and cotangents instead of computing weight gradients,
+    /// last layer first. With `weights`, those of [all layers](Self::layers) in order are used
+    /// instead of the network's own.
     ///
     /// # Errors
     ///
-    /// If no images were loaded, a gradient has not the outputs' size, or a layer's weights are more or fewer.
+    /// If no images were loaded, a gradient has not the outputs' size, or a layer's weights are
+    /// more or fewer.
     pub fn observe(
         &mut self,
         weights: Option<&[&[f32]]>,
@@ -347,7 +350,8 @@ impl Network {
         &self.state.gradients
     }
 
-    /// Takes a step of an optimiser with learning rate `rate` on the gradients of the last backward pass.
+    /// Takes a step of an optimiser with learning rate `rate` on the gradients of the last backward
+    /// pass.
     pub fn update(&mut self, optimiser: &mut Optimiser, rate: f32) {
         optimiser.step(rate, &mut self.state.parameters, &self.state.gradients);
     }

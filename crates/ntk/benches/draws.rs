@@ -1,6 +1,8 @@
-//! Draws per second of the bottleneck block's kernel, the whole of Algorithm 1, scaling with width and threads.
+//! Draws per second of the bottleneck block's kernel, the whole of Algorithm 1, scaling with width
+//! and threads.
 //!
-//! `cargo bench -p collegial-ntk --bench draws` prints one JSON line per measurement, best of several repetitions.
+//! `cargo bench -p collegial-ntk --bench draws` prints one JSON line per measurement, best of
+//! several repetitions.
 
 use std::hint::black_box;
 use std::time::Instant;

@@ -1,8 +1,8 @@
-//! Full kernels and draws of single kernels with explicit weights: the work of `bench/rivals/ntk_matrix_*.py` and of the bottleneck
-//! block's draws.
+//! Full kernels and draws of single kernels with explicit weights: the work of
+//! `bench/rivals/ntk_matrix_*.py` and of the bottleneck block's draws.
 //!
-//! `cargo bench -p collegial-ntk --bench explicit` prints one JSON line per measurement, best of several repetitions on two threads;
-//! `-- draws` or another part of a name runs those only.
+//! `cargo bench -p collegial-ntk --bench explicit` prints one JSON line per measurement, best of
+//! several repetitions on two threads; `-- draws` or another part of a name runs those only.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -11,7 +11,8 @@ use collegial_arch::{Graph, Spec};
 use collegial_ntk::explicit::{ExplicitKernel, Options, Readout, drawn_weights};
 use collegial_stats::Rng;
 
-/// 3x3 stem to 16 channels, two blocks of 1x1 to 32, 3x3 in four groups of 8, 1x1 to 16, average pool, ten outputs.
+/// 3x3 stem to 16 channels, two blocks of 1x1 to 32, 3x3 in four groups of 8, 1x1 to 16, average
+/// pool, ten outputs.
 const GROUPED: &str = "
 kind = 'resnext'
 stem = 'small'
@@ -71,7 +72,8 @@ fn matrix(name: &str, spec: &str, count: usize, readout: Readout) {
     println!("{{\"bench\": \"{name}\", \"inputs\": {count}, \"milliseconds\": {:.3}}}", 1e3 * seconds);
 }
 
-/// Single-image kernels of the block 256 -> n -> n (3x3) -> 256 on 8x8, pooled output, weights drawn each time.
+/// Single-image kernels of the block 256 -> n -> n (3x3) -> 256 on 8x8, pooled output, weights
+/// drawn each time.
 fn draws(width: usize) {
     let name = format!("bottleneck draws, 8x8, width {width}");
     if !wanted(&name) {
@@ -107,7 +109,8 @@ fn wall_seconds() -> f64 {
     START.get_or_init(Instant::now).elapsed().as_secs_f64()
 }
 
-/// Time that all threads have spent computing (Linux): what is left of a measurement on a busy machine.
+/// Time that all threads have spent computing (Linux): what is left of a measurement on a busy
+/// machine.
 fn cpu_seconds() -> f64 {
     let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let spent = tasks.filter_map(|task| {

@@ -1,6 +1,8 @@
-//! The correlation of pixels over their distance in a CIFAR-10 batch: where the constants for natural images come from.
+//! The correlation of pixels over their distance in a CIFAR-10 batch: where the constants for
+//! natural images come from.
 //!
-//! `cargo run --release -p collegial-ntk --example image_covariance -- cifar-10-batches-bin/data_batch_1.bin`
+//! `cargo run --release -p collegial-ntk --example image_covariance --
+//! cifar-10-batches-bin/data_batch_1.bin`
 
 use collegial_arch::Shape;
 use collegial_ntk::covariance::Images;

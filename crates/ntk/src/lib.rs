@@ -1,17 +1,19 @@
 //! How a network's tangent kernel behaves at initialisation.
 //!
-//! The variance of the empirical NTK is what the paper's method rests on. Three ways lead to it, each the oracle of the
-//! next: [`exact`] moments (fully connected ReLU networks), the [`LawSampler`] (any chain of layers, without drawing a weight
-//! matrix), and [`explicit`] weights (any network, N x N).
+//! The variance of the empirical NTK is what the paper's method rests on. Three ways lead to it,
+//! each the oracle of the next: [`exact`] moments (fully connected ReLU networks), the
+//! [`LawSampler`] (any chain of layers, without drawing a weight matrix), and [`explicit`] weights
+//! (any network, N x N).
 //!
-//! [`NetworkDraws`] measures the kernel of a whole network over initialisations, norms over a batch included.
+//! [`NetworkDraws`] measures the kernel of a whole network over initialisations, norms over a batch
+//! included.
 //!
 //! The main type is [`LawSampler`]; [`Fit`] is the paper's Algorithm 1 on top of it.
 //!
 //! # A network of one's own
 //!
-//! A residual network that no spec describes: built layer by layer, trained for a few steps on made-up images, and
-//! its kernel before and after.
+//! A residual network that no spec describes: built layer by layer, trained for a few steps on
+//! made-up images, and its kernel before and after.
 //!
 //! ```
 //! use collegial_arch::{Activation, Conv, Dense, Graph, Shape};

@@ -1,4 +1,5 @@
-//! The neural mean kernel (the paper's Fig. 2): what the kernel of an ensemble converges to as members are added.
+//! The neural mean kernel (the paper's Fig. 2): what the kernel of an ensemble converges to as
+//! members are added.
 
 use collegial_arch::{FullyConnected, Module};
 use collegial_stats::{Moments, Rng};
@@ -18,10 +19,11 @@ pub struct Curve {
     pub standard_error: Vec<f64>,
 }
 
-/// The kernel between x_0 = (1, 0) and x_γ = (cos γ, sin γ), averaged over the first m members for every m in `members`.
+/// The kernel between x_0 = (1, 0) and x_γ = (cos γ, sin γ), averaged over the first m members for
+/// every m in `members`.
 ///
-/// The network has `layers` weight matrices and hidden width `width`. Member j draws from (seed, stream 0, trial j), so a
-/// larger ensemble contains the smaller ones, and threads do not matter.
+/// The network has `layers` weight matrices and hidden width `width`. Member j draws from (seed,
+/// stream 0, trial j), so a larger ensemble contains the smaller ones, and threads do not matter.
 pub fn circle_curves(
     layers: usize,
     width: usize,
@@ -65,8 +67,8 @@ fn average(rows: &[Vec<f64>]) -> Curve {
     }
 }
 
-/// The infinitely wide network's kernel between two points of the unit circle at angle γ, by the arc-cosine recursion
-/// (gain 2 before every ReLU, 1 at the output, n_0 = 2).
+/// The infinitely wide network's kernel between two points of the unit circle at angle γ, by the
+/// arc-cosine recursion (gain 2 before every ReLU, 1 at the output, n_0 = 2).
 pub fn infinite_width(layers: usize, angle: f64) -> f64 {
     use std::f64::consts::PI;
     let norm = 0.5;

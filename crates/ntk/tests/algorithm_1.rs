@@ -1,4 +1,5 @@
-//! Algorithm 1 on the paper's block, on the user's own modules, in shards, interrupted, and with bad input.
+//! Algorithm 1 on the paper's block, on the user's own modules, in shards, interrupted, and with
+//! bad input.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -66,7 +67,8 @@ fn the_papers_block_has_alpha_1_60_on_the_default_grid() {
     let widths = default_widths(&block).unwrap();
     let fit = fit(&block, &widths, &Sampling::paper(0), Method::default());
     assert!(fit.alpha_ci.contains(1.60), "{} in {:?}", fit.alpha, fit.alpha_ci);
-    // Worked out before with other code: 1.58 +- 0.08 (one standard deviation over seeds at T = 2000).
+    // Worked out before with other code: 1.58 +- 0.08 (one standard deviation over seeds at T =
+    // 2000).
     assert!((fit.alpha - 1.58).abs() < 3.0 * 0.08, "{}", fit.alpha);
     assert!(fit.r_squared > 0.99);
 }
@@ -77,10 +79,12 @@ fn the_grid_matters_because_the_law_is_approximate() {
     let sampling = Sampling { trials: 20_000, ..Sampling::paper(1) };
     let powers: Vec<usize> = (0..9).map(|power| 1 << power).collect();
     let alpha = |widths: &[usize]| fit(&block, widths, &sampling, Method::default());
-    // Powers of two were found to give 1.65 +- 0.04 at T = 2000; ten times the trials narrow our part of that.
+    // Powers of two were found to give 1.65 +- 0.04 at T = 2000; ten times the trials narrow our
+    // part of that.
     let on_powers = alpha(&powers);
     assert!((on_powers.alpha - 1.65).abs() < 3.0 * 0.04, "{}", on_powers.alpha);
-    // Widths from 4 on give about 2.5, and at this precision no line fits all of them together with n = 1.
+    // Widths from 4 on give about 2.5, and at this precision no line fits all of them together with
+    // n = 1.
     let wide: Vec<usize> = (4..=256).step_by(12).collect();
     let on_wide = alpha(&wide);
     assert!((2.2..2.9).contains(&on_wide.alpha), "{}", on_wide.alpha);

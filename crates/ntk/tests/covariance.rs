@@ -12,7 +12,8 @@ const CHANNELS: usize = 48;
 const BATCH: usize = 12;
 const WIDE: usize = 256;
 
-/// Stationary Gaussian images: the mean over 3x3 windows of white noise, so that correlations are (1 - y/3)(1 - x/3).
+/// Stationary Gaussian images: the mean over 3x3 windows of white noise, so that correlations are
+/// (1 - y/3)(1 - x/3).
 fn images(seed: u64) -> Vec<f32> {
     let wide = SIDE + 2;
     let mut noise = vec![0.0; BATCH * CHANNELS * wide * wide];
@@ -57,7 +58,8 @@ fn pooled() -> Graph {
     graph
 }
 
-/// The mean product over channels, images and the middle positions, at a lag; or between neighbouring images.
+/// The mean product over channels, images and the middle positions, at a lag; or between
+/// neighbouring images.
 fn measured(output: &[f32], side: usize, lag: Option<Lag>) -> f64 {
     let image = WIDE * side * side;
     let (low, high) = (side / 4, 3 * side / 4);
@@ -77,8 +79,9 @@ fn measured(output: &[f32], side: usize, lag: Option<Lag>) -> f64 {
     sum / count
 }
 
-/// Correlations agree within 4.5 standard errors over eight networks, plus 0.012 for what infinite width and borders leave out (1 / 256
-/// channels, 12 images in the norms' statistics), and 0.01 more for the quadrature of the pool.
+/// Correlations agree within 4.5 standard errors over eight networks, plus 0.012 for what infinite
+/// width and borders leave out (1 / 256 channels, 12 images in the norms' statistics), and 0.01
+/// more for the quadrature of the pool.
 fn assert_agreement(name: &str, graph: &Graph, allowance: f64) {
     let shape = graph.output_shape();
     let lags: BTreeSet<Lag> = [(0, 0), (0, 1), (1, 0), (1, 1), (0, 2), (2, 1)].into();

@@ -1,4 +1,5 @@
-//! Kernels of whole networks over initialisations: single draws by definition, moments against theory.
+//! Kernels of whole networks over initialisations: single draws by definition, moments against
+//! theory.
 
 use collegial_arch::{Graph, Spec};
 use collegial_nn::{Mode, Network};
@@ -37,8 +38,8 @@ fn a_draw_without_batch_statistics_is_the_kernel_at_its_weights() {
     }
 }
 
-/// The gradient of one image's output by all parameters, by differences of the outputs along random directions: their
-/// inner products with the direction are what a gradient says.
+/// The gradient of one image's output by all parameters, by differences of the outputs along random
+/// directions: their inner products with the direction are what a gradient says.
 #[test]
 fn a_draw_over_a_batch_has_the_derivatives_of_its_logits() {
     let graph = resnext();
@@ -71,7 +72,8 @@ fn a_draw_over_a_batch_has_the_derivatives_of_its_logits() {
     let step = 1e-3 / kernel[0].sqrt();
     let (after, before) = (logits(&mut network, step), logits(&mut network, -step));
     let slopes = [0, 1].map(|which| (after[which] - before[which]) / (2.0 * step));
-    // Differences of f32 logits of about 1 are good to 1e-7 / 1e-3, and ReLUs that switch to a per cent.
+    // Differences of f32 logits of about 1 are good to 1e-7 / 1e-3, and ReLUs that switch to a per
+    // cent.
     let scale = kernel[0];
     assert!((slopes[0] - kernel[0]).abs() < 0.02 * scale, "{slopes:?}, {kernel:?}");
     assert!((slopes[1] - kernel[2]).abs() < 0.02 * scale, "{slopes:?}, {kernel:?}");

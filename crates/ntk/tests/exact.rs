@@ -1,4 +1,5 @@
-//! Exact moments of single-column chains against the law sampler and explicit weights, on odd shapes.
+//! Exact moments of single-column chains against the law sampler and explicit weights, on odd
+//! shapes.
 
 mod reference;
 

@@ -1,5 +1,6 @@
-//! The kernel at given weights against every parameter's gradient by the definition: the f64 reference for chains, the engine's
-//! backward pass on single images for networks with groups, residual sums and norms.
+//! The kernel at given weights against every parameter's gradient by the definition: the f64
+//! reference for chains, the engine's backward pass on single images for networks with groups,
+//! residual sums and norms.
 
 mod reference;
 
@@ -328,7 +329,8 @@ fn draws_of_fully_connected_networks_have_the_exact_moments() {
     }
 }
 
-/// The pivots of an elimination without exchanges; none of a positive semidefinite matrix is negative.
+/// The pivots of an elimination without exchanges; none of a positive semidefinite matrix is
+/// negative.
 fn smallest_pivot(mut matrix: Vec<f64>, n: usize) -> f64 {
     let mut smallest = f64::INFINITY;
     for k in 0..n {

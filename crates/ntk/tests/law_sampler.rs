@@ -45,8 +45,9 @@ fn compare(chain: &Sequence, output: Output, inputs: &[Vec<f32>], draws: [u64; 2
 }
 
 impl Comparison {
-    /// Means and second-moment ratios agree within 4.5 standard errors of their difference. Over the about 100
-    /// comparisons of this file that fails once in 1500 by chance, and the seeds are fixed.
+    /// Means and second-moment ratios agree within 4.5 standard errors of their difference. Over
+    /// the about 100 comparisons of this file that fails once in 1500 by chance, and the seeds are
+    /// fixed.
     fn assert_agreement(&self, what: &str) {
         for (entry, (law, reference)) in self.law.iter().zip(&self.reference).enumerate() {
             let gap = law.mean() - reference.mean();
@@ -102,8 +103,8 @@ fn the_law_is_right_where_it_is_used_at_every_layer() {
     compare(&chain, Output::Unit, &inputs, [40_000, 4_000], 13).assert_agreement("deep chain");
 }
 
-/// Narrow linear convolutions: what a layer showed on the way forward decides much of what it does on the way back, so a
-/// sampler that forgot it would be far off.
+/// Narrow linear convolutions: what a layer showed on the way forward decides much of what it does
+/// on the way back, so a sampler that forgot it would be far off.
 #[test]
 fn what_was_seen_forward_is_remembered_backward() {
     let chain = chain(
@@ -130,7 +131,8 @@ fn kernels_between_inputs_have_the_law_of_explicit_weights() {
         ]",
     );
     let mut inputs = normal_inputs(&chain, 2, 7);
-    // A third input that is a multiple of the first: the columns' Gram matrix is singular behind every layer.
+    // A third input that is a multiple of the first: the columns' Gram matrix is singular behind
+    // every layer.
     inputs.push(inputs[0].iter().map(|value| 2.0 * value).collect());
     compare(&chain, Output::Unit, &inputs, [60_000, 30_000], 17).assert_agreement("three inputs");
 }
@@ -236,7 +238,8 @@ fn a_dead_layer_gives_a_kernel_of_zero() {
             kernel[0] == 0.0
         })
         .count();
-    // The second layer's one unit is off in half the draws; the first may be off at all 9 positions too.
+    // The second layer's one unit is off in half the draws; the first may be off at all 9 positions
+    // too.
     assert!((900..1200).contains(&zeros), "{zeros}");
 }
 
@@ -271,7 +274,8 @@ fn a_hundred_thousand_units_are_no_trouble() {
     let member = "fc4-100000".parse::<Spec>().unwrap().module().unwrap().member();
     let sampler = LawSampler::at_inputs(&member, Output::Unit, &[vec![1.0; 784]]).unwrap();
     let moments = sampler.tally(45, 0, 0..20).moments();
-    // Standard deviation at this width: sqrt(variance) of the exact moments, about 1.2 % of the mean 4.
+    // Standard deviation at this width: sqrt(variance) of the exact moments, about 1.2 % of the
+    // mean 4.
     let deviation = exact::moments(&[100_000; 3]).unwrap().variance().sqrt() * 4.0;
     assert!((moments.mean() - 4.0).abs() < 4.5 * deviation / 20f64.sqrt(), "{}", moments.mean());
 }

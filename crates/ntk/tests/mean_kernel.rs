@@ -14,7 +14,8 @@ fn the_mean_kernel_is_close_to_the_infinitely_wide_one() {
     let curves = circle_curves(4, 300, &angles, &[1, 10, 400], 3).unwrap();
     let limit = &curves[2];
     for ((angle, mean), error) in angles.iter().zip(&limit.kernel).zip(&limit.standard_error) {
-        // The diagonal's mean is exactly the limit's; off it they differ by O(1/n), here at most 0.003.
+        // The diagonal's mean is exactly the limit's; off it they differ by O(1/n), here at most
+        // 0.003.
         let gap = (mean - infinite_width(4, *angle)).abs();
         assert!(gap < 4.5 * error + 0.003, "at {angle}: {gap} +- {error}");
     }

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a whole network may cost. Reads from a number, or from text with a unit: k, M, G (or B) and T stand for powers of a thousand.
+/// What a whole network may cost. Reads from a number, or from text with a unit: k, M, G (or B) and
+/// T stand for powers of a thousand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "u64")]
 pub struct Budget(pub u64);

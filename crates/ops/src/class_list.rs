@@ -6,8 +6,8 @@ use collegial_train::data::Dataset;
 
 use crate::Error;
 
-/// The output of every class of the data set. A file has a line for every output: the name of its class, alone or in front
-/// of a description, as in ImageNet's `synset_words.txt`.
+/// The output of every class of the data set. A file has a line for every output: the name of its
+/// class, alone or in front of a description, as in ImageNet's `synset_words.txt`.
 pub fn outputs_of_classes(path: &Path, outputs: usize, dataset: &Dataset) -> Result<Vec<usize>, Error> {
     let text = std::fs::read_to_string(path).map_err(Error::reading(path))?;
     let refuse = |reason: String| Error::Content { path: path.to_owned(), reason };

@@ -54,8 +54,8 @@ pub struct Draws {
 ///
 /// # Errors
 ///
-/// Where network and inputs do not belong together, weights are given, there are fewer than two draws, or the monitor
-/// stopped it.
+/// Where network and inputs do not belong together, weights are given, there are fewer than two
+/// draws, or the monitor stopped it.
 pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Draws, Error> {
     let draws = request.draws.unwrap_or(DRAWS);
     let (spec, given) = ntk::network(request)?;

@@ -3,7 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Why there is no answer. Sentences name fields and verbs in the form that [`spoken`](crate::spoken) reads.
+/// Why there is no answer. Sentences name fields and verbs in the form that
+/// [`spoken`](crate::spoken) reads.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -24,7 +24,8 @@ pub struct Request {
     pub data: PathBuf,
     /// The network; by default what the file says or its tensors tell.
     pub model: Option<PathBuf>,
-    /// A file with the name of every output's class, one per line: a data set with other classes is tested by name.
+    /// A file with the name of every output's class, one per line: a data set with other classes is
+    /// tested by name.
     pub class_list: Option<PathBuf>,
     /// Images computed at once.
     pub batch: u16,

@@ -55,7 +55,8 @@ pub struct Kernels {
 ///
 /// # Errors
 ///
-/// Where there is no module, it cannot be sampled, or more draws are asked for than one answer holds.
+/// Where there is no module, it cannot be sampled, or more draws are asked for than one answer
+/// holds.
 pub fn run(request: &Request) -> Result<Kernels, Error> {
     let module = request.model.spec()?.analysed_module()?;
     let (chain, members) = (module.member(), module.members());

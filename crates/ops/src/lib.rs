@@ -1,9 +1,11 @@
-//! The one door to everything that collegial can do: per verb a request, which is data, and an answer, which is data too.
+//! The one door to everything that collegial can do: per verb a request, which is data, and an
+//! answer, which is data too.
 //!
-//! A request deserialises from JSON whose keys are the program's options ([`Search`](search::Request) reads
-//! `{"model": "resnext29-1x128d", "alpha": 1.6}`); what is left out has its default, and unknown keys are
-//! refused. `run` computes the [`Answer`]. Serialised, an answer is the document that `--json` prints; text,
-//! tables, figures and pages of it are made when they are asked for.
+//! A request deserialises from JSON whose keys are the program's options
+//! ([`Search`](search::Request) reads `{"model": "resnext29-1x128d", "alpha": 1.6}`); what is left
+//! out has its default, and unknown keys are refused. `run` computes the [`Answer`]. Serialised, an
+//! answer is the document that `--json` prints; text, tables, figures and pages of it are made when
+//! they are asked for.
 //!
 //! ```
 //! use collegial_ops::{Answer, Silent, search};

@@ -1,4 +1,5 @@
-//! MODEL, for every verb: a name, a spec's file or text, a run, a checkpoint, a safetensors or an ONNX file.
+//! MODEL, for every verb: a name, a spec's file or text, a run, a checkpoint, a safetensors or an
+//! ONNX file.
 
 use std::path::{Path, PathBuf};
 
@@ -88,8 +89,8 @@ impl Source {
     }
 }
 
-/// The model with m members of width n, such as `37x10d`, in place of its own, or with one such design per stage,
-/// `37x10d-20x12_14d-...`.
+/// The model with m members of width n, such as `37x10d`, in place of its own, or with one such
+/// design per stage, `37x10d-20x12_14d-...`.
 ///
 /// # Errors
 ///
@@ -104,7 +105,8 @@ pub fn redesigned(model: &Model, design: &str) -> Result<Spec, Error> {
     Ok(spec.with_design(design)?)
 }
 
-/// The spec that a file holds or whose weights it holds, by its name's ending: TOML, JSON, safetensors or ONNX.
+/// The spec that a file holds or whose weights it holds, by its name's ending: TOML, JSON,
+/// safetensors or ONNX.
 ///
 /// # Errors
 ///
@@ -143,7 +145,8 @@ pub(crate) fn unchecked(path: &Path) -> String {
     format!("note: {} carries no checksum: version 0.1.0 wrote it", path.display())
 }
 
-/// The file of weights that a path leads to: itself, or the newest of a checkpoint's or run's directory.
+/// The file of weights that a path leads to: itself, or the newest of a checkpoint's or run's
+/// directory.
 pub(crate) fn weights(path: &Path) -> Result<PathBuf, Error> {
     Ok(collegial_train::run::find_model(path)?)
 }

@@ -20,7 +20,8 @@ pub struct Request {
     pub model: Option<PathBuf>,
     /// Widths of a fully connected network in place of a model, the input's first.
     pub widths: Option<Widths>,
-    /// A .npy file with one input, channels x height x width; by default standard normal inputs are averaged.
+    /// A .npy file with one input, channels x height x width; by default standard normal inputs are
+    /// averaged.
     pub input: Option<PathBuf>,
     /// The input itself, in place of a file.
     #[serde(skip)]
@@ -58,7 +59,8 @@ pub struct Exact {
 ///
 /// # Errors
 ///
-/// Where there is no such module, no closed form for it (the layer is named), or the input does not fit it.
+/// Where there is no such module, no closed form for it (the layer is named), or the input does not
+/// fit it.
 pub fn run(request: &Request) -> Result<Exact, Error> {
     let module = module(request)?;
     let chain = module.member();

@@ -40,7 +40,8 @@ pub struct Request {
     pub array: Option<Tensor>,
     /// A file of weights, or a checkpoint, in place of a draw.
     pub weights: Option<PathBuf>,
-    /// What gradients are taken by; by default the NTK parametrisation, of given weights the one they were trained by.
+    /// What gradients are taken by; by default the NTK parametrisation, of given weights the one
+    /// they were trained by.
     pub parametrisation: Option<Parametrisation>,
     /// What becomes of batch norms; by default removed, of given weights frozen.
     pub norms: Option<NormPolicy>,
@@ -52,7 +53,8 @@ pub struct Request {
     pub pooled: bool,
     /// So many initialisations instead of one, see [`draws`](crate::draws).
     pub draws: Option<u64>,
-    /// Images of the batch that norms see in every draw, the inputs first; by default the inputs alone.
+    /// Images of the batch that norms see in every draw, the inputs first; by default the inputs
+    /// alone.
     pub batch: Option<usize>,
     /// Seed of everything random.
     pub seed: u64,
@@ -172,7 +174,8 @@ pub fn run(request: &Request) -> Result<Kernel, Error> {
     })
 }
 
-/// The network, and its weights where they are given: by a field of their own, or by a checkpoint in the model's place.
+/// The network, and its weights where they are given: by a field of their own, or by a checkpoint
+/// in the model's place.
 pub(crate) fn network(request: &Request) -> Result<(Spec, Option<Given>), Error> {
     match (request.model.open()?, &request.weights) {
         (Source::Spec(spec), None) => Ok((spec, None)),

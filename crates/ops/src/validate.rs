@@ -30,7 +30,8 @@ pub struct Request {
     pub designs: usize,
     /// Trainings of every design; by default planned by a pilot of three.
     pub runs: Option<NonZeroU32>,
-    /// The difference that planned runs should find in 80 % of cases, as a share of the mean test error.
+    /// The difference that planned runs should find in 80 % of cases, as a share of the mean test
+    /// error.
     pub decide: f64,
     /// The most runs of every design that are planned.
     pub max_runs: NonZeroU32,
@@ -91,7 +92,8 @@ pub struct Validated {
 ///
 /// # Errors
 ///
-/// Where the baseline has no width to change, a design cannot be trained, or the monitor stopped it.
+/// Where the baseline has no width to change, a design cannot be trained, or the monitor stopped
+/// it.
 pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Validated, Error> {
     if !DESIGNS.contains(&request.designs) {
         let (count, low, high) = (request.designs, DESIGNS.start(), DESIGNS.end());

@@ -1,17 +1,20 @@
 //! Error sentences in the words of whoever asked.
 //!
 //! Sentences of the libraries name a request's field as `` `alpha=` ``, a field with its value as
-//! `` `variance=law` ``, a verb as `` `fit()` `` and a verb's field as `` `fit(precision=)` ``. The program turns them into flags, Python into keywords.
+//! `` `variance=law` ``, a verb as `` `fit()` `` and a verb's field as `` `fit(precision=)` ``. The
+//! program turns them into flags, Python into keywords.
 
 /// How a door names fields and verbs.
 pub trait Words {
     /// A field, with its value where the sentence has one: `--variance law`, or `variance="law"`.
     fn field(&self, name: &str, value: Option<&str>) -> String;
-    /// A verb, with one of its fields where the sentence has one: `collegial fit`, or `collegial.fit`.
+    /// A verb, with one of its fields where the sentence has one: `collegial fit`, or
+    /// `collegial.fit`.
     fn verb(&self, name: &str, field: Option<&str>) -> String;
 }
 
-/// The sentence with its fields and verbs in the door's words; other text between backticks stays as it is.
+/// The sentence with its fields and verbs in the door's words; other text between backticks stays
+/// as it is.
 pub fn spoken(sentence: &str, words: &dyn Words) -> String {
     let mut text = String::with_capacity(sentence.len());
     let mut rest = sentence;

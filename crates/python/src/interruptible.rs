@@ -1,4 +1,5 @@
-//! Long work under a Python call: other Python threads run meanwhile, Ctrl-C is heard, and progress is reported.
+//! Long work under a Python call: other Python threads run meanwhile, Ctrl-C is heard, and progress
+//! is reported.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -15,7 +16,8 @@ use crate::words::exception;
 /// Between two looks at signals and news.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// What the work, told to stop, is given to do so. Work that does not look in time is left to end by itself.
+/// What the work, told to stop, is given to do so. Work that does not look in time is left to end
+/// by itself.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// Whom the news of a computation go to.
@@ -104,7 +106,8 @@ pub fn interruptible<T: Send + 'static>(
 ) -> PyResult<T> {
     let watch = Watch::default();
     let (sender, receiver) = channel();
-    // In a mutex only because the receiver, like this thread, leaves Python for the time of waiting.
+    // In a mutex only because the receiver, like this thread, leaves Python for the time of
+    // waiting.
     let receiver = Mutex::new(receiver);
     let theirs = watch.clone();
     std::thread::Builder::new().name("collegial".into()).spawn(move || {

@@ -1,5 +1,6 @@
-//! `collegial._collegial`: what the Python package `collegial` is built on. No logic: requests come as JSON and arrays as numpy
-//! arrays, [`collegial_ops`] answers, and errors become exceptions in Python's words.
+//! `collegial._collegial`: what the Python package `collegial` is built on. No logic: requests come
+//! as JSON and arrays as numpy arrays, [`collegial_ops`] answers, and errors become exceptions in
+//! Python's words.
 
 mod answer;
 mod interruptible;

@@ -1,4 +1,5 @@
-//! The threads that computations run on: started once, not for every call, and anew in a process that was forked.
+//! The threads that computations run on: started once, not for every call, and anew in a process
+//! that was forked.
 
 use std::sync::{Arc, Mutex};
 
@@ -24,7 +25,8 @@ fn pool(threads: usize) -> Result<Arc<ThreadPool>, Error> {
             *last = Some((owner, count, Arc::clone(&pool)));
             return Ok(pool);
         }
-        // The threads of a parent do not exist in its child: waiting for them to end would never end.
+        // The threads of a parent do not exist in its child: waiting for them to end would never
+        // end.
         Some((owner, _, pool)) if owner != process => std::mem::forget(pool),
         _ => {}
     }

@@ -2,7 +2,8 @@
 //!
 //!     cargo run -p collegial-report --example gallery > gallery.html
 //!
-//! The curves follow the paper's formulas, the scatter around them is a fixed pattern; none of it is a result.
+//! The curves follow the paper's formulas, the scatter around them is a fixed pattern; none of it
+//! is a result.
 
 use collegial_report::{
     Align, Axis, Band, Download, Figure, Glyphs, Line, Mark, Marker, Page, Point, Points, Provenance,

@@ -1,7 +1,9 @@
-//! How results are shown: a [`Table`] as aligned text, CSV or Markdown; a [`Figure`] as SVG, CSV or characters on a
-//! terminal; and a [`Page`], one self-contained HTML file with both, or Markdown with the figures beside it.
+//! How results are shown: a [`Table`] as aligned text, CSV or Markdown; a [`Figure`] as SVG, CSV or
+//! characters on a terminal; and a [`Page`], one self-contained HTML file with both, or Markdown
+//! with the figures beside it.
 //!
-//! This crate computes nothing and knows no result: it takes numbers that others made and gives text back.
+//! This crate computes nothing and knows no result: it takes numbers that others made and gives
+//! text back.
 
 mod figure;
 mod markup;

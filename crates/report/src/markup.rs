@@ -1,6 +1,7 @@
 //! Text made safe for where it goes, and short numbers.
 
-/// Text made safe for element content and double-quoted attributes; characters that XML forbids become U+FFFD.
+/// Text made safe for element content and double-quoted attributes; characters that XML forbids
+/// become U+FFFD.
 pub(crate) fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {
@@ -34,7 +35,8 @@ pub fn visible(text: &str) -> String {
     safe
 }
 
-/// A coordinate with at most two decimals and no trailing zeros, so that files are small and equal everywhere.
+/// A coordinate with at most two decimals and no trailing zeros, so that files are small and equal
+/// everywhere.
 pub(crate) fn coordinate(value: f64) -> String {
     // Far outside any drawing; keeps digits few where a range was set much narrower than the data.
     let value = value.clamp(-100_000.0, 100_000.0);

@@ -13,7 +13,8 @@ pub fn grouped(value: impl Into<u128>) -> String {
     text
 }
 
-/// A real number with the given number of significant digits, without an exponent where that stays short.
+/// A real number with the given number of significant digits, without an exponent where that stays
+/// short.
 pub fn significant(value: f64, digits: usize) -> String {
     if value == 0.0 || !value.is_finite() {
         return value.to_string();

@@ -41,7 +41,8 @@ impl Table {
         self.links.push(None);
     }
 
-    /// Makes the first cell of the last row a link, on pages, to the page of this name (without its ending) beside it.
+    /// Makes the first cell of the last row a link, on pages, to the page of this name (without its
+    /// ending) beside it.
     pub fn link(&mut self, page: &str) {
         if let Some(last) = self.links.last_mut() {
             *last = Some(page.to_owned());
@@ -79,8 +80,8 @@ impl Table {
         format!("{}\n", padded.join("  ").trim_end())
     }
 
-    /// Comma-separated values, quoted where needed (RFC 4180); text that a spreadsheet would take for a
-    /// formula has an apostrophe in front.
+    /// Comma-separated values, quoted where needed (RFC 4180); text that a spreadsheet would take
+    /// for a formula has an apostrophe in front.
     pub fn to_csv(&self) -> String {
         let headings = self.columns.iter().map(|(name, _)| name.as_str());
         let mut text = csv_line(headings);

@@ -1,7 +1,7 @@
 //! A figure as characters: lines, points and marks on a small grid, for a terminal.
 //!
-//! Bands and ranges are left out: at this size they would hide what they explain. Nothing here is coloured; the
-//! caller may colour the text as it likes.
+//! Bands and ranges are left out: at this size they would hide what they explain. Nothing here is
+//! coloured; the caller may colour the text as it likes.
 
 use crate::figure::ticks::{Tick, ascii_label, ticks};
 use crate::figure::{Figure, Layer, Line, Marker, Scale, Stroke, Styled};
@@ -197,7 +197,8 @@ impl Grid {
         }
     }
 
-    /// The dots of a line, as (column, row) from the top; a cell holds 2 x 4 of them in braille and one in ASCII.
+    /// The dots of a line, as (column, row) from the top; a cell holds 2 x 4 of them in braille and
+    /// one in ASCII.
     fn dots(&self, line: &Line, stroke: Stroke) -> Vec<(usize, usize)> {
         let (across, down) = if self.glyphs == Glyphs::Unicode { (2, 4) } else { (1, 1) };
         let (width, height) = (self.columns() * across, self.cells.len() * down);
@@ -306,7 +307,8 @@ impl Grid {
     }
 }
 
-/// The braille cell with one more dot; Unicode numbers the dots down the left, down the right, then the last row.
+/// The braille cell with one more dot; Unicode numbers the dots down the left, down the right, then
+/// the last row.
 fn with_dot(cell: char, column: usize, row: usize) -> char {
     const BITS: [[u32; 2]; 4] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]];
     let before = if cell == ' ' { 0x2800 } else { u32::from(cell) };

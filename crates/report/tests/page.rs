@@ -1,4 +1,5 @@
-//! Pages: what they are made of, that they are well-formed, and that nothing in a name becomes markup.
+//! Pages: what they are made of, that they are well-formed, and that nothing in a name becomes
+//! markup.
 
 mod common;
 

@@ -117,7 +117,8 @@ impl Comparison {
         Ok(Self::exact(statement.says, published::value(id)?, obtained))
     }
 
-    /// A value with a 95 % interval: the published one, anywhere within its rounding, must lie in it.
+    /// A value with a 95 % interval: the published one, anywhere within its rounding, must lie in
+    /// it.
     pub fn measured(what: impl Into<String>, published: Number, obtained: f64, interval: [f64; 2]) -> Self {
         let [low, high] = interval;
         let half = published.half_unit();

@@ -25,8 +25,9 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// The result of one part of an item: read from its file where it was computed before with the same settings and
-    /// seed, else computed and kept. Results are plain JSON: no NaN and no infinity.
+    /// The result of one part of an item: read from its file where it was computed before with the
+    /// same settings and seed, else computed and kept. Results are plain JSON: no NaN and no
+    /// infinity.
     ///
     /// # Errors
     ///
@@ -45,7 +46,8 @@ impl Context<'_> {
         collegial_trials::Context { seed: self.seed, parts: self.parts, monitor: self.monitor }
     }
 
-    /// The directory of a data set: the data root itself or one of its subdirectories, recognised by its files.
+    /// The directory of a data set: the data root itself or one of its subdirectories, recognised
+    /// by its files.
     ///
     /// # Errors
     ///

@@ -12,7 +12,8 @@ pub enum Error {
         /// What there is.
         known: String,
     },
-    /// An experiment file or the published numbers, which are part of the program, do not fit it, or the data do not fit them.
+    /// An experiment file or the published numbers, which are part of the program, do not fit it,
+    /// or the data do not fit them.
     #[error("{source_name}: {reason}")]
     Experiment {
         /// The experiment file, the published tables or the data set.

@@ -5,7 +5,8 @@ use toml::{Table, Value};
 
 use crate::{Error, Scale};
 
-/// An experiment file. Keys of its `[all]` table hold at every scale unless the scale's own table says otherwise.
+/// An experiment file. Keys of its `[all]` table hold at every scale unless the scale's own table
+/// says otherwise.
 #[derive(Clone, Debug)]
 pub struct Experiment {
     name: &'static str,

@@ -17,8 +17,8 @@ pub struct Synthetic {
     pub test: usize,
 }
 
-/// Opens a data set of this kind under the context's directory; without one, a made-up one at the smoke scale. `None` where there
-/// is nothing to train on.
+/// Opens a data set of this kind under the context's directory; without one, a made-up one at the
+/// smoke scale. `None` where there is nothing to train on.
 ///
 /// # Errors
 ///

@@ -1,11 +1,13 @@
 //! Every figure and table of the paper again: published and obtained side by side, with a verdict.
 //!
-//! The main type is [`Item`]: one figure or table, in one small file under `items/`, whose settings at every [`Scale`] are in
-//! `experiments/NAME.toml`. An item computes with the other crates and gives an [`Outcome`]: comparisons with the numbers of
-//! `paper/tables.json` ([`published`]), sections for its page, and its data. Whatever takes long is a part
-//! ([`Context::part`]), kept in a file, so that a run that was interrupted goes on where it was.
+//! The main type is [`Item`]: one figure or table, in one small file under `items/`, whose settings
+//! at every [`Scale`] are in `experiments/NAME.toml`. An item computes with the other crates and
+//! gives an [`Outcome`]: comparisons with the numbers of `paper/tables.json` ([`published`]),
+//! sections for its page, and its data. Whatever takes long is a part ([`Context::part`]), kept in
+//! a file, so that a run that was interrupted goes on where it was.
 //!
-//! To add one: write its experiment file, implement [`Item`] on a unit struct, and name it in [`ITEMS`].
+//! To add one: write its experiment file, implement [`Item`] on a unit struct, and name it in
+//! [`ITEMS`].
 
 mod comparison;
 mod context;

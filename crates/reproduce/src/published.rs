@@ -1,4 +1,5 @@
-//! The numbers and sentences that the paper prints: `paper/tables.json`, which is part of the program.
+//! The numbers and sentences that the paper prints: `paper/tables.json`, which is part of the
+//! program.
 
 use std::sync::LazyLock;
 
@@ -103,8 +104,8 @@ impl Table {
     pub fn number(&self, row: usize, column: &str) -> Option<Number> {
         let at = self.columns.iter().position(|name| name == column)?;
         let cell = number(self.rows.get(row)?.get(at)?)?;
-        // JSON drops the last zeros of 4.20; FLOPs and errors have two decimals throughout. Counts of parameters have three
-        // digits, and so one decimal or two.
+        // JSON drops the last zeros of 4.20; FLOPs and errors have two decimals throughout. Counts
+        // of parameters have three digits, and so one decimal or two.
         let fixed = column == "GFLOPs" || column.ends_with("_error");
         Some(if fixed { Number { decimals: 2, ..cell } } else { cell })
     }

@@ -15,7 +15,8 @@ pub struct Outcome {
     pub sentence: String,
     /// Published and obtained.
     pub comparisons: Vec<Comparison>,
-    /// The comparisons as the paper lays them out, with captions; where there are none the page lists the comparisons.
+    /// The comparisons as the paper lays them out, with captions; where there are none the page
+    /// lists the comparisons.
     pub tables: Vec<(Table, String)>,
     /// The figure or figures, first on the page.
     pub figures: Vec<(collegial_report::Figure, String)>,
@@ -135,7 +136,8 @@ struct Document<'a> {
 }
 
 impl Report {
-    /// Whether something that involves no chance came out differently and nobody knows why: the exit code is then 1.
+    /// Whether something that involves no chance came out differently and nobody knows why: the
+    /// exit code is then 1.
     pub fn fails(&self) -> bool {
         self.outcome.comparisons.iter().any(Comparison::fails)
     }

@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// How much is computed. Designs, counts and efficiencies are exact at every scale; what is drawn or trained is not.
+/// How much is computed. Designs, counts and efficiencies are exact at every scale; what is drawn
+/// or trained is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scale {

@@ -1,8 +1,9 @@
 //! Which design is best: how many members m, and how wide n.
 //!
-//! A baseline is replaced by m members of width n. The *primal* problem keeps the cost and minimises the kernel's variance Var(n)/m;
-//! the *dual* keeps the variance and minimises the cost. [`DesignSearch`] looks at every integer design of the whole network, with
-//! exact variances of what its blocks see; [`paper`] is the paper's Algorithm 2 as printed.
+//! A baseline is replaced by m members of width n. The *primal* problem keeps the cost and
+//! minimises the kernel's variance Var(n)/m; the *dual* keeps the variance and minimises the cost.
+//! [`DesignSearch`] looks at every integer design of the whole network, with exact variances of
+//! what its blocks see; [`paper`] is the paper's Algorithm 2 as printed.
 //!
 //! ```
 //! use collegial_search::DesignSearch;

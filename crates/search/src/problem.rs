@@ -1,4 +1,5 @@
-//! The two problems, and what a question leaves to choose: the rule for the budget, and where variances come from.
+//! The two problems, and what a question leaves to choose: the rule for the budget, and where
+//! variances come from.
 
 use std::fmt;
 
@@ -14,7 +15,8 @@ pub enum Problem {
     Dual,
 }
 
-/// Which integer multiplicity the primal takes. The paper's 37x10d is the nearest, its 22x10d the most under the budget.
+/// Which integer multiplicity the primal takes. The paper's 37x10d is the nearest, its 22x10d the
+/// most under the budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]

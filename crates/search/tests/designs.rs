@@ -1,4 +1,5 @@
-//! The best integer designs of whole networks: values that were worked out by hand, and every design one after the other.
+//! The best integer designs of whole networks: values that were worked out by hand, and every
+//! design one after the other.
 
 use std::time::Instant;
 
@@ -44,7 +45,8 @@ fn white_optima_of_the_papers_baselines() {
     }
 }
 
-/// What its authors found by grid search is the optimum at its budget; other splits of the same width are told what is better.
+/// What its authors found by grid search is the optimum at its budget; other splits of the same
+/// width are told what is better.
 #[test]
 fn grouped_baselines_are_searched_up_to_their_inner_width() {
     let answer = white("resnext50-32x4d");
@@ -57,12 +59,14 @@ fn grouped_baselines_are_searched_up_to_their_inner_width() {
     }
 }
 
-/// Stage 1 alone, by parameters: 14.8 members of width 9, or 13.26 of width 10, have the variance of one of width 128.
+/// Stage 1 alone, by parameters: 14.8 members of width 9, or 13.26 of width 10, have the variance
+/// of one of width 128.
 #[test]
 fn the_papers_block_by_itself() {
     let answer = search("bottleneck-128").run().unwrap();
     assert_eq!(answer.block_inputs, BlockInputs::White, "a module sees no network");
-    // With a norm on every member's output, as the paper charges, the optimum is 9, and 7 to 12 are within 1 %.
+    // With a norm on every member's output, as the paper charges, the optimum is 9, and 7 to 12 are
+    // within 1 %.
     let charged = |n: f64| 512.0 * n + 9.0 * n * n + 4.0 * n + 512.0;
     let objective = |width: usize| answer.curve[width - 1].variance * charged(width as f64);
     let best = (1..=128).min_by(|&a, &b| objective(a).total_cmp(&objective(b))).unwrap();
@@ -87,7 +91,8 @@ fn network_inputs_favour_wider_members() {
     assert!(other.primal_distance >= 0.0 && other.score_ratio > 1.0);
 }
 
-/// A whole network, every (m, n), both kinds of inputs: the promise is 50 ms, and this machine may be busy and unoptimised.
+/// A whole network, every (m, n), both kinds of inputs: the promise is 50 ms, and this machine may
+/// be busy and unoptimised.
 #[test]
 fn a_search_is_quick() {
     let start = Instant::now();

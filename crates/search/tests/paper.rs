@@ -92,7 +92,8 @@ fn by_flops_the_optimum_is_8_and_44x8d_is_in_its_vicinity() {
         Search::new(spec("resnext29-1x128d")).cost(Cost::Flops).run(&Law::new(ALPHA).unwrap()).unwrap();
     assert_eq!(answer.primal.width, 8);
     let multiplicity = answer.primal.design.multiplicity;
-    // The paper prints 44x8d (4.199 GFLOPs against the baseline's 4.186, so not the nearest but one off at most).
+    // The paper prints 44x8d (4.199 GFLOPs against the baseline's 4.186, so not the nearest but one
+    // off at most).
     assert!(multiplicity.abs_diff(44) <= 1, "{}", answer.primal.design);
     assert!(((answer.primal.flops as f64 / 1e9) - 4.19).abs() < 0.1);
 }

@@ -53,7 +53,8 @@ fn wide_and_narrow_extremes_have_answers() {
     assert_eq!(few.primal.design.to_string(), "33x11d", "37x10d has too many members");
 }
 
-/// Two variances measured apart, each within 2 %: their ratio is within 2.8 %, not within the difference of the ends.
+/// Two variances measured apart, each within 2 %: their ratio is within 2.8 %, not within the
+/// difference of the ends.
 #[test]
 fn independent_errors_add_in_quadrature() {
     let sample = |width, variance: f64| VarianceSample {
@@ -157,7 +158,8 @@ fn free_widths_never_lose_to_one_ratio() {
     assert!(free.proved && free.efficiency >= tied.dual.efficiency, "{free:?}");
 }
 
-/// By parameters, as printed: the block's exact variances favour 9, and the law's 37x10d has 2.79 times less variance, not 3.73.
+/// By parameters, as printed: the block's exact variances favour 9, and the law's 37x10d has 2.79
+/// times less variance, not 3.73.
 #[test]
 fn the_closed_form_stands_beside_the_law() {
     let answer = Search::new(spec("resnext29-1x128d")).run(&law()).unwrap();

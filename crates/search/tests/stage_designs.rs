@@ -1,4 +1,5 @@
-//! More freedom than one design for all stages: against one design, against the bound, and against every choice of a small network.
+//! More freedom than one design for all stages: against one design, against the bound, and against
+//! every choice of a small network.
 
 use collegial_arch::{Cost, Spec, StageDesign};
 use collegial_ntk::covariance::Images;

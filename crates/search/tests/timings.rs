@@ -11,7 +11,8 @@ fn design(text: &str) -> Design {
     text.parse().unwrap()
 }
 
-/// Of designs with given times, the primal is the one of lowest score that is not slower, the dual the fastest that varies no more.
+/// Of designs with given times, the primal is the one of lowest score that is not slower, the dual
+/// the fastest that varies no more.
 #[test]
 fn given_times_decide() {
     let search = DesignSearch::new("resnext29-1x128d".parse().unwrap());

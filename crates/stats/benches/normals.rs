@@ -1,4 +1,5 @@
-//! Nanoseconds per random number, on one thread and on two. Run with `cargo bench -p collegial-stats`.
+//! Nanoseconds per random number, on one thread and on two. Run with `cargo bench -p
+//! collegial-stats`.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -10,7 +11,8 @@ const BUFFER: usize = 4096;
 const PASSES: usize = 2000;
 const ROUNDS: usize = 15;
 
-/// Best nanoseconds per number over several rounds of `PASSES` calls of work, which makes `numbers` of them.
+/// Best nanoseconds per number over several rounds of `PASSES` calls of work, which makes `numbers`
+/// of them.
 fn best(numbers: usize, mut work: impl FnMut()) -> f64 {
     work();
     let mut best = f64::INFINITY;

@@ -1,9 +1,10 @@
 //! The parallel driver: trials in, moments out, the same bits for any number of threads and shards.
 //!
-//! Trials are grouped into blocks `[k size, (k + 1) size)` whose boundaries depend on the trial index only. Moments of blocks
-//! are merged along the binary tree over block indices: blocks 2k and 2k + 1 first, then pairs of such pairs. A
-//! [`Tally`] holds the largest complete subtrees seen so far, a form that depends only on which blocks
-//! it covers; so it does not matter who computed them, in which order they were joined, or in how many runs.
+//! Trials are grouped into blocks `[k size, (k + 1) size)` whose boundaries depend on the trial
+//! index only. Moments of blocks are merged along the binary tree over block indices: blocks 2k and
+//! 2k + 1 first, then pairs of such pairs. A [`Tally`] holds the largest complete subtrees seen so
+//! far, a form that depends only on which blocks it covers; so it does not matter who computed
+//! them, in which order they were joined, or in how many runs.
 
 use std::ops::Range;
 
@@ -101,7 +102,8 @@ impl Tally {
         self.nodes.push(node);
     }
 
-    /// The tally of both sets of trials, which must be disjoint; the order of the two does not matter.
+    /// The tally of both sets of trials, which must be disjoint; the order of the two does not
+    /// matter.
     pub fn join(self, other: Self) -> Result<Self, TallyError> {
         if self.block_size != other.block_size {
             return Err(TallyError::BlockSize(self.block_size, other.block_size));
@@ -137,9 +139,10 @@ impl Tally {
 
 /// Runs `sample` over the blocks of `trials` on the current rayon pool.
 ///
-/// `sample` gets a range of trials within one block and must depend on nothing else (draw from `Rng::new(seed, stream,
-/// trial)`). Where `trials` begins or ends inside a block, that block is cut; runs to be joined exactly should
-/// meet at multiples of `block_size`. A block size of 0 is taken as 1.
+/// `sample` gets a range of trials within one block and must depend on nothing else (draw from
+/// `Rng::new(seed, stream, trial)`). Where `trials` begins or ends inside a block, that block is
+/// cut; runs to be joined exactly should meet at multiples of `block_size`. A block size of 0 is
+/// taken as 1.
 pub fn tally_blocks<F>(trials: Range<u64>, block_size: u64, sample: F) -> Tally
 where
     F: Fn(Range<u64>) -> Moments + Sync,
@@ -170,8 +173,8 @@ where
         )
 }
 
-/// The moments of `trials`, sampled in parallel block by block; see [`tally_blocks`] for what `sample` must do and keep the
-/// [`Tally`] itself where runs are to be extended or joined.
+/// The moments of `trials`, sampled in parallel block by block; see [`tally_blocks`] for what
+/// `sample` must do and keep the [`Tally`] itself where runs are to be extended or joined.
 pub fn sample_blocks<F>(trials: Range<u64>, block_size: u64, sample: F) -> Moments
 where
     F: Fn(Range<u64>) -> Moments + Sync,

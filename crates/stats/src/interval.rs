@@ -14,18 +14,21 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// `estimate` -+ z `standard_error`, with z the normal quantile of the two-sided `level` (0.95, say).
+    /// `estimate` -+ z `standard_error`, with z the normal quantile of the two-sided `level` (0.95,
+    /// say).
     pub fn normal(estimate: f64, standard_error: f64, level: f64) -> Self {
         Self::around(estimate, normal_quantile(0.5 + 0.5 * level) * standard_error)
     }
 
-    /// As [`normal`](Self::normal), with the quantile of Student's t: for standard errors estimated from few points.
+    /// As [`normal`](Self::normal), with the quantile of Student's t: for standard errors estimated
+    /// from few points.
     pub fn student(estimate: f64, standard_error: f64, dof: f64, level: f64) -> Self {
         Self::around(estimate, student_quantile(0.5 + 0.5 * level, dof) * standard_error)
     }
 
-    /// The central part of a sample that holds `level` of it, interpolated linearly between order statistics: the
-    /// percentile interval of [`bootstrap`](crate::bootstrap) replicates. NaN for an empty sample.
+    /// The central part of a sample that holds `level` of it, interpolated linearly between order
+    /// statistics: the percentile interval of [`bootstrap`](crate::bootstrap) replicates. NaN for
+    /// an empty sample.
     pub fn percentile(sample: &[f64], level: f64) -> Self {
         let mut sorted = sample.to_vec();
         sorted.sort_by(f64::total_cmp);

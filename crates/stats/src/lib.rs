@@ -1,11 +1,12 @@
-//! Chance and its bookkeeping: random numbers that do not depend on who draws them, and moments that do not depend
-//! on who adds them up.
+//! Chance and its bookkeeping: random numbers that do not depend on who draws them, and moments
+//! that do not depend on who adds them up.
 //!
-//! The main type is [`Rng`]: a generator positioned at (seed, stream, trial). Together with [`sample_blocks`] it makes
-//! every Monte Carlo result of the crates above (the kernel's law sampler, Algorithm 1 of the paper, the bootstrap of its
-//! fit) the same bit for bit on any number of threads, shards and restarts, and on any CPU.
-//! [`Moments`] estimates the paper's quantity of interest, the second-moment ratio E\[K^2\] / E\[K\]^2 of the tangent kernel
-//! K, with its standard error.
+//! The main type is [`Rng`]: a generator positioned at (seed, stream, trial). Together with
+//! [`sample_blocks`] it makes every Monte Carlo result of the crates above (the kernel's law
+//! sampler, Algorithm 1 of the paper, the bootstrap of its fit) the same bit for bit on any number
+//! of threads, shards and restarts, and on any CPU. [`Moments`] estimates the paper's quantity of
+//! interest, the second-moment ratio E\[K^2\] / E\[K\]^2 of the tangent kernel K, with its standard
+//! error.
 
 pub mod block;
 mod clock;

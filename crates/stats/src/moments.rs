@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 /// Count, mean and sums of powers of deviations of a sample.
 ///
-/// With d = x - mean, `m2`, `m3` and `m4` are the sums of d^2, d^3 and d^4 (not divided by the count). Everything is
-/// updated around the current mean, so a large offset costs no accuracy.
+/// With d = x - mean, `m2`, `m3` and `m4` are the sums of d^2, d^3 and d^4 (not divided by the
+/// count). Everything is updated around the current mean, so a large offset costs no accuracy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Moments {
     /// Number of values.
@@ -81,7 +81,8 @@ impl Moments {
         }
     }
 
-    /// Merges a slice as a balanced binary tree over its indices: the order, and so every bit, depends on the length only.
+    /// Merges a slice as a balanced binary tree over its indices: the order, and so every bit,
+    /// depends on the length only.
     pub fn merge_all(parts: &[Self]) -> Self {
         match parts {
             [] => Self::new(),
@@ -113,20 +114,22 @@ impl Moments {
         (self.variance() / self.count as f64).sqrt()
     }
 
-    /// The second-moment ratio R = `E[X^2] / E[X]^2 = 1 + Var[X] / E[X]^2` of the values; NaN without values.
+    /// The second-moment ratio R = `E[X^2] / E[X]^2 = 1 + Var[X] / E[X]^2` of the values; NaN
+    /// without values.
     pub fn second_moment_ratio(&self) -> f64 {
         1.0 + self.population_variance() / (self.mean * self.mean)
     }
 
-    /// The standard error of [`second_moment_ratio`](Self::second_moment_ratio), by the delta method; NaN with fewer than
-    /// two values.
+    /// The standard error of [`second_moment_ratio`](Self::second_moment_ratio), by the delta
+    /// method; NaN with fewer than two values.
     ///
-    /// R = b / a^2 with a and b the means of x and x^2, so to first order n values move it by the mean of
+    /// R = b / a^2 with a and b the means of x and x^2, so to first order n values move it by the
+    /// mean of
     ///
     /// > (x^2 - b) / a^2 - 2 b (x - a) / a^3 = (d^2 - s^2) / a^2 - 2 s^2 d / a^3,
     ///
-    /// where d = x - a, s^2 = E[d^2], and x^2 = a^2 + 2 a d + d^2, b = a^2 + s^2 were put in: the terms linear in d but
-    /// for the last cancel. The variance of that, divided by n, is
+    /// where d = x - a, s^2 = E[d^2], and x^2 = a^2 + 2 a d + d^2, b = a^2 + s^2 were put in: the
+    /// terms linear in d but for the last cancel. The variance of that, divided by n, is
     ///
     /// > ( (E[d^4] - s^4) / a^4 - 4 s^2 E[d^3] / a^5 + 4 s^6 / a^6 ) / n.
     pub fn second_moment_ratio_standard_error(&self) -> f64 {

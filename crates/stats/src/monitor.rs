@@ -2,11 +2,11 @@
 
 /// Hears how far a long computation is, and says when it must stop.
 ///
-/// Every loop of the workspace that can take longer than a moment (sampling, timing, training, reproducing) takes one.
-/// [`Silent`] is the one that shows nothing and never stops.
+/// Every loop of the workspace that can take longer than a moment (sampling, timing, training,
+/// reproducing) takes one. [`Silent`] is the one that shows nothing and never stops.
 pub trait Monitor: Sync {
-    /// Hears that a share of the current work is done (0 to 1), and in what state, where that is worth words. A share below
-    /// the last one is the beginning of another piece of work.
+    /// Hears that a share of the current work is done (0 to 1), and in what state, where that is
+    /// worth words. A share below the last one is the beginning of another piece of work.
     fn progress(&self, share: f64, state: Option<&str>);
     /// Hears something that is worth a line of its own.
     fn say(&self, _sentence: &str) {}

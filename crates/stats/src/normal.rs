@@ -1,8 +1,10 @@
-//! Standard normal numbers over lanes: Box and Muller's transform with polynomials for the logarithm, sine and cosine.
+//! Standard normal numbers over lanes: Box and Muller's transform with polynomials for the
+//! logarithm, sine and cosine.
 //!
-//! There is no branch and no rejection. A pair of words gives a pair of normals: 31 bits of the first the radius, its last
-//! bit a sign, the second the angle within the right half-plane. Only additions, multiplications, square roots
-//! and integer operations are used, each correctly rounded everywhere, hence the same bits on every CPU.
+//! There is no branch and no rejection. A pair of words gives a pair of normals: 31 bits of the
+//! first the radius, its last bit a sign, the second the angle within the right half-plane. Only
+//! additions, multiplications, square roots and integer operations are used, each correctly rounded
+//! everywhere, hence the same bits on every CPU.
 
 use crate::multiversion;
 use crate::philox::{Key, LANES, Schedule, TILE};
@@ -12,8 +14,8 @@ const LOG_EVEN: [f32; 5] = [-2.0, -0.66668371, -0.39913667, -0.29904532, -0.1744
 const LOG_ODD: [f32; 4] = [0.99999976, 0.5000415, 0.33124786, 0.2873369];
 /// sin(pi a) / a in powers of a^2 on |a| <= 1/2; relative error below 6e-9.
 const SIN: [f32; 5] = [std::f32::consts::PI, -5.16771, 2.5500697, -0.5982421, 0.07756039];
-/// cos(pi a) / (1/4 - a^2) in powers of a^2 on |a| <= 1/2; relative error below 1e-9. The factor split off keeps the
-/// zero at a = 1/2 where it belongs.
+/// cos(pi a) / (1/4 - a^2) in powers of a^2 on |a| <= 1/2; relative error below 1e-9. The factor
+/// split off keeps the zero at a = 1/2 where it belongs.
 const COS: [f32; 5] = [4.0, -3.739208, 1.2779898, -0.22873854, 0.024154096];
 
 #[inline(always)]
@@ -25,7 +27,8 @@ fn horner<const N: usize>(coefficients: &[f32; N], x: f32) -> f32 {
     sum
 }
 
-/// -2 ln(u) for u = (k + 1/2) 2^-31, with k in 0..2^31; so u >= 2^-32 and the result lies in [0, 44.4].
+/// -2 ln(u) for u = (k + 1/2) 2^-31, with k in 0..2^31; so u >= 2^-32 and the result lies in [0,
+/// 44.4].
 #[inline(always)]
 fn minus_two_log(k: u32) -> f32 {
     const ROOT_HALF: i32 = 0x3f35_04f3;

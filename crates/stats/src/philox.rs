@@ -1,7 +1,7 @@
 //! Philox4x32-10, the counter-based generator of Salmon, Moraes, Dror and Shaw (SC 2011).
 //!
-//! A block of four words is a keyed bijection of a 128-bit counter, so any block can be computed by anyone at any time.
-//! The key is the seed; the counter is (block, trial low, trial high, stream).
+//! A block of four words is a keyed bijection of a 128-bit counter, so any block can be computed by
+//! anyone at any time. The key is the seed; the counter is (block, trial low, trial high, stream).
 
 use crate::multiversion;
 
@@ -14,7 +14,8 @@ const LOW: u64 = 0xFFFF_FFFF;
 
 /// Blocks computed side by side.
 pub const LANES: usize = 16;
-/// Words of a tile: [`LANES`] consecutive blocks, all first words, then all second words, and so on.
+/// Words of a tile: [`LANES`] consecutive blocks, all first words, then all second words, and so
+/// on.
 pub const TILE: usize = 4 * LANES;
 
 /// One block, word by word: the definition, and the reference of the vectorised form.
@@ -53,9 +54,10 @@ impl Key {
 
 /// The part of Philox that is the same for all blocks of a key.
 ///
-/// Only the first counter word varies, so half of the first two rounds and an xor of the third are done once here.
-/// Everything is held in 64 bits: the vector multiplier reads the low halves of 64-bit lanes and ignores what
-/// stands above, so that words can carry garbage there and need no packing between rounds.
+/// Only the first counter word varies, so half of the first two rounds and an xor of the third are
+/// done once here. Everything is held in 64 bits: the vector multiplier reads the low halves of
+/// 64-bit lanes and ignores what stands above, so that words can carry garbage there and need no
+/// packing between rounds.
 pub(crate) struct Schedule {
     second: u64,
     third: [u64; 2],
@@ -77,8 +79,8 @@ impl Schedule {
         Self { second: c3 ^ round(0)[1], third: [(p1 & LOW) ^ round(1)[0], (p0 >> 32) ^ round(1)[1]], keys }
     }
 
-    /// N blocks, round by round together: their chains of multiplications overlap. Each word is in the low half of
-    /// its result.
+    /// N blocks, round by round together: their chains of multiplications overlap. Each word is in
+    /// the low half of its result.
     #[inline(always)]
     fn blocks<const N: usize>(&self, numbers: [u32; N]) -> [[u64; 4]; N] {
         let mut blocks = numbers.map(|number| {
@@ -86,7 +88,8 @@ impl Schedule {
             let p1 = M1 * (((p0 >> 32) ^ self.second) & LOW);
             [(p1 >> 32) ^ self.third[0], p1, p0 ^ self.third[1], 0]
         });
-        // The fourth word, 0 here, is constant at this point and was taken into the key of the next round.
+        // The fourth word, 0 here, is constant at this point and was taken into the key of the next
+        // round.
         for [k0, k1] in self.keys {
             for [c0, c1, c2, c3] in &mut blocks {
                 let (p0, p1) = (M0 * (*c0 & LOW), M1 * (*c2 & LOW));

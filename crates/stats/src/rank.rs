@@ -16,7 +16,8 @@ pub fn average_ranks(values: &[f64]) -> Vec<f64> {
 
 /// Spearman's correlation: Pearson's between average ranks.
 ///
-/// `None` where it has no meaning: lengths that differ, fewer than two values, NaN, or all values of one side equal.
+/// `None` where it has no meaning: lengths that differ, fewer than two values, NaN, or all values
+/// of one side equal.
 pub fn spearman(x: &[f64], y: &[f64]) -> Option<f64> {
     if x.len() != y.len() || x.iter().chain(y).any(|v| v.is_nan()) {
         return None;

@@ -4,10 +4,12 @@ use rayon::prelude::*;
 
 use crate::rng::Rng;
 
-/// The statistic of `replicates` samples of n indices drawn from 0..n with replacement, in order of replicate.
+/// The statistic of `replicates` samples of n indices drawn from 0..n with replacement, in order of
+/// replicate.
 ///
-/// Replicate i draws from `Rng::new(seed, stream, i)`, so the result does not depend on the threads. Empty for n = 0.
-/// See [`Interval::percentile`](crate::Interval::percentile) for the interval.
+/// Replicate i draws from `Rng::new(seed, stream, i)`, so the result does not depend on the
+/// threads. Empty for n = 0. See [`Interval::percentile`](crate::Interval::percentile) for the
+/// interval.
 pub fn bootstrap<F>(seed: u64, stream: u32, replicates: u64, n: usize, statistic: F) -> Vec<f64>
 where
     F: Fn(&[usize]) -> f64 + Sync,

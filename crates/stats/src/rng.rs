@@ -5,16 +5,19 @@ use crate::philox::{Key, LANES, TILE, fill_words};
 
 /// A generator positioned at (seed, stream, trial).
 ///
-/// Each such triple has two unrelated tapes: one of 32-bit words ([`next_u32`](Self::next_u32) and all that is made of
-/// words) and one of normals ([`normal`](Self::normal), [`fill_normal`](Self::fill_normal)). What a call returns depends
-/// only on the triple and on how far earlier calls have moved along the two tapes, never on threads or on the CPU; and
-/// the normals are the same however they are split over calls. Different triples give independent numbers.
+/// Each such triple has two unrelated tapes: one of 32-bit words ([`next_u32`](Self::next_u32) and
+/// all that is made of words) and one of normals ([`normal`](Self::normal),
+/// [`fill_normal`](Self::fill_normal)). What a call returns depends only on the triple and on how
+/// far earlier calls have moved along the two tapes, never on threads or on the CPU; and the
+/// normals are the same however they are split over calls. Different triples give independent
+/// numbers.
 ///
 /// A tape holds 2^33 numbers; drawing more from one trial panics rather than repeating itself.
 #[derive(Clone, Debug)]
 pub struct Rng {
     key: Key,
-    /// Numbers taken so far. A buffer holds the tile its position lies in, unless that is the tile's beginning.
+    /// Numbers taken so far. A buffer holds the tile its position lies in, unless that is the
+    /// tile's beginning.
     words: u64,
     normals: u64,
     word_tile: [u32; TILE],
@@ -24,7 +27,8 @@ pub struct Rng {
 const TAPE: u64 = 1 << 33;
 const NORMAL_BLOCKS: u32 = 1 << 31;
 
-/// The first Philox block at a position of a tape: words use the lower half of the block numbers, normals the upper.
+/// The first Philox block at a position of a tape: words use the lower half of the block numbers,
+/// normals the upper.
 fn first_block(position: u64, tape: u32) -> u32 {
     assert!(position < TAPE, "more than 2^33 numbers were drawn from one trial: use another trial or stream");
     tape + (position / TILE as u64) as u32 * LANES as u32
@@ -89,7 +93,8 @@ impl Rng {
         }
     }
 
-    /// A standard normal number: the next one of [`fill_normal`](Self::fill_normal)'s tape, with f32's resolution.
+    /// A standard normal number: the next one of [`fill_normal`](Self::fill_normal)'s tape, with
+    /// f32's resolution.
     #[inline]
     pub fn normal(&mut self) -> f64 {
         let slot = self.normals as usize % TILE;
@@ -131,10 +136,11 @@ impl Rng {
         (whole + rest) as usize
     }
 
-    /// A chi-square number with k degrees of freedom: the squared length of k normals at the price of about one.
+    /// A chi-square number with k degrees of freedom: the squared length of k normals at the price
+    /// of about one.
     ///
-    /// Marsaglia and Tsang's rejection for the gamma law of shape k / 2: exact for every k >= 2, with over 95 % accepted at
-    /// once; k = 1 is z^2, k = 0 is 0.
+    /// Marsaglia and Tsang's rejection for the gamma law of shape k / 2: exact for every k >= 2,
+    /// with over 95 % accepted at once; k = 1 is z^2, k = 0 is 0.
     pub fn chi_square(&mut self, k: usize) -> f64 {
         match k {
             0 => return 0.0,

@@ -1,11 +1,13 @@
 //! One portable source, compiled for several instruction sets and chosen at run time.
 
-/// Compiles a function for AVX-512, AVX2 and the target's baseline, and calls the widest version the CPU supports.
+/// Compiles a function for AVX-512, AVX2 and the target's baseline, and calls the widest version
+/// the CPU supports.
 ///
-/// The body should be plain loops over slices or lane arrays, which the compiler vectorises; whatever it calls must be
-/// `#[inline(always)]`, otherwise it stays compiled for the baseline. Rust never contracts `a * b + c` into a fused
-/// operation by itself, so all versions give the same bits. On other architectures (NEON is part of the aarch64 baseline)
-/// there is one version only. Arguments are plain names: no patterns, no generics.
+/// The body should be plain loops over slices or lane arrays, which the compiler vectorises;
+/// whatever it calls must be `#[inline(always)]`, otherwise it stays compiled for the baseline.
+/// Rust never contracts `a * b + c` into a fused operation by itself, so all versions give the same
+/// bits. On other architectures (NEON is part of the aarch64 baseline) there is one version only.
+/// Arguments are plain names: no patterns, no generics.
 ///
 /// ```
 /// collegial_stats::multiversion! {
@@ -40,7 +42,8 @@ macro_rules! multiversion {
                     body($($arg),*)
                 }
                 match $crate::simd::Level::of_this_cpu() {
-                    // SAFETY: the level says that the CPU has the features the callee is compiled for.
+                    // SAFETY: the level says that the CPU has the features the callee is compiled
+                    // for.
                     $crate::simd::Level::Avx512 => return unsafe { avx512($($arg),*) },
                     // SAFETY: as above.
                     $crate::simd::Level::Avx2 => return unsafe { avx2($($arg),*) },

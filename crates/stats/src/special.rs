@@ -1,8 +1,9 @@
-//! The few special functions that intervals and tests need: the error function by `libm` (good to the last digit), the
-//! incomplete beta and gamma functions behind Student's t and the chi-square by `statrs`.
+//! The few special functions that intervals and tests need: the error function by `libm` (good to
+//! the last digit), the incomplete beta and gamma functions behind Student's t and the chi-square
+//! by `statrs`.
 //!
-//! Quantiles of probabilities outside of [0, 1] are NaN, and those of 0 and 1 infinite, where the crate's types would refuse or
-//! panic.
+//! Quantiles of probabilities outside of [0, 1] are NaN, and those of 0 and 1 infinite, where the
+//! crate's types would refuse or panic.
 
 use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 
@@ -39,9 +40,11 @@ fn student_tail(t: f64, dof: f64) -> f64 {
     }
 }
 
-/// The t with `student_cdf(t, dof) = p`; infinite at 0 and 1, NaN for p outside of [0, 1] or `dof` not above 0.
+/// The t with `student_cdf(t, dof) = p`; infinite at 0 and 1, NaN for p outside of [0, 1] or `dof`
+/// not above 0.
 ///
-/// By bisection on the tail: the crate's inverse of the incomplete beta function loses its digits at many degrees of freedom.
+/// By bisection on the tail: the crate's inverse of the incomplete beta function loses its digits
+/// at many degrees of freedom.
 pub fn student_quantile(p: f64, dof: f64) -> f64 {
     if !(0.0..=1.0).contains(&p) || dof.is_nan() || dof <= 0.0 {
         return f64::NAN;
@@ -73,7 +76,8 @@ pub fn student_quantile(p: f64, dof: f64) -> f64 {
     }
 }
 
-/// The probability that a chi-square number with `dof` degrees of freedom exceeds x; 1 where there are none.
+/// The probability that a chi-square number with `dof` degrees of freedom exceeds x; 1 where there
+/// are none.
 pub fn chi_square_tail(x: f64, dof: usize) -> f64 {
     if dof == 0 || x <= 0.0 { 1.0 } else { gamma::gamma_ur(0.5 * dof as f64, 0.5 * x) }
 }

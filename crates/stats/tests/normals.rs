@@ -1,5 +1,5 @@
-//! The law of the normals, on 2^24 draws with fixed seeds. A statistic with standard error s passes within 4 s, which a
-//! right generator fails once in 16,000 tries.
+//! The law of the normals, on 2^24 draws with fixed seeds. A statistic with standard error s passes
+//! within 4 s, which a right generator fails once in 16,000 tries.
 
 use collegial_stats::Rng;
 use collegial_stats::special::{erfc, normal_cdf};

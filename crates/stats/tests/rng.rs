@@ -8,8 +8,8 @@ fn check(name: &str, got: f64, expected: f64, standard_error: f64) {
     assert!(deviation.abs() < 4.0, "{name}: {got} instead of {expected}, {deviation:.1} standard errors off");
 }
 
-/// E[chi^2] = k, Var[chi^2] = 2k, fourth central moment 12 k (k + 4), so the variance's estimate has variance
-/// (12 k (k + 4) - 4 k^2) / n.
+/// E[chi^2] = k, Var[chi^2] = 2k, fourth central moment 12 k (k + 4), so the variance's estimate
+/// has variance (12 k (k + 4) - 4 k^2) / n.
 #[test]
 fn chi_squared_moments() {
     let n = 400_000;
@@ -41,7 +41,8 @@ fn chi_square_with_two_degrees_is_exponential() {
     }
 }
 
-/// Mean n/2, variance n/4, fourth central moment 3 n^2 / 16 - n / 8; and for few coins the whole law, C(n, k) / 2^n.
+/// Mean n/2, variance n/4, fourth central moment 3 n^2 / 16 - n / 8; and for few coins the whole
+/// law, C(n, k) / 2^n.
 #[test]
 fn heads_are_binomial() {
     let draws = 400_000;
@@ -50,7 +51,8 @@ fn heads_are_binomial() {
         let m: Moments = (0..draws).map(|_| rng.heads(coins as usize) as f64).collect();
         let (n, draws) = (f64::from(coins), f64::from(draws));
         check(&format!("mean heads of {n}"), m.mean(), n / 2.0, (n / 4.0 / draws).sqrt());
-        // One coin has no spread in its estimated variance beyond that of its mean; a small floor stands for it.
+        // One coin has no spread in its estimated variance beyond that of its mean; a small floor
+        // stands for it.
         let error = ((3.0 * n * n / 16.0 - n / 8.0 - n * n / 16.0) / draws).sqrt().max(1e-5);
         check(&format!("variance of heads of {n}"), m.variance(), n / 4.0, error);
     }
@@ -84,7 +86,8 @@ fn integers_below_are_even_handed() {
     for count in counts {
         check("face", f64::from(count), f64::from(n) / 6.0, (f64::from(n) * 5.0 / 36.0).sqrt());
     }
-    // Two thirds of 2^64: without rejection, half of the values would be twice as likely and the mean 4/9 of the range.
+    // Two thirds of 2^64: without rejection, half of the values would be twice as likely and the
+    // mean 4/9 of the range.
     let big = u64::MAX / 3 * 2;
     let m: Moments = (0..n).map(|_| rng.below(big) as f64 / big as f64).collect();
     check("mean below a big bound", m.mean(), 0.5, (1.0 / 12.0 / f64::from(n)).sqrt());

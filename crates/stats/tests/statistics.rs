@@ -94,8 +94,9 @@ fn no_value_and_one_value() {
     assert_eq!((none.merge(one), one.merge(none), Moments::merge_all(&[])), (one, one, none));
 }
 
-/// X = |z|^2 has R = 3; over many repetitions the estimates scatter as the delta method says.
-/// The scatter of 400 estimates is known to 1 / sqrt(800) = 3.5 %; with the bias of a sample of 4000, 15 % is four of those.
+/// X = |z|^2 has R = 3; over many repetitions the estimates scatter as the delta method says. The
+/// scatter of 400 estimates is known to 1 / sqrt(800) = 3.5 %; with the bias of a sample of 4000,
+/// 15 % is four of those.
 #[test]
 fn the_ratio_scatters_as_its_standard_error_says() {
     let (mut ratios, mut errors) = (Moments::new(), Moments::new());
@@ -231,7 +232,8 @@ fn chi_square_against_closed_forms() {
     assert_eq!((chi_square_tail(5.0, 0), chi_square_tail(0.0, 3)), (1.0, 1.0));
 }
 
-/// The bootstrap of a mean has the standard error sigma / sqrt(n), here known to 1 / sqrt(2 * 4000) = 1.1 %.
+/// The bootstrap of a mean has the standard error sigma / sqrt(n), here known to 1 / sqrt(2 * 4000)
+/// = 1.1 %.
 #[test]
 fn bootstrap_of_a_mean() {
     let data: Vec<f64> = (0..100).map(f64::from).collect();
@@ -242,7 +244,8 @@ fn bootstrap_of_a_mean() {
     assert!(close(m.variance().sqrt() / expected, 1.0, 0.045));
     let (interval, normal) =
         (Interval::percentile(&replicates, 0.95), Interval::normal(49.5, expected, 0.95));
-    // A percentile p of n draws has standard error sqrt(p (1 - p) / n) / density = 0.042 sigma at 2.5 %.
+    // A percentile p of n draws has standard error sqrt(p (1 - p) / n) / density = 0.042 sigma at
+    // 2.5 %.
     assert!(
         close(interval.low, normal.low, 4.0 * 0.042 * expected)
             && close(interval.high, normal.high, 4.0 * 0.042 * expected)

@@ -1,8 +1,9 @@
 //! Images per second: `cargo bench -p collegial-train --bench loading [-- DIRECTORY...]`.
 //!
-//! Without a directory it makes the data itself: 10,000 images each in CIFAR-10's and MNIST's files, and JPEG photographs of
-//! 500x375 pixels (ImageNet's usual size) in class folders. Loading is the best of several passes on one worker; beside it
-//! stands what the engine consumes: training steps of a network of the paper on all threads, without any loading.
+//! Without a directory it makes the data itself: 10,000 images each in CIFAR-10's and MNIST's
+//! files, and JPEG photographs of 500x375 pixels (ImageNet's usual size) in class folders. Loading
+//! is the best of several passes on one worker; beside it stands what the engine consumes: training
+//! steps of a network of the paper on all threads, without any loading.
 
 use std::error::Error;
 use std::f64::consts::TAU;
@@ -70,7 +71,8 @@ fn measure(dir: &Path, name: &str) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The paper's network for a data set, and how many images a second it trains on when they are there.
+/// The paper's network for a data set, and how many images a second it trains on when they are
+/// there.
 fn consume(data: &Dataset) -> Result<(&'static str, f64), Box<dyn Error>> {
     let (model, batch) = match data.kind() {
         Kind::Mnist | Kind::FashionMnist | Kind::Idx => ("fc6-30x48", 128),
@@ -164,7 +166,8 @@ fn make_photographs(dir: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Waves of many lengths and some noise, so that the decoder has as much to do as with a photograph.
+/// Waves of many lengths and some noise, so that the decoder has as much to do as with a
+/// photograph.
 fn waves(trial: u64) -> Vec<u8> {
     let mut rng = Rng::new(2, 0, trial);
     let mut wave = |k: u32| [0.3, 0.3, TAU, 60.0].map(|scale| scale * rng.uniform() / f64::from(1 + k / 4));

@@ -1,12 +1,14 @@
-//! Runs the engine on given weights and batches and writes down all it computes, for `interop/test_engine.py`.
+//! Runs the engine on given weights and batches and writes down all it computes, for
+//! `interop/test_engine.py`.
 //!
 //! ```text
 //! cargo run --release -p collegial-train --example engine -- WEIGHTS BATCHES RECIPE OUT
 //! ```
 //!
-//! WEIGHTS is a safetensors file whose header names the network, BATCHES one with `0.images`, `0.labels`, `1.images`, ... RECIPE
-//! gives loss, parametrisation, optimiser and learning rate. OUT gets, first for inference (`evaluate.`) and then for the steps of
-//! training (`train.`, of the first one): `logits`, `loss` and `gradient.NAME`, in training `statistics.NAME` too; then
+//! WEIGHTS is a safetensors file whose header names the network, BATCHES one with `0.images`,
+//! `0.labels`, `1.images`, ... RECIPE gives loss, parametrisation, optimiser and learning rate. OUT
+//! gets, first for inference (`evaluate.`) and then for the steps of training (`train.`, of the
+//! first one): `logits`, `loss` and `gradient.NAME`, in training `statistics.NAME` too; then
 //! `losses` and, after the last step, `final.NAME`.
 
 use std::error::Error;

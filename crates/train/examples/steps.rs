@@ -1,11 +1,12 @@
-//! Trains for a few steps and writes down what went in and what came out, for `interop/test_losses.py`.
+//! Trains for a few steps and writes down what went in and what came out, for
+//! `interop/test_losses.py`.
 //!
 //! ```text
 //! cargo run --release -p collegial-train --example steps -- MODEL DATA OUT STEPS [KEY=VALUE...]
 //! ```
 //!
-//! OUT gets the run (whose first checkpoint is copied to `initial.safetensors`), `batches.safetensors` with the exact
-//! images and labels of every step, and `losses.json`.
+//! OUT gets the run (whose first checkpoint is copied to `initial.safetensors`),
+//! `batches.safetensors` with the exact images and labels of every step, and `losses.json`.
 
 use std::collections::HashMap;
 use std::error::Error;

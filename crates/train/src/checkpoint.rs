@@ -1,8 +1,9 @@
-//! Checkpoints: two safetensors files, the network under torchvision's names and what training needs besides.
+//! Checkpoints: two safetensors files, the network under torchvision's names and what training
+//! needs besides.
 //!
-//! The header of each file holds one JSON document under the key `collegial` (one key, so that equal states make equal
-//! bytes). Both carry the number of the checkpoint, by which files that do not belong together are noticed, and a
-//! [`crate::checksum`] of their content.
+//! The header of each file holds one JSON document under the key `collegial` (one key, so that
+//! equal states make equal bytes). Both carry the number of the checkpoint, by which files that do
+//! not belong together are noticed, and a [`crate::checksum`] of their content.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -32,10 +33,12 @@ const TRACKED: &str = "num_batches_tracked";
 /// What the file of a network says about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelHeader {
-    /// The network. What is read from a file is checked, its name included: names become those of new files.
+    /// The network. What is read from a file is checked, its name included: names become those of
+    /// new files.
     #[serde(deserialize_with = "checked_spec")]
     pub spec: Spec,
-    /// What its weights are: those of the NTK parametrisation still have to be multiplied by sqrt(gain / fan-in).
+    /// What its weights are: those of the NTK parametrisation still have to be multiplied by
+    /// sqrt(gain / fan-in).
     #[serde(default)]
     pub parametrisation: Parametrisation,
     /// What it was trained to make small.
@@ -148,8 +151,8 @@ pub struct CheckpointFile {
 }
 
 impl CheckpointFile {
-    /// Reads a safetensors file and checks its structure and its checksum, so that a truncated, changed or foreign one is
-    /// refused here.
+    /// Reads a safetensors file and checks its structure and its checksum, so that a truncated,
+    /// changed or foreign one is refused here.
     pub fn read(path: &Path) -> Result<Self, Error> {
         Self::parse(path, &std::fs::read(path).map_err(io("read", path))?)
     }
@@ -197,7 +200,8 @@ impl CheckpointFile {
         &self.path
     }
 
-    /// Whether this program wrote it in a version that knew no checksums: changes of its content were not noticed.
+    /// Whether this program wrote it in a version that knew no checksums: changes of its content
+    /// were not noticed.
     pub fn lacks_checksum(&self) -> bool {
         self.checked == Checked::Absent && self.archive.metadata.contains_key(KEY)
     }
@@ -227,7 +231,8 @@ impl CheckpointFile {
         self.header()?.ok_or_else(|| self.refuse("its header does not name a network of ours".into()))
     }
 
-    /// Sets every parameter and running statistic of a network; all of them must be here, finite, and nothing else.
+    /// Sets every parameter and running statistic of a network; all of them must be here, finite,
+    /// and nothing else.
     pub fn fill_network(&self, network: &mut Network, model: &str) -> Result<(), Error> {
         if let Ok(Some(ModelHeader { parametrisation, .. })) = self.header()
             && network.parametrisation() != parametrisation

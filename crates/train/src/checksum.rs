@@ -1,8 +1,9 @@
 //! A checksum that lies inside the file it protects.
 //!
-//! A file is written with the text [`BLANK`] somewhere in its header; [`seal`] puts the CRC-32 of the whole file, with that
-//! text as it is, in place of the zeros. So every byte is covered whatever the format, other programs see one more text, and
-//! nothing lies beside the file that could be lost.
+//! A file is written with the text [`BLANK`] somewhere in its header; [`seal`] puts the CRC-32 of
+//! the whole file, with that text as it is, in place of the zeros. So every byte is covered
+//! whatever the format, other programs see one more text, and nothing lies beside the file that
+//! could be lost.
 
 use std::ops::Range;
 
@@ -21,7 +22,8 @@ pub enum Checked {
     Broken,
 }
 
-/// Writes the checksum of a file over the first [`BLANK`] within the range; a file without one stays as it is.
+/// Writes the checksum of a file over the first [`BLANK`] within the range; a file without one
+/// stays as it is.
 pub fn seal(file: &mut [u8], within: Range<usize>) {
     if let Some(at) = find(file, within, BLANK.as_bytes()) {
         let digits = format!("{:08x}", crc32fast::hash(file));

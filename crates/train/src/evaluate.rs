@@ -44,7 +44,8 @@ impl Evaluation {
     }
 }
 
-/// Goes through a loader once; `None` if `stopped` said so. Batches must not be larger than the network's.
+/// Goes through a loader once; `None` if `stopped` said so. Batches must not be larger than the
+/// network's.
 pub fn evaluate(
     network: &mut Network,
     loss: Loss,
@@ -54,8 +55,9 @@ pub fn evaluate(
     evaluate_with(network, loss, loader, None, stopped, &mut |_| ())
 }
 
-/// The same; `each` is given the outputs of every batch, image by image. Where the data set's classes are some of the
-/// network's, `outputs` says which output is whose, and only these are compared.
+/// The same; `each` is given the outputs of every batch, image by image. Where the data set's
+/// classes are some of the network's, `outputs` says which output is whose, and only these are
+/// compared.
 pub fn evaluate_with(
     network: &mut Network,
     loss: Loss,
@@ -110,7 +112,8 @@ pub(crate) fn count_errors(logits: &[f32], labels: &[usize]) -> u64 {
     rows.map(|(row, &label)| u64::from(rank(row, label) > 0)).sum()
 }
 
-/// How many classes come before `label`: of equal ones the lower counts first, and no number beats NaN.
+/// How many classes come before `label`: of equal ones the lower counts first, and no number beats
+/// NaN.
 fn rank(row: &[f32], label: usize) -> usize {
     let own = row[label];
     let before = |class: usize, other: f32| {

@@ -42,8 +42,8 @@ pub struct Sums {
     pub waited: f64,
 }
 
-/// Where a run stands between two steps. All chance is keyed by (seed, epoch, image), so this is all that a resumed
-/// run needs besides weights and optimiser.
+/// Where a run stands between two steps. All chance is keyed by (seed, epoch, image), so this is
+/// all that a resumed run needs besides weights and optimiser.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
     /// Epochs finished, tests included.
@@ -80,10 +80,11 @@ impl Progress {
     }
 }
 
-/// The test error of a run, given those of its epochs: the mean over the last tenth of the epochs, at least one and at most
-/// ten.
+/// The test error of a run, given those of its epochs: the mean over the last tenth of the epochs,
+/// at least one and at most ten.
 ///
-/// The paper averages the last ten of 300 epochs; of a short run the last ten would be most of it. `None` without an epoch.
+/// The paper averages the last ten of 300 epochs; of a short run the last ten would be most of it.
+/// `None` without an epoch.
 pub fn run_error(test_errors: &[f64]) -> Option<f64> {
     let count = (test_errors.len() / 10).clamp(1, 10);
     let last = test_errors.len().checked_sub(count).map(|start| &test_errors[start..])?;

@@ -43,7 +43,8 @@ impl Data {
         &self.identity
     }
 
-    /// What differs from the data that a run began with. Version 0.1.0 did not store what the images were.
+    /// What differs from the data that a run began with. Version 0.1.0 did not store what the
+    /// images were.
     fn differences(&self, saved: &Identity) -> Vec<Difference> {
         let mut given = self.identity.clone();
         if saved.fingerprint.is_none() {

@@ -1,9 +1,9 @@
 //! Does the design hold up: from the files of a data set to a trained network and its test error.
 //!
-//! The main type is [`Trainer`]: a network, its optimiser and its place in the data, which it saves and resumes to the
-//! bit. [`data`] reads and augments the data sets of the paper's section 5 and appendix A, [`Recipe`] holds the training
-//! details printed there, [`checkpoint`] and [`run`] keep what was trained safe, [`evaluate()`] counts the errors.
-//! Nothing is ever downloaded.
+//! The main type is [`Trainer`]: a network, its optimiser and its place in the data, which it saves
+//! and resumes to the bit. [`data`] reads and augments the data sets of the paper's section 5 and
+//! appendix A, [`Recipe`] holds the training details printed there, [`checkpoint`] and [`run`] keep
+//! what was trained safe, [`evaluate()`] counts the errors. Nothing is ever downloaded.
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

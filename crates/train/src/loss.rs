@@ -10,8 +10,8 @@ pub enum Loss {
     /// `-ln softmax(outputs)[label]`.
     #[default]
     CrossEntropy,
-    /// Half the squared distance to the label's unit vector, as in the paper's Theorem 1: gradient flow is then linear in
-    /// the outputs, with the tangent kernel as its matrix.
+    /// Half the squared distance to the label's unit vector, as in the paper's Theorem 1: gradient
+    /// flow is then linear in the outputs, with the tangent kernel as its matrix.
     L2,
 }
 

@@ -1,11 +1,12 @@
 //! Protocol buffers on the wire: a message is a sequence of numbered fields.
 //!
-//! By hand, for ONNX files and TensorBoard events alike, since they need four kinds of fields; a crate would bring a code
-//! generator or a thousand generated lines with it. Reading borrows from the bytes and believes no length before it has been checked, so hostile bytes can neither
-//! panic nor make it allocate.
+//! By hand, for ONNX files and TensorBoard events alike, since they need four kinds of fields; a
+//! crate would bring a code generator or a thousand generated lines with it. Reading borrows from
+//! the bytes and believes no length before it has been checked, so hostile bytes can neither panic
+//! nor make it allocate.
 
-/// A message being written. Fields are written in the order of their numbers, as every library does, so that equal messages
-/// are equal bytes.
+/// A message being written. Fields are written in the order of their numbers, as every library
+/// does, so that equal messages are equal bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Message(Vec<u8>);
 

@@ -1,7 +1,8 @@
 //! Recipes: how a network is trained, as TOML that people read and change.
 //!
-//! The paper's are in `recipes/` of the source tree and part of the program; [`Recipe::for_dataset`] finds the one of a
-//! data set, [`Recipe::build`] applies `key=value` changes.
+//! The paper's are in `recipes/` of the source tree and part of the program;
+//! [`Recipe::for_dataset`] finds the one of a data set, [`Recipe::build`] applies `key=value`
+//! changes.
 
 pub use collegial_nn::Parametrisation;
 use serde::{Deserialize, Serialize};
@@ -28,11 +29,12 @@ pub const RECIPES: &[(&str, &str)] = &[
 pub struct Recipe {
     /// Passes over the training images.
     pub epochs: u32,
-    /// Images per step of the optimiser. An epoch is as many whole batches as there are; what is left over differs from
-    /// epoch to epoch.
+    /// Images per step of the optimiser. An epoch is as many whole batches as there are; what is
+    /// left over differs from epoch to epoch.
     pub batch: usize,
-    /// Images that are computed at once, a divisor of `batch`; gradients are averaged over the micro-batches of a step,
-    /// while batch norms take their statistics from one micro-batch, as they do from the images of one GPU.
+    /// Images that are computed at once, a divisor of `batch`; gradients are averaged over the
+    /// micro-batches of a step, while batch norms take their statistics from one micro-batch, as
+    /// they do from the images of one GPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub micro_batch: Option<usize>,
     /// The rate the schedule starts from.
@@ -183,8 +185,9 @@ impl Recipe {
         Self::build(text(name_for(dataset)).unwrap_or_default(), &[])
     }
 
-    /// Reads TOML, makes the changes (`epochs=5`, `optimiser.momentum=0.8`, `schedule.milestones=[2,4]`) and checks the
-    /// result. A change of a `kind` drops the settings of the old one.
+    /// Reads TOML, makes the changes (`epochs=5`, `optimiser.momentum=0.8`,
+    /// `schedule.milestones=[2,4]`) and checks the result. A change of a `kind` drops the settings
+    /// of the old one.
     pub fn build(text: &str, changes: &[String]) -> Result<Self, Error> {
         let mut table: Table = toml::from_str(text).map_err(|error| malformed(&error))?;
         for change in changes {

@@ -1,7 +1,8 @@
 //! A run's directory: its lock, its checkpoints and what is written beside them.
 //!
-//! A checkpoint is a directory `checkpoint-000012` of two files. It is written under another name, forced to disk and then
-//! renamed, so that at every moment the one with the highest number is whole; older ones are removed afterwards.
+//! A checkpoint is a directory `checkpoint-000012` of two files. It is written under another name,
+//! forced to disk and then renamed, so that at every moment the one with the highest number is
+//! whole; older ones are removed afterwards.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
@@ -23,13 +24,15 @@ const OLD_TEMPORARY: [&str; 3] = [".epochs.jsonl", ".model.toml", ".recipe.toml"
 #[derive(Debug)]
 pub struct RunDirectory {
     root: PathBuf,
-    /// The operating system drops the lock when the process ends, however it ends: there are no stale locks.
+    /// The operating system drops the lock when the process ends, however it ends: there are no
+    /// stale locks.
     lock: File,
     latest: Option<(u64, PathBuf)>,
 }
 
 impl RunDirectory {
-    /// Opens a directory, made if it is not there, and locks it. What an interrupted save left behind is removed.
+    /// Opens a directory, made if it is not there, and locks it. What an interrupted save left
+    /// behind is removed.
     pub fn open(root: &Path) -> Result<Self, Error> {
         disk::create_directories(root).map_err(io("create", root))?;
         let lock = lock(root)?;
@@ -54,8 +57,8 @@ impl RunDirectory {
         number.checked_add(1).ok_or_else(|| Error::LastNumber { path: path.clone() })
     }
 
-    /// Whether the lock file is still the one that this process locked: if somebody removed or replaced it, another process
-    /// may hold the directory too.
+    /// Whether the lock file is still the one that this process locked: if somebody removed or
+    /// replaced it, another process may hold the directory too.
     pub fn check_lock(&self) -> Result<(), Error> {
         let path = self.root.join(LOCK);
         if is_same_file(&self.lock, &path) { Ok(()) } else { Err(Error::LostLock { path }) }
@@ -96,7 +99,8 @@ impl RunDirectory {
     }
 }
 
-/// The file of a network that a path stands for: a file itself, the directory of a checkpoint, or that of a run.
+/// The file of a network that a path stands for: a file itself, the directory of a checkpoint, or
+/// that of a run.
 pub fn find_model(path: &Path) -> Result<PathBuf, Error> {
     if path.is_dir() {
         let directory = latest_in(path)?.map_or_else(|| path.to_owned(), |(_, latest)| latest);
@@ -148,7 +152,8 @@ fn is_same_file(_file: &File, path: &Path) -> bool {
     path.exists()
 }
 
-/// Removes what processes that were killed left behind. Whoever holds the lock is alone here, so nothing of it is in use.
+/// Removes what processes that were killed left behind. Whoever holds the lock is alone here, so
+/// nothing of it is in use.
 fn sweep(root: &Path) -> Result<(), Error> {
     remove(&root.join(SAVING))?;
     for entry in fs::read_dir(root).map_err(io("read", root))?.filter_map(Result::ok) {

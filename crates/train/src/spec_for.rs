@@ -6,7 +6,8 @@ use crate::Error;
 use crate::data::{Dataset, Shape};
 use crate::error::Unfit;
 
-/// The spec with the data set's image size and class count. What the user gave must not contradict them.
+/// The spec with the data set's image size and class count. What the user gave must not contradict
+/// them.
 pub fn spec_for(spec: &Spec, given: &Overrides, dataset: &Dataset) -> Result<Spec, Error> {
     let (shape, classes) = (dataset.shape(), dataset.classes());
     let agree = |setting, given: Option<usize>, found: usize, what| match given {

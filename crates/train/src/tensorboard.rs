@@ -1,8 +1,8 @@
 //! TensorBoard event files, scalars only.
 //!
-//! A file is a sequence of records: length (u64), its checksum, the bytes, their checksum, all little-endian. The bytes
-//! are protocol buffers of type `Event`; the checksums are CRC-32C, rotated and shifted so that checksums of data that
-//! holds checksums stay sound.
+//! A file is a sequence of records: length (u64), its checksum, the bytes, their checksum, all
+//! little-endian. The bytes are protocol buffers of type `Event`; the checksums are CRC-32C,
+//! rotated and shifted so that checksums of data that holds checksums stay sound.
 
 use std::fs::File;
 use std::io;
@@ -52,7 +52,8 @@ impl EventFile {
             .iter()
             .flat_map(|(tag, value)| record(&scalar_event(now, step, tag, *value as f32)))
             .collect();
-        // One write: whoever reads meanwhile sees whole records, and after a crash at most the last is cut.
+        // One write: whoever reads meanwhile sees whole records, and after a crash at most the last
+        // is cut.
         disk::append(&mut self.file, &self.path, &records)
     }
 }
@@ -88,7 +89,8 @@ fn masked_crc(content: &[u8]) -> u32 {
 mod tests {
     use super::*;
 
-    /// The bytes that TensorBoard's own writer makes of the same events (`RecordWriter` of tensorboard 2.21, times set to 1.5).
+    /// The bytes that TensorBoard's own writer makes of the same events (`RecordWriter` of
+    /// tensorboard 2.21, times set to 1.5).
     #[test]
     fn known_bytes() {
         let hex = |bytes: Vec<u8>| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();

@@ -24,7 +24,8 @@ pub trait TrainingMonitor: Monitor {
 
 impl TrainingMonitor for Silent {}
 
-/// When checkpoints are saved besides at the end of every epoch and when stopped. It changes no result.
+/// When checkpoints are saved besides at the end of every epoch and when stopped. It changes no
+/// result.
 #[derive(Clone, Copy, Debug)]
 pub struct Saving {
     /// After so many steps.
@@ -64,7 +65,8 @@ pub struct Trainer {
 }
 
 impl Trainer {
-    /// Draws the weights and saves the first checkpoint, so that a full disk is noticed before any work is done.
+    /// Draws the weights and saves the first checkpoint, so that a full disk is noticed before any
+    /// work is done.
     pub fn begin(job: Job, run: RunDirectory) -> Result<Self, Error> {
         if run.latest().is_some() {
             return Err(Error::Occupied { path: run.path().to_owned() });

@@ -68,7 +68,8 @@ fn runs_of_every_version_resume() {
             Trainer::resume(job(root.path(), version), RunDirectory::open(&run).unwrap()).unwrap();
         assert_eq!(trainer.resumed_unchecked(), version == "0.1.0");
         assert_eq!(trainer.run(&Silent, Saving::default()).unwrap(), Outcome::Finished);
-        // The same program had these weights after its second epoch; instruction sets round differently.
+        // The same program had these weights after its second epoch; instruction sets round
+        // differently.
         let expected = network(&fixture(version, "finished.safetensors")).unwrap();
         let gap = |(a, b): (&f32, &f32)| (a - b).abs();
         let largest = trainer.network().values().iter().zip(expected.values()).map(gap).fold(0.0, f32::max);
@@ -106,8 +107,8 @@ fn content<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<(bool, T, V
     Ok((file.lacks_checksum(), file.own_header()?, file.shapes().into_values().collect()))
 }
 
-/// Every flipped bit is refused, or changes nothing that is read: where the word is hit by which a checksum is found, the file
-/// cannot be told from one that never had any.
+/// Every flipped bit is refused, or changes nothing that is read: where the word is hit by which a
+/// checksum is found, the file cannot be told from one that never had any.
 fn every_flip_is_noticed<T: DeserializeOwned + Clone + Debug + PartialEq>(path: &Path) {
     let whole = fs::read(path).unwrap();
     let (_, header, shapes) = content::<T>(path, &whole).unwrap();

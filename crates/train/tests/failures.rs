@@ -1,4 +1,5 @@
-//! A run that meets a failing disk, or loses power, at any of its operations resumes to the same bytes.
+//! A run that meets a failing disk, or loses power, at any of its operations resumes to the same
+//! bytes.
 
 mod common;
 #[path = "common/disk.rs"]

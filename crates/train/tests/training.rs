@@ -1,4 +1,5 @@
-//! The loop: it learns, stops and resumes to the bit, accumulates, and refuses what it cannot go on with.
+//! The loop: it learns, stops and resumes to the bit, accumulates, and refuses what it cannot go on
+//! with.
 
 mod common;
 
@@ -61,7 +62,8 @@ impl TrainingMonitor for StopAfter {
 
 const NEVER: u64 = u64::MAX;
 
-/// Trains to the end, stopped and resumed every `stop` steps; gives all weights and the epochs without their times.
+/// Trains to the end, stopped and resumed every `stop` steps; gives all weights and the epochs
+/// without their times.
 fn train(root: &Path, job: &Job, stop: u64) -> (Vec<f32>, Vec<Epoch>) {
     let mut resumed = false;
     loop {
@@ -98,7 +100,8 @@ fn learns() {
     }
 }
 
-/// Stopped anywhere (within an epoch, at its end, while testing) and resumed: the same weights, statistics and epochs.
+/// Stopped anywhere (within an epoch, at its end, while testing) and resumed: the same weights,
+/// statistics and epochs.
 #[test]
 fn resumes_to_the_bit() {
     let root = tempfile::tempdir().unwrap();
@@ -136,8 +139,9 @@ fn more_epochs_may_follow() {
     assert_eq!(trainer.network().values(), &weights[..trainer.network().values().len()]);
 }
 
-/// Without norms, gradients averaged over micro-batches are those of the whole batch, up to rounding: after one step of
-/// plain descent, weights of order 0.1 to 1 agree to a few units of the last place (2^-24) times the number of terms.
+/// Without norms, gradients averaged over micro-batches are those of the whole batch, up to
+/// rounding: after one step of plain descent, weights of order 0.1 to 1 agree to a few units of the
+/// last place (2^-24) times the number of terms.
 #[test]
 fn micro_batches_add_up() {
     let root = tempfile::tempdir().unwrap();
@@ -306,7 +310,8 @@ fn weights_of_another_network() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Cut off anywhere or with a byte changed in its header: refused or read, never a panic; cut off is always refused.
+    /// Cut off anywhere or with a byte changed in its header: refused or read, never a panic; cut
+    /// off is always refused.
     #[test]
     fn damaged_files(cut in 0.0..1.0_f64, place in 0_usize..2000, byte: u8) {
         thread_local!(static FILE: Vec<u8> = {

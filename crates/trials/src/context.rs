@@ -18,8 +18,8 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// The result of one part: read from its file where it was computed before with the same settings and seed, else computed
-    /// and kept. Results are plain JSON: no NaN and no infinity.
+    /// The result of one part: read from its file where it was computed before with the same
+    /// settings and seed, else computed and kept. Results are plain JSON: no NaN and no infinity.
     ///
     /// # Errors
     ///

@@ -22,7 +22,8 @@ pub struct Correlation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
-    /// The 95 % interval of the rank correlation is above 0: what was measured follows the prediction.
+    /// The 95 % interval of the rank correlation is above 0: what was measured follows the
+    /// prediction.
     Follows,
     /// The interval is below 0: it goes the other way.
     Reversed,
@@ -48,10 +49,12 @@ impl Correlation {
     }
 }
 
-/// The rank correlation of `predicted[i]` with the mean of `measured[i]`, every design having as many runs.
+/// The rank correlation of `predicted[i]` with the mean of `measured[i]`, every design having as
+/// many runs.
 ///
-/// The bootstrap has two levels: designs are drawn again, and for each of them its runs. So the interval knows both that runs scatter
-/// and that a handful of designs is a small sample of a curve. `None` where a correlation has no meaning.
+/// The bootstrap has two levels: designs are drawn again, and for each of them its runs. So the
+/// interval knows both that runs scatter and that a handful of designs is a small sample of a
+/// curve. `None` where a correlation has no meaning.
 pub fn rank_correlation(predicted: &[f64], measured: &[Vec<f64>], seed: u64) -> Option<Correlation> {
     let (designs, runs) = (measured.len(), measured.first()?.len());
     if predicted.len() != designs || runs == 0 || measured.iter().any(|design| design.len() != runs) {
@@ -59,7 +62,8 @@ pub fn rank_correlation(predicted: &[f64], measured: &[Vec<f64>], seed: u64) -> 
     }
     let means: Vec<f64> = measured.iter().map(|runs| mean(runs.iter().copied())).collect();
     let estimate = spearman(predicted, &means)?;
-    // One index below designs x runs holds two independent uniform numbers: which design, and which of its runs.
+    // One index below designs x runs holds two independent uniform numbers: which design, and which
+    // of its runs.
     let replicates = bootstrap(seed, STREAM, REPLICATES, designs * runs, |indices| {
         let drawn = |indices: &[usize]| {
             let design = indices[0] / runs;
@@ -96,7 +100,8 @@ mod tests {
     use super::*;
     use collegial_stats::Rng;
 
-    /// Eight designs of five runs whose means are `slope` times the prediction plus noise of deviation 0.1.
+    /// Eight designs of five runs whose means are `slope` times the prediction plus noise of
+    /// deviation 0.1.
     fn designs(slope: f64, seed: u64) -> (Vec<f64>, Vec<Vec<f64>>) {
         let predicted: Vec<f64> = (0..8).map(f64::from).collect();
         let mut rng = Rng::new(seed, 1, 0);
@@ -112,8 +117,8 @@ mod tests {
             rank_correlation(&x, &y, 0).unwrap()
         };
         let (up, down, none) = (of(1.0), of(-1.0), of(0.0));
-        // Means differ by ten of their standard errors or more: none can swap, and only designs drawn twice, which tie in the
-        // prediction, keep a resample below 1.
+        // Means differ by ten of their standard errors or more: none can swap, and only designs
+        // drawn twice, which tie in the prediction, keep a resample below 1.
         assert!((up.estimate - 1.0).abs() < 1e-12 && up.interval[0] > 0.85, "{up:?}");
         assert!((down.estimate + 1.0).abs() < 1e-12);
         let orders = [up, down, none].map(|correlation| Order::of(Some(correlation)));
@@ -125,8 +130,9 @@ mod tests {
 
     #[test]
     fn the_interval_covers() {
-        // Without any relation the 95 % interval of 8 designs should hold 0 nearly always; a percentile interval of so few
-        // is known to be a little narrow. Of 100 data sets, fewer than 80 would be 15 points or 5 standard errors off.
+        // Without any relation the 95 % interval of 8 designs should hold 0 nearly always; a
+        // percentile interval of so few is known to be a little narrow. Of 100 data sets, fewer
+        // than 80 would be 15 points or 5 standard errors off.
         let covered = (0..100).filter(|&seed| {
             let (x, y) = designs(0.0, 100 + seed);
             let Correlation { interval: [low, high], .. } = rank_correlation(&x, &y, seed).unwrap();

@@ -1,4 +1,5 @@
-//! Designs to train: a few along the primal or the dual curve, from the baseline to very thin members.
+//! Designs to train: a few along the primal or the dual curve, from the baseline to very thin
+//! members.
 
 use collegial_arch::{Design, Module, Spec};
 use collegial_ntk::Fit;
@@ -58,8 +59,9 @@ pub struct Line<'a> {
 }
 
 impl Line<'_> {
-    /// `count` designs from the baseline down, the optimum among them, at widths that are about evenly spaced in ln n. Around each
-    /// such width the one is taken whose whole number of members is nearest to the curve: with m = 1 or 2 most miss it by far.
+    /// `count` designs from the baseline down, the optimum among them, at widths that are about
+    /// evenly spaced in ln n. Around each such width the one is taken whose whole number of members
+    /// is nearest to the curve: with m = 1 or 2 most miss it by far.
     ///
     /// # Errors
     ///
@@ -73,11 +75,13 @@ impl Line<'_> {
         for index in 1..count {
             let target = widest.ln() - step * index as f64;
             let off = |candidate: &Candidate| ((candidate.design.width as f64).ln() - target).abs();
-            // Half a step to either side belongs to this target; half a unit of width keeps thin ends from being empty.
+            // Half a step to either side belongs to this target; half a unit of width keeps thin
+            // ends from being empty.
             let near = |candidate: &&Candidate| {
                 off(candidate) <= 0.5 * step || (candidate.design.width as f64 - target.exp()).abs() <= 0.5
             };
-            // Being off the curve by one per cent is as bad as being off the target by a quarter of a step.
+            // Being off the curve by one per cent is as bad as being off the target by a quarter of
+            // a step.
             let badness = |candidate: &Candidate| candidate.distance + 0.04 * off(candidate) / step.max(1e-9);
             let fresh = |candidate: &&Candidate| {
                 chosen.iter().all(|other: &Candidate| other.design != candidate.design)
@@ -100,8 +104,8 @@ impl Line<'_> {
         Ok(chosen)
     }
 
-    /// The best design of a problem: of those that a whole number of members leaves on the curve, the one of lowest objective. `None`
-    /// where that is the baseline.
+    /// The best design of a problem: of those that a whole number of members leaves on the curve,
+    /// the one of lowest objective. `None` where that is the baseline.
     ///
     /// # Errors
     ///

@@ -1,9 +1,11 @@
-//! Many trainings: does the kernel's variance rank the test errors of designs (section 5 of the paper)?
+//! Many trainings: does the kernel's variance rank the test errors of designs (section 5 of the
+//! paper)?
 //!
-//! The main type is [`Sweep`]: designs of a [`Line`] along the primal or dual curve of a search, each trained several times
-//! ([`train_all`]), with mean test errors, standard errors and the rank correlation between what was predicted and what was
-//! measured; [`power`] plans how often. What a sweep comes to is an enum with a written rule: [`Order`], [`Difference`], [`validate::Verdict`]. Every
-//! finished run is a part ([`Parts`]), so that an interrupted sweep repeats nothing.
+//! The main type is [`Sweep`]: designs of a [`Line`] along the primal or dual curve of a search,
+//! each trained several times ([`train_all`]), with mean test errors, standard errors and the rank
+//! correlation between what was predicted and what was measured; [`power`] plans how often. What a
+//! sweep comes to is an enum with a written rule: [`Order`], [`Difference`], [`validate::Verdict`].
+//! Every finished run is a part ([`Parts`]), so that an interrupted sweep repeats nothing.
 
 mod context;
 mod correlation;

@@ -1,8 +1,9 @@
 //! Finished parts, one JSON file each, so that a sweep that was stopped goes on where it was.
 //!
-//! A part is known by its name and its settings, which hold all that its result depends on: models, recipes, seeds and the
-//! fingerprint of the data. Where the same settings come to mean another result, the settings get a field that says so; the version
-//! of the program is in the file for people only.
+//! A part is known by its name and its settings, which hold all that its result depends on: models,
+//! recipes, seeds and the fingerprint of the data. Where the same settings come to mean another
+//! result, the settings get a field that says so; the version of the program is in the file for
+//! people only.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -26,7 +27,8 @@ pub struct Parts {
     directory: PathBuf,
 }
 
-/// What a part's file holds. Its settings are compared in full, so that two settings with one hash do no harm.
+/// What a part's file holds. Its settings are compared in full, so that two settings with one hash
+/// do no harm.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -141,7 +143,8 @@ impl Parts {
     }
 }
 
-/// Removes what processes that were killed left behind. Other processes may write here now, so only old files go.
+/// Removes what processes that were killed left behind. Other processes may write here now, so only
+/// old files go.
 fn sweep(directory: &Path) {
     let Ok(entries) = std::fs::read_dir(directory) else { return };
     for entry in entries.filter_map(Result::ok) {

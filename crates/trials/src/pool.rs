@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::Error;
 
-/// Does `work(0)..work(count)` on `workers` workers that share the threads of the current pool, and gives the results in order. After
-/// a failure no further work is begun, and the first error is given.
+/// Does `work(0)..work(count)` on `workers` workers that share the threads of the current pool, and
+/// gives the results in order. After a failure no further work is begun, and the first error is
+/// given.
 ///
 /// # Errors
 ///

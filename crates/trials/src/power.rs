@@ -8,7 +8,8 @@ use crate::Row;
 /// How often a difference of the wanted size should be found.
 const POWER: f64 = 0.8;
 
-/// [`Row::compare`] calls means different that are this many standard errors of their difference apart.
+/// [`Row::compare`] calls means different that are this many standard errors of their difference
+/// apart.
 const STANDARD_ERRORS: f64 = 2.0;
 
 /// What so many runs of each design can decide.
@@ -30,7 +31,8 @@ impl Power {
         Some(Self { runs, scatter, decides: decided(scatter, runs) })
     }
 
-    /// "5 runs of every design find a difference of 0.35 points in 80 % of cases (one run scatters by 0.27 points)".
+    /// "5 runs of every design find a difference of 0.35 points in 80 % of cases (one run scatters
+    /// by 0.27 points)".
     pub fn words(&self) -> String {
         format!(
             "{} runs of every design find a difference of {:.2} points in 80 % of cases (one run scatters by {:.2} points)",
@@ -68,7 +70,8 @@ mod tests {
     use crate::sweep::made_up;
     use collegial_stats::Rng;
 
-    /// The share of made-up experiments in which a difference of one standard deviation is found with so many runs.
+    /// The share of made-up experiments in which a difference of one standard deviation is found
+    /// with so many runs.
     fn found(runs: u32) -> f64 {
         let experiments = 2000;
         let hits = (0..experiments).filter(|&experiment| {
@@ -86,7 +89,8 @@ mod tests {
     fn the_planned_runs_have_the_power() {
         let runs = runs_needed(0.01, 0.01);
         assert_eq!(runs, 17);
-        // 2000 experiments have a standard error of 0.009. Standard errors that are estimated from 17 runs cost next to nothing.
+        // 2000 experiments have a standard error of 0.009. Standard errors that are estimated from
+        // 17 runs cost next to nothing.
         let share = found(runs);
         assert!((share - 0.8).abs() < 0.04, "{share}");
         assert!(found(runs / 2) < 0.65);

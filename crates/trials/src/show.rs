@@ -38,7 +38,8 @@ impl Sweep {
         table
     }
 
-    /// The test error over what should rank it (the variance of a primal line, the cost of a dual one).
+    /// The test error over what should rank it (the variance of a primal line, the cost of a dual
+    /// one).
     pub fn figure(&self) -> Figure {
         let (title, axis) = match self.problem {
             Problem::Primal => ("Primal: test error at equal cost", "predicted kernel variance Var(K)"),

@@ -14,8 +14,8 @@ pub struct Sweep {
     pub problem: Problem,
     /// From the widest members to the thinnest.
     pub rows: Vec<Row>,
-    /// Between the predicted variance and the test error on the primal curve, where variance varies; between the cost and the test
-    /// error on the dual curve, where variance does not.
+    /// Between the predicted variance and the test error on the primal curve, where variance
+    /// varies; between the cost and the test error on the dual curve, where variance does not.
     pub correlation: Option<Correlation>,
     /// Between the inner width m n and the test error, positive where wider is better.
     pub width_correlation: Option<Correlation>,
@@ -65,8 +65,9 @@ impl Sweep {
         self.rows.iter().min_by(|a, b| a.test_error.total_cmp(&b.test_error))
     }
 
-    /// Whether the best predicted design is as good as the best measured one: it is the same, or not worse by more than two standard
-    /// errors of the difference. `None` where one run each cannot tell, or nothing was trained.
+    /// Whether the best predicted design is as good as the best measured one: it is the same, or
+    /// not worse by more than two standard errors of the difference. `None` where one run each
+    /// cannot tell, or nothing was trained.
     pub fn best_agrees(&self) -> Option<bool> {
         let (predicted, measured) = self.best_predicted().zip(self.best_measured())?;
         if predicted.candidate.design == measured.candidate.design {
@@ -136,8 +137,8 @@ pub mod made_up {
         }
     }
 
-    /// Eight designs whose variance or cost falls with their width, with test errors of `error(i)` give or take `noise`, `runs`
-    /// times.
+    /// Eight designs whose variance or cost falls with their width, with test errors of `error(i)`
+    /// give or take `noise`, `runs` times.
     pub fn sweep(problem: Problem, runs: usize, noise: f64, error: impl Fn(usize) -> f64) -> Sweep {
         let rows = (0..8).map(|index| {
             let predicted = 1.0 - 0.1 * index as f64;

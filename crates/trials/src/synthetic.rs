@@ -1,4 +1,5 @@
-//! Made-up images in the files of MNIST and CIFAR, for the smoke scale: every class has a pattern, every image noise on it.
+//! Made-up images in the files of MNIST and CIFAR, for the smoke scale: every class has a pattern,
+//! every image noise on it.
 
 use std::path::Path;
 
@@ -39,7 +40,8 @@ pub fn write_digits(directory: &Path, train: usize, test: usize, seed: u64) -> R
     Ok(())
 }
 
-/// Writes colour images of 32x32 as the files of CIFAR-10, or with 100 classes as those of CIFAR-100.
+/// Writes colour images of 32x32 as the files of CIFAR-10, or with 100 classes as those of
+/// CIFAR-100.
 ///
 /// # Errors
 ///

@@ -16,7 +16,8 @@ use serde::{Deserialize, Serialize};
 use crate::pool::in_parallel;
 use crate::{Context, Error};
 
-/// Networks with fewer parameters than this leave most of a machine idle: several are trained at once, one thread each.
+/// Networks with fewer parameters than this leave most of a machine idle: several are trained at
+/// once, one thread each.
 const SMALL: u64 = 1_000_000;
 
 /// How designs are trained.
@@ -37,7 +38,8 @@ pub struct Training<'a> {
 pub struct Run {
     /// Seeds weights, order and augmentation.
     pub seed: u64,
-    /// After every epoch, the share of test images that were wrong; empty if the loss stopped being a number.
+    /// After every epoch, the share of test images that were wrong; empty if the loss stopped being
+    /// a number.
     pub test_errors: Vec<f64>,
     /// The mean training loss of the last epoch.
     pub loss: Option<f64>,
@@ -144,7 +146,8 @@ fn train(job: Job, directory: &Path, watch: &Watch) -> Result<Run, Error> {
     })
 }
 
-/// How far all runs are, weighted by what they cost; runs that were kept weigh nothing, so that the remaining time is right.
+/// How far all runs are, weighted by what they cost; runs that were kept weigh nothing, so that the
+/// remaining time is right.
 struct Board<'a> {
     context: &'a Context<'a>,
     weights: Vec<f64>,

@@ -1,8 +1,9 @@
 //! `collegial validate`: does the prediction hold for this network on this data?
 //!
-//! The main type is [`Validation`]. A few designs of equal cost are taken from the primal curve of a baseline, trained several times
-//! each, and their test errors set beside the kernel variances that were predicted before anything was trained. How often is
-//! planned by a pilot: enough runs to find a difference of the wanted size in 80 % of cases ([`power`](crate::power)).
+//! The main type is [`Validation`]. A few designs of equal cost are taken from the primal curve of
+//! a baseline, trained several times each, and their test errors set beside the kernel variances
+//! that were predicted before anything was trained. How often is planned by a pilot: enough runs to
+//! find a difference of the wanted size in 80 % of cases ([`power`](crate::power)).
 
 use std::fmt;
 use std::time::Instant;
@@ -44,8 +45,8 @@ pub struct Question<'a> {
 pub enum Runs {
     /// So often.
     Given(u32),
-    /// After a pilot of three runs, as often as it takes to find a difference of this share of the mean error in 80 % of cases, but no
-    /// oftener than `most`.
+    /// After a pilot of three runs, as often as it takes to find a difference of this share of the
+    /// mean error in 80 % of cases, but no oftener than `most`.
     Planned {
         /// The difference that should be found, as a share of the mean test error.
         share: f64,
@@ -61,8 +62,8 @@ const PILOT: u32 = 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// The test error [follows](Order::Follows) the predicted variance, and no design is better than the best predicted one by
-    /// more than two standard errors.
+    /// The test error [follows](Order::Follows) the predicted variance, and no design is better
+    /// than the best predicted one by more than two standard errors.
     Held,
     /// The runs cannot tell.
     Undecided,
@@ -120,7 +121,8 @@ pub struct Validation {
     pub best_predicted: String,
     /// The design of lowest mean test error.
     pub best_measured: String,
-    /// Whether the two are equally good within two standard errors; null where one run each cannot tell.
+    /// Whether the two are equally good within two standard errors; null where one run each cannot
+    /// tell.
     pub best_agrees: Option<bool>,
     /// Designs of equal cost.
     pub primal: Sweep,
@@ -133,7 +135,8 @@ impl Question<'_> {
     ///
     /// # Errors
     ///
-    /// If the baseline has no width to change, a design cannot be trained, or somebody wants to stop.
+    /// If the baseline has no width to change, a design cannot be trained, or somebody wants to
+    /// stop.
     pub fn answer(&self, context: &Context) -> Result<Validation, Error> {
         let module = self.search.module()?;
         let variance = self.variance(&module, context)?;
@@ -197,7 +200,8 @@ impl Question<'_> {
     }
 }
 
-/// A network's variance is its score: the mean over its blocks, each with what it sees. Modules keep what they have.
+/// A network's variance is its score: the mean over its blocks, each with what it sees. Modules
+/// keep what they have.
 fn scored(candidate: Candidate) -> Result<Candidate, Error> {
     if candidate.spec.module().is_some() {
         return Ok(candidate);
@@ -357,7 +361,8 @@ mod tests {
         assert!(said.contains("clearly better"), "{said}");
     }
 
-    /// Quiet runs need no more than the pilot, loud ones are planned, and louder ones meet the limit, which is said.
+    /// Quiet runs need no more than the pilot, loud ones are planned, and louder ones meet the
+    /// limit, which is said.
     #[test]
     fn runs_are_planned_by_power() {
         let planned = |noise: f64| {

@@ -1,8 +1,9 @@
 //! The explorer's answers as WebAssembly: what the loopback server answers, without a server.
 //!
-//! The interface is three functions on plain memory, so that no generated glue is needed: [`reserve`] gives room for a name and a body,
-//! [`ask`] and [`dropped`] answer. An answer is a pointer and a length packed into one number; its first byte is `+` before JSON and
-//! `-` before the sentence of a refusal. The memory of an answer is valid until the next call.
+//! The interface is three functions on plain memory, so that no generated glue is needed:
+//! [`reserve`] gives room for a name and a body, [`ask`] and [`dropped`] answer. An answer is a
+//! pointer and a length packed into one number; its first byte is `+` before JSON and `-` before
+//! the sentence of a refusal. The memory of an answer is valid until the next call.
 
 use std::cell::RefCell;
 

@@ -13,8 +13,9 @@ use crate::progress::Progress;
 
 /// Test a checkpoint: error, top-5 error, errors per class and the confusion matrix
 ///
-/// Takes checkpoints of `collegial train`, files of `collegial export --to safetensors|onnx`, and safetensors files of torchvision's
-/// and timm's ResNets and ResNeXts, whose design is told from their tensors.
+/// Takes checkpoints of `collegial train`, files of `collegial export --to safetensors|onnx`, and
+/// safetensors files of torchvision's and timm's ResNets and ResNeXts, whose design is told from
+/// their tensors.
 #[derive(Args)]
 #[command(after_help = "Example:\n  collegial evaluate run --data cifar10")]
 pub struct Evaluate {
@@ -27,7 +28,8 @@ pub struct Evaluate {
     /// The network, by name or TOML spec [default: what the file says or its tensors tell]
     #[arg(long, value_name = "MODEL")]
     model: Option<PathBuf>,
-    /// The classes of the network's outputs, one name per line, for a data set that has some of them
+    /// The classes of the network's outputs, one name per line, for a data set that has some of
+    /// them
     #[arg(long, value_name = "FILE")]
     class_list: Option<PathBuf>,
     /// Images computed at once

@@ -11,13 +11,15 @@ use crate::signals;
 
 /// Open a page that shows how variance and cost move with the design, live
 ///
-/// Pick or write a baseline, drag the width of a member, and see both optima, the curves behind them, the block before and after, and the
-/// counts of every layer. The page is served on loopback and answers only to the address that is printed; nothing is sent anywhere,
-/// and no file is read but those that are dropped into it. Ctrl-C ends it.
+/// Pick or write a baseline, drag the width of a member, and see both optima, the curves behind
+/// them, the block before and after, and the counts of every layer. The page is served on loopback
+/// and answers only to the address that is printed; nothing is sent anywhere, and no file is read
+/// but those that are dropped into it. Ctrl-C ends it.
 #[derive(Args)]
 #[command(after_help = "Example:\n  collegial explore resnext29-1x128d --port 8000 --no-browser")]
 pub struct Explore {
-    /// The baseline that the page opens with: a name, or the path of a TOML spec, checkpoint or ONNX file
+    /// The baseline that the page opens with: a name, or the path of a TOML spec, checkpoint or
+    /// ONNX file
     #[arg(value_name = "MODEL")]
     model: Option<std::path::PathBuf>,
     /// Port to listen on; 0 takes any that is free

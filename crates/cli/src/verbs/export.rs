@@ -12,9 +12,11 @@ use crate::progress::Progress;
 
 /// Write a network for other programs: safetensors, ONNX, or a PyTorch training script
 ///
-/// A model's weights are drawn from --seed, as training from this seed begins with; those of a checkpoint are its own. Safetensors files
-/// load into torchvision's and timm's ResNets; ONNX files hold plain operators and take batches of any size; the script
-/// holds the module and its recipe and trains on one device or, through torchrun, on many. `evaluate` and `info` read the first two back.
+/// A model's weights are drawn from --seed, as training from this seed begins with; those of a
+/// checkpoint are its own. Safetensors files load into torchvision's and timm's ResNets; ONNX files
+/// hold plain operators and take batches of any size; the script holds the module and its recipe
+/// and trains on one device or, through torchrun, on many. `evaluate` and `info` read the first two
+/// back.
 ///
 /// MODEL can also be the path of a checkpoint, of a run's directory, or of an exported ONNX file.
 #[derive(Args)]
@@ -25,16 +27,19 @@ pub struct Export {
     /// What to write
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: Target,
-    /// Where to write it; a file that is there is replaced [default: MODEL.safetensors, MODEL.onnx or MODEL.py]
+    /// Where to write it; a file that is there is replaced [default: MODEL.safetensors, MODEL.onnx
+    /// or MODEL.py]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// ONNX: fold batch norms into the convolutions before them
     #[arg(long)]
     fold: bool,
-    /// ONNX: put the weights into FILE.data; done in any case where they exceed the 2 GB of one file
+    /// ONNX: put the weights into FILE.data; done in any case where they exceed the 2 GB of one
+    /// file
     #[arg(long)]
     external_data: bool,
-    /// PyTorch: cifar10, cifar100, mnist, imagenet, or a TOML file [default: the checkpoint's own, or by model]
+    /// PyTorch: cifar10, cifar100, mnist, imagenet, or a TOML file [default: the checkpoint's own,
+    /// or by model]
     #[arg(long, value_name = "NAME|FILE")]
     recipe: Option<String>,
     /// PyTorch: change the recipe: epochs=5, learning_rate=0.05

@@ -12,12 +12,14 @@ use crate::progress::Progress;
 
 /// Fit alpha of a module's variance law to its kernel at several widths (Algorithm 1)
 ///
-/// A straight line through ln(E[K^2]/E[K]^2) of one output unit's K(x, x) against S(n) has the slope alpha. For convolutions S(n)
-/// is the sum of inverse fan-ins over all layers, the first included; for fully connected networks it is L/n, as in the paper's
-/// Fig. 3: one term for each of the L weight matrices, whatever the number of inputs. Moments are exact where there is a closed form, averaged over standard
-/// normal inputs; with --trials they are drawn as printed in the paper, at one input and without drawing a weight matrix;
-/// elsewhere half a second of draws is taken. The law is an approximation: alpha depends on the widths it is fitted to, so it
-/// comes with its points, residuals and a verdict. For a network the block of its first stage is taken.
+/// A straight line through ln(E[K^2]/E[K]^2) of one output unit's K(x, x) against S(n) has the
+/// slope alpha. For convolutions S(n) is the sum of inverse fan-ins over all layers, the first
+/// included; for fully connected networks it is L/n, as in the paper's Fig. 3: one term for each of
+/// the L weight matrices, whatever the number of inputs. Moments are exact where there is a closed
+/// form, averaged over standard normal inputs; with --trials they are drawn as printed in the
+/// paper, at one input and without drawing a weight matrix; elsewhere half a second of draws is
+/// taken. The law is an approximation: alpha depends on the widths it is fitted to, so it comes
+/// with its points, residuals and a verdict. For a network the block of its first stage is taken.
 #[derive(Args)]
 #[command(after_help = "Example:\n  collegial fit bottleneck-128 --trials 10000")]
 pub struct Fit {
@@ -25,7 +27,8 @@ pub struct Fit {
     model: Model,
     #[command(flatten)]
     pub options: FitOptions,
-    /// Take only this share of the draws, such as 2/8; write it with --out and join the shares with `collegial merge`
+    /// Take only this share of the draws, such as 2/8; write it with --out and join the shares with
+    /// `collegial merge`
     #[arg(long, value_name = "I/N", value_parser = shard, requires = "out")]
     shard: Option<String>,
     /// Save what was drawn, for `collegial merge`
@@ -38,10 +41,12 @@ pub struct Fit {
 /// How much is drawn.
 #[derive(Args)]
 pub struct FitOptions {
-    /// Draws per width (T; the paper takes 2000) [default: none where moments are exact, else half a second of draws; 2000 with --out or --precision]
+    /// Draws per width (T; the paper takes 2000) [default: none where moments are exact, else half
+    /// a second of draws; 2000 with --out or --precision]
     #[arg(long, value_name = "T", allow_negative_numbers = true)]
     pub trials: Option<u64>,
-    /// Widths to measure: 4,10,16 or 1..256 or 16..256:16 [default: 1,16..256:16 for a bottleneck, else sixteenths of the width]
+    /// Widths to measure: 4,10,16 or 1..256 or 16..256:16 [default: 1,16..256:16 for a bottleneck,
+    /// else sixteenths of the width]
     #[arg(long, value_name = "LIST")]
     pub widths: Option<Widths>,
     /// Draw until alpha's 95 % interval is within this share of alpha, such as 0.02
@@ -124,7 +129,8 @@ pub fn run(verb: &Fit, common: &Common) -> Result<(), Failure> {
             .and_then(|fitted| show(&fitted, &verb.line, common)),
         Some(_) => Ok(()),
     };
-    // Interrupted before every width had two draws there is nothing to show, and that is nobody's mistake.
+    // Interrupted before every width had two draws there is nothing to show, and that is nobody's
+    // mistake.
     if draws.interrupted { Err(Failure::Interrupted) } else { shown }
 }
 

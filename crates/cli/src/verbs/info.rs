@@ -10,8 +10,8 @@ use crate::output::{print, show};
 
 /// Count a network's parameters, FLOPs and activations, per layer and in all
 ///
-/// FLOPs are 2 per multiply-accumulate, 1 per element of a batch norm's output and 1 per element of a residual
-/// sum; activations are the elements that convolutions and dense layers put out.
+/// FLOPs are 2 per multiply-accumulate, 1 per element of a batch norm's output and 1 per element of
+/// a residual sum; activations are the elements that convolutions and dense layers put out.
 ///
 /// MODEL can also be the path of a checkpoint, of a run's directory, or of an exported ONNX file.
 #[derive(Args)]

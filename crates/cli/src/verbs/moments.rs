@@ -1,4 +1,5 @@
-//! `collegial moments`: exact moments of the kernel of fully connected networks and bottleneck blocks.
+//! `collegial moments`: exact moments of the kernel of fully connected networks and bottleneck
+//! blocks.
 
 use std::path::PathBuf;
 
@@ -9,13 +10,15 @@ use crate::arguments::Common;
 use crate::failure::Failure;
 use crate::output::show;
 
-/// Exact mean and variance of the kernel of a fully connected network or a bottleneck block, without sampling
+/// Exact mean and variance of the kernel of a fully connected network or a bottleneck block,
+/// without sampling
 ///
-/// K(x, x) is the diagonal entry of the empirical tangent kernel of one output unit at initialisation (NTK parametrisation,
-/// no biases); of a map the unit in its middle. Known for chains of ReLU and linear layers that are seen at one position behind
-/// their first layer: fully connected networks, 1x1 - k x k - 1x1 blocks of any stride, and TOML modules of that kind. The
-/// variance, in units of the squared mean, is averaged over standard normal inputs; its standard deviation over
-/// inputs is given beside it, and --input fixes one.
+/// K(x, x) is the diagonal entry of the empirical tangent kernel of one output unit at
+/// initialisation (NTK parametrisation, no biases); of a map the unit in its middle. Known for
+/// chains of ReLU and linear layers that are seen at one position behind their first layer: fully
+/// connected networks, 1x1 - k x k - 1x1 blocks of any stride, and TOML modules of that kind. The
+/// variance, in units of the squared mean, is averaged over standard normal inputs; its standard
+/// deviation over inputs is given beside it, and --input fixes one.
 #[derive(Args)]
 #[command(after_help = "Example:\n  collegial moments bottleneck-37x10d")]
 pub struct Moments {

@@ -13,17 +13,19 @@ use crate::progress::Progress;
 
 /// Compute the empirical tangent kernel between inputs, at drawn or given weights
 ///
-/// K(x, x') is the sum over all parameters of df(x)/dw df(x')/dw, with f one output unit, or summed over all outputs with
-/// --trace. Where the output is a map, a unit is its middle position, or with --pooled its mean over positions. Batch norms are
-/// removed for drawn weights and frozen at their running statistics for given ones, unless --norms says otherwise. The numbers of
-/// a drawn network are those that training from the same seed starts with. MODEL may also be a checkpoint of `collegial train`: a
-/// .safetensors file, or the directory of a checkpoint or of a run.
+/// K(x, x') is the sum over all parameters of df(x)/dw df(x')/dw, with f one output unit, or summed
+/// over all outputs with --trace. Where the output is a map, a unit is its middle position, or with
+/// --pooled its mean over positions. Batch norms are removed for drawn weights and frozen at their
+/// running statistics for given ones, unless --norms says otherwise. The numbers of a drawn network
+/// are those that training from the same seed starts with. MODEL may also be a checkpoint of
+/// `collegial train`: a .safetensors file, or the directory of a checkpoint or of a run.
 #[derive(Args)]
 #[command(after_help = "Example:\n  collegial ntk resnext29-1x8d --count 3 --json")]
 pub struct Ntk {
     #[command(flatten)]
     model: Model,
-    /// Number of inputs: standard normal ones drawn from the seed, or images of --data [default: 4; with --draws 2]
+    /// Number of inputs: standard normal ones drawn from the seed, or images of --data [default: 4;
+    /// with --draws 2]
     #[arg(long, value_name = "N", conflicts_with = "input")]
     count: Option<usize>,
     /// The first images of a data set as inputs, normalised as in training
@@ -32,22 +34,27 @@ pub struct Ntk {
     /// Which images of --data
     #[arg(long, value_enum, default_value_t = Split::Test, requires = "data")]
     split: Split,
-    /// Inputs from a .npy file (f4 or f8): N x channels x height x width, or N x anything of that many values
+    /// Inputs from a .npy file (f4 or f8): N x channels x height x width, or N x anything of that
+    /// many values
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
-    /// Weights from a safetensors file with torchvision's names, or from a checkpoint, instead of a draw
+    /// Weights from a safetensors file with torchvision's names, or from a checkpoint, instead of a
+    /// draw
     #[arg(long, value_name = "FILE")]
     weights: Option<PathBuf>,
-    /// Gradients by the N(0, 1) weights that sqrt(gain / fan-in) scales, or by the actual weights [default: ntk; of given weights those they were trained by]
+    /// Gradients by the N(0, 1) weights that sqrt(gain / fan-in) scales, or by the actual weights
+    /// [default: ntk; of given weights those they were trained by]
     #[arg(long, value_enum)]
     parametrisation: Option<Parametrisation>,
     /// What becomes of batch norms [default: none; of given weights frozen]
     #[arg(long, alias = "norm", value_enum)]
     norms: Option<NormPolicy>,
-    /// Mean and variance of the kernel over this many initialisations, seeds from --seed on, instead of one kernel
+    /// Mean and variance of the kernel over this many initialisations, seeds from --seed on,
+    /// instead of one kernel
     #[arg(long, value_name = "T", conflicts_with_all = ["weights", "out", "save_weights", "save_input"])]
     draws: Option<u64>,
-    /// Images of the batch that norms see in each of --draws, the inputs first [default: the inputs alone]
+    /// Images of the batch that norms see in each of --draws, the inputs first [default: the inputs
+    /// alone]
     #[arg(long, value_name = "N", requires = "draws", conflicts_with = "input")]
     batch: Option<usize>,
     /// Which output, from 0

@@ -13,16 +13,18 @@ use crate::terminal;
 
 /// Compute a figure or table of the paper again and set it beside the published one
 ///
-/// Writes a page (HTML and Markdown) with figure, data, published and obtained values and a verdict for every item. Designs, counts
-/// and efficiencies are exact at every scale; what is drawn or trained depends on it. A run that was interrupted goes on where it
-/// was. Exit 1: something that involves no chance came out differently, and not for a known reason.
+/// Writes a page (HTML and Markdown) with figure, data, published and obtained values and a verdict
+/// for every item. Designs, counts and efficiencies are exact at every scale; what is drawn or
+/// trained depends on it. A run that was interrupted goes on where it was. Exit 1: something that
+/// involves no chance came out differently, and not for a known reason.
 #[derive(Args)]
 #[command(after_help = "Example:\n  collegial reproduce table1")]
 pub struct Reproduce {
     /// fig2, fig3, ..., table5, network, evidence, evidence-paper, ..., or all
     #[arg(value_name = "FIGURE|TABLE|all", required = true)]
     items: Vec<String>,
-    /// How much to compute: smoke (seconds), laptop (minutes on two cores) or paper (the recipe as printed)
+    /// How much to compute: smoke (seconds), laptop (minutes on two cores) or paper (the recipe as
+    /// printed)
     #[arg(long, default_value_t = Scale::Laptop)]
     scale: Scale,
     /// Directory under which the data sets are (MNIST, CIFAR-10, ...)

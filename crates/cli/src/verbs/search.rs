@@ -15,10 +15,12 @@ use crate::terminal;
 
 /// Find the best number m and width n of members for a baseline, without training
 ///
-/// Same cost (primal): the design with the least mean kernel variance of its blocks at initialisation whose network costs no more than the
-/// baseline. Same variance (dual): the cheapest design whose variance is not above the baseline's. Every integer design m x n of the whole
-/// network is looked at, with exact variances. --check draws the kernels of the whole networks. --paper is Algorithm 2 as printed, on one
-/// block with a fitted law; --alpha, --trials, --variance law and measured imply it.
+/// Same cost (primal): the design with the least mean kernel variance of its blocks at
+/// initialisation whose network costs no more than the baseline. Same variance (dual): the cheapest
+/// design whose variance is not above the baseline's. Every integer design m x n of the whole
+/// network is looked at, with exact variances. --check draws the kernels of the whole networks.
+/// --paper is Algorithm 2 as printed, on one block with a fitted law; --alpha, --trials, --variance
+/// law and measured imply it.
 #[derive(Args)]
 #[command(after_help = "Example:\n  collegial search resnext50-1x64d --cost flops --multiple-of 8")]
 pub struct Search {
@@ -39,7 +41,8 @@ pub struct Search {
     /// What the blocks of a network see
     #[arg(long, value_enum, default_value_t = BlockInputs::Network)]
     block_inputs: BlockInputs,
-    /// A data set whose images come in [default: natural images, by two constants]; class count and image size are the data set's
+    /// A data set whose images come in [default: natural images, by two constants]; class count and
+    /// image size are the data set's
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// How the primal meets the budget [default: under; nearest with --paper]
@@ -48,7 +51,8 @@ pub struct Search {
     /// What the whole network may cost: 13775178, 25.6M, 1.2G [default: what the baseline costs]
     #[arg(long, value_name = "COST", allow_negative_numbers = true)]
     budget: Option<Budget>,
-    /// Times measured elsewhere, for --cost time: a CSV file with columns model (the baseline and other designs) and seconds
+    /// Times measured elsewhere, for --cost time: a CSV file with columns model (the baseline and
+    /// other designs) and seconds
     #[arg(long, value_name = "FILE.csv")]
     timings: Option<PathBuf>,
     /// Widths to look at: 4,10,16 or 1..64 or 8..128:8 [default: all up to the baseline's]
@@ -63,7 +67,8 @@ pub struct Search {
     /// Also look at members with two widths, into and out of their middle convolution
     #[arg(long, conflicts_with = "widths")]
     free_widths: bool,
-    /// Also look at one design per stage, each stage keeping its cost, and with cost moved between stages
+    /// Also look at one design per stage, each stage keeping its cost, and with cost moved between
+    /// stages
     #[arg(long, conflicts_with = "widths")]
     per_stage: bool,
     /// Draw the whole network's kernel for the baseline and both optima, beside what the score says

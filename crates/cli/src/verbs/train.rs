@@ -15,9 +15,10 @@ use crate::progress::Progress;
 
 /// Train a network on a data set and test it after every epoch
 ///
-/// The data set is recognised by its files (MNIST, CIFAR binary version, downsampled ImageNet, class folders), and with it the
-/// paper's recipe, which --set changes. Checkpoints are safetensors files under torchvision's names; a run that was interrupted
-/// or killed at any moment goes on with --resume and ends with the same weights to the bit, on any number of threads.
+/// The data set is recognised by its files (MNIST, CIFAR binary version, downsampled ImageNet,
+/// class folders), and with it the paper's recipe, which --set changes. Checkpoints are safetensors
+/// files under torchvision's names; a run that was interrupted or killed at any moment goes on with
+/// --resume and ends with the same weights to the bit, on any number of threads.
 #[derive(Args)]
 #[command(after_help = "Example:\n  collegial train resnext29-10x10d --data cifar10 --out run")]
 pub struct Train {
@@ -26,16 +27,19 @@ pub struct Train {
     /// Directory of the data set
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// Directory of the run: checkpoints, recipe, results, TensorBoard events [default: runs/MODEL-DATA]
+    /// Directory of the run: checkpoints, recipe, results, TensorBoard events [default:
+    /// runs/MODEL-DATA]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Go on from the newest checkpoint of --out, or begin if there is none
     #[arg(long)]
     resume: bool,
-    /// cifar10, cifar100, mnist, imagenet32, imagenet64, imagenet, or a TOML file [default: by data set]
+    /// cifar10, cifar100, mnist, imagenet32, imagenet64, imagenet, or a TOML file [default: by data
+    /// set]
     #[arg(long, value_name = "NAME|FILE")]
     recipe: Option<String>,
-    /// Change the recipe: learning_rate=0.05, micro_batch=32, schedule.milestones=[5,8], optimiser.kind=adam
+    /// Change the recipe: learning_rate=0.05, micro_batch=32, schedule.milestones=[5,8],
+    /// optimiser.kind=adam
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Epochs in all; a resumed run may be given more than it began with
@@ -92,7 +96,8 @@ pub fn run(verb: &Train, common: &Common) -> Result<(), Failure> {
     }
 }
 
-/// Prints epochs and runs as they come. Training goes on without a reader, and after a write that failed.
+/// Prints epochs and runs as they come. Training goes on without a reader, and after a write that
+/// failed.
 struct Printer<'a> {
     common: &'a Common,
     progress: &'a Progress,

@@ -16,10 +16,12 @@ use crate::terminal;
 
 /// Train designs of equal cost and see whether the predicted variance ranks their test errors
 ///
-/// Takes designs from the primal curve of MODEL, from the baseline to very thin members, the predicted optimum among them, trains each
-/// several times by the recipe of the data set, and gives the rank correlation between predicted variance (exact where it has a closed
-/// form) and mean test error, and that of the inner width m n. How often, a pilot of three runs plans: it says what that can decide and
-/// how long it takes. An interrupted validation goes on with the same command. Exit 1: the prediction is contradicted.
+/// Takes designs from the primal curve of MODEL, from the baseline to very thin members, the
+/// predicted optimum among them, trains each several times by the recipe of the data set, and gives
+/// the rank correlation between predicted variance (exact where it has a closed form) and mean test
+/// error, and that of the inner width m n. How often, a pilot of three runs plans: it says what
+/// that can decide and how long it takes. An interrupted validation goes on with the same command.
+/// Exit 1: the prediction is contradicted.
 #[derive(Args)]
 #[command(after_help = "Example:\n  collegial validate fc6-200 --data mnist")]
 pub struct Validate {
@@ -34,7 +36,8 @@ pub struct Validate {
     /// Trainings of every design [default: planned by a pilot of three]
     #[arg(long, value_name = "COUNT")]
     runs: Option<NonZeroU32>,
-    /// The difference of errors that planned runs should find in 80 % of cases, as a share of the error
+    /// The difference of errors that planned runs should find in 80 % of cases, as a share of the
+    /// error
     #[arg(long, value_name = "SHARE", default_value_t = 0.05, conflicts_with = "runs")]
     decide: f64,
     /// The most trainings of every design that are planned

@@ -1,6 +1,8 @@
-//! ONNX: plain operators of opset 17, any batch size, the network's tensors as initialisers under their own names.
+//! ONNX: plain operators of opset 17, any batch size, the network's tensors as initialisers under
+//! their own names.
 //!
-//! The spec goes with the file as metadata, and so the file can be read back: [`read`] takes exactly what [`write()`] writes.
+//! The spec goes with the file as metadata, and so the file can be read back: [`read`] takes
+//! exactly what [`write()`] writes.
 
 mod message;
 mod operators;
@@ -19,7 +21,8 @@ const KEY: &str = "collegial";
 const FOLDED: &str = "collegial.folded";
 /// The metadata key of the CRC-32 of the file beside it, where the weights are there.
 const DATA_CHECKSUM: &str = "collegial.data-crc32";
-/// The metadata key of the file's own checksum; it is the last one, so that it lies at the end of the file.
+/// The metadata key of the file's own checksum; it is the last one, so that it lies at the end of
+/// the file.
 const CHECKSUM: &str = "collegial.checksum";
 
 /// Where a file's own checksum lies: in the last entry, whose key and value have 32 bytes.

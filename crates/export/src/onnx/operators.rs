@@ -1,7 +1,7 @@
 //! From our graph to ONNX operators, all of them plain.
 //!
-//! A block-diagonal dense layer is a grouped 1x1 `Conv` of one-pixel images: its weights then are ours, number by number, and no
-//! runtime needs to know more than it does for a ResNeXt.
+//! A block-diagonal dense layer is a grouped 1x1 `Conv` of one-pixel images: its weights then are
+//! ours, number by number, and no runtime needs to know more than it does for a ResNeXt.
 
 use std::collections::HashSet;
 use std::f32::consts::FRAC_1_SQRT_2;
@@ -23,7 +23,8 @@ struct Value {
     flat: bool,
 }
 
-/// The operators of a graph. `has` says which tensors there are: a convolution with a bias has swallowed its norm.
+/// The operators of a graph. `has` says which tensors there are: a convolution with a bias has
+/// swallowed its norm.
 pub(crate) fn operators(graph: &Graph, has: &dyn Fn(&str) -> bool) -> Vec<Node> {
     let mut emitter = Emitter { has, nodes: vec![], names: HashSet::new() };
     let mut values: Vec<Value> = vec![];

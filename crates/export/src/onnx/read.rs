@@ -1,7 +1,8 @@
 //! From an ONNX file of ours back to its spec and tensors.
 //!
-//! The spec in the metadata says what the graph must be; it is compared operator by operator, so that a file whose graph
-//! somebody changed is not taken for what it was. The tensors then go through the same checks as those of a checkpoint.
+//! The spec in the metadata says what the graph must be; it is compared operator by operator, so
+//! that a file whose graph somebody changed is not taken for what it was. The tensors then go
+//! through the same checks as those of a checkpoint.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -48,7 +49,8 @@ struct Tensor<'a> {
     external: Option<HashMap<&'a str, &'a str>>,
 }
 
-/// Reads a file that [`write`](super::write()) has written, with the one beside it if its weights are there.
+/// Reads a file that [`write`](super::write()) has written, with the one beside it if its weights
+/// are there.
 pub fn read(path: &Path) -> Result<(CheckpointFile, Header), Error> {
     let read = |path: &Path| {
         let cannot = |source| collegial_train::Error::Io { action: "read", path: path.to_owned(), source };
@@ -161,7 +163,8 @@ fn tensor(bytes: &[u8]) -> Result<Tensor<'_>, String> {
             (field::TENSOR_RAW, value) => tensor.raw = Some(value.bytes()?),
             (field::TENSOR_EXTERNAL, value) => {
                 let (key, value) = entry(value.bytes()?)?;
-                // Location, offset and length are all we know; a hostile file gains nothing by sending more.
+                // Location, offset and length are all we know; a hostile file gains nothing by
+                // sending more.
                 if ["location", "offset", "length"].contains(&key) {
                     tensor.external.get_or_insert_default().insert(key, value);
                 }
@@ -218,7 +221,8 @@ fn location<'a>(entries: &HashMap<&'a str, &'a str>) -> Result<&'a str, String> 
     }
 }
 
-/// The tensors as a checkpoint has them: dense layers of several members are grouped convolutions in ONNX.
+/// The tensors as a checkpoint has them: dense layers of several members are grouped convolutions
+/// in ONNX.
 fn tensors(parts: &Parts, graph: &Graph, beside: &[u8]) -> Result<TensorTable, String> {
     let grouped = |name: &str| {
         let layer = name.strip_suffix(".weight");

@@ -76,7 +76,8 @@ fn outline(bytes: &[u8], path: &str, lines: &mut Vec<String>) {
     }
 }
 
-/// Field numbers are those of `onnx.proto`; this file passed `onnx.checker` with `full_check` when it was first written.
+/// Field numbers are those of `onnx.proto`; this file passed `onnx.checker` with `full_check` when
+/// it was first written.
 #[test]
 fn a_small_file_in_full() {
     let mut lines = vec![];

@@ -1,4 +1,5 @@
-//! From a network to the bytes of an ONNX file, and of a second one where its weights lie beside it.
+//! From a network to the bytes of an ONNX file, and of a second one where its weights lie beside
+//! it.
 
 use collegial_nn::Network;
 use collegial_train::checkpoint::{ModelHeader, network_tensors};
@@ -10,9 +11,11 @@ use super::{CHECKSUM, DATA_CHECKSUM, FOLDED, KEY, seal_range};
 use crate::Error;
 use collegial_train::protobuf::Message;
 
-/// A protocol buffer ends below 2 GiB; the rest of the file gets a share of it that no graph of ours fills.
+/// A protocol buffer ends below 2 GiB; the rest of the file gets a share of it that no graph of
+/// ours fills.
 const LARGEST: usize = (2 << 30) - (64 << 20);
-/// Tensors in a file of their own begin at multiples of this many bytes, as maps into memory like it.
+/// Tensors in a file of their own begin at multiples of this many bytes, as maps into memory like
+/// it.
 const ALIGNMENT: usize = 64;
 
 /// How to write.
@@ -20,8 +23,8 @@ const ALIGNMENT: usize = 64;
 pub struct Options {
     /// Folds batch norms into the layers before them.
     pub fold: bool,
-    /// The name of a second file, in the same directory, for the weights; used if `beside` says so or if they are too large for
-    /// one file.
+    /// The name of a second file, in the same directory, for the weights; used if `beside` says so
+    /// or if they are too large for one file.
     pub data_name: String,
     /// Whether to put the weights there in any case.
     pub beside: bool,

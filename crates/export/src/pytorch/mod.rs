@@ -1,7 +1,9 @@
-//! One Python file that trains a network with PyTorch: its module, its recipe as constants, and a training loop.
+//! One Python file that trains a network with PyTorch: its module, its recipe as constants, and a
+//! training loop.
 //!
-//! The module is the source of the Python package's own file, so that there is one definition of each family; the rest is
-//! `train.py` beside this file, in which lines such as `# NETWORK` mark what is put in.
+//! The module is the source of the Python package's own file, so that there is one definition of
+//! each family; the rest is `train.py` beside this file, in which lines such as `# NETWORK` mark
+//! what is put in.
 
 use collegial_arch::{Activation, Designs, Regnet, Resnext, Spec, StageDesign, Stem};
 use collegial_train::data::{Augment, Kind, Normalise};
@@ -34,7 +36,8 @@ pub fn recipe_for(spec: &Spec) -> &'static str {
     }
 }
 
-/// The data set whose constants normalise the images; `None` where the script takes those of its training images.
+/// The data set whose constants normalise the images; `None` where the script takes those of its
+/// training images.
 pub fn data_for(recipe: &str) -> Result<Option<Kind>, Error> {
     match recipe {
         "mnist" => Ok(Some(Kind::Mnist)),

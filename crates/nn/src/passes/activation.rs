@@ -1,4 +1,5 @@
-//! Non-linearities other than ReLU: erf, tanh, the exact GELU x Φ(x), sigmoid, SiLU and its straight relatives.
+//! Non-linearities other than ReLU: erf, tanh, the exact GELU x Φ(x), sigmoid, SiLU and its
+//! straight relatives.
 
 use super::for_each_piece;
 use crate::workers::Shared;

@@ -5,12 +5,14 @@ use collegial_arch::Shape;
 use super::Lag;
 use crate::Error;
 
-/// The correlation that distant pixels of a natural image keep (brightness and colour of the whole), and the distance over which the
-/// rest falls to 1/e, as a share of the image's side: C(r) = FAR + (1 - FAR) e^(-r / (RANGE side)).
+/// The correlation that distant pixels of a natural image keep (brightness and colour of the
+/// whole), and the distance over which the rest falls to 1/e, as a share of the image's side: C(r)
+/// = FAR + (1 - FAR) e^(-r / (RANGE side)).
 ///
-/// Measured on CIFAR-10's first batch by `cargo run --release -p collegial-ntk --example image_covariance -- data_batch_1.bin`: 0.92, 0.81,
-/// 0.65, 0.45, 0.30 at 1, 2, 4, 8, 16 pixels along the axes; the formula gives 0.88, 0.79, 0.63, 0.43, 0.27. Natural images look
-/// alike at all scales, so larger images are taken to have the same curve over their side.
+/// Measured on CIFAR-10's first batch by `cargo run --release -p collegial-ntk --example
+/// image_covariance -- data_batch_1.bin`: 0.92, 0.81, 0.65, 0.45, 0.30 at 1, 2, 4, 8, 16 pixels
+/// along the axes; the formula gives 0.88, 0.79, 0.63, 0.43, 0.27. Natural images look alike at all
+/// scales, so larger images are taken to have the same curve over their side.
 const FAR: f64 = 0.2;
 const RANGE: f64 = 0.2;
 
@@ -48,11 +50,13 @@ impl Images {
         Self(Kind::White)
     }
 
-    /// The covariance of given images, each of channels x height x width values. Every channel is standardised over all of them.
+    /// The covariance of given images, each of channels x height x width values. Every channel is
+    /// standardised over all of them.
     ///
     /// # Errors
     ///
-    /// If there are none, one has the wrong length or values that are not finite, or all pixels of a channel are equal.
+    /// If there are none, one has the wrong length or values that are not finite, or all pixels of
+    /// a channel are equal.
     pub fn measured(shape: Shape, images: &[Vec<f32>]) -> Result<Self, Error> {
         let (pixels, expected) = (shape.pixels(), shape.channels * shape.pixels());
         if images.is_empty() {
@@ -127,7 +131,8 @@ mod tests {
     use super::*;
     use collegial_stats::Rng;
 
-    /// Every pixel the mean of two neighbours in its row, of independent ones: correlation 1/2 at one column, 0 elsewhere.
+    /// Every pixel the mean of two neighbours in its row, of independent ones: correlation 1/2 at
+    /// one column, 0 elsewhere.
     #[test]
     fn own_images_are_measured() {
         let shape = Shape { channels: 2, height: 20, width: 20 };

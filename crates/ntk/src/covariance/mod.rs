@@ -1,18 +1,24 @@
-//! The covariance of what a network's layers see, carried from stationary images through the graph at infinite width.
+//! The covariance of what a network's layers see, carried from stationary images through the graph
+//! at infinite width.
 //!
-//! Let C(δ) be the covariance, over the channels of a layer, of two positions at offset δ of one image, and M that between different
-//! images. With many channels and independent weights both pass through the network in closed form:
+//! Let C(δ) be the covariance, over the channels of a layer, of two positions at offset δ of one
+//! image, and M that between different images. With many channels and independent weights both pass
+//! through the network in closed form:
 //!
-//! - a convolution of stride s multiplies every patch with the same weights, so that C(δ) becomes gain times the mean over taps of
-//!   C(s δ), which for stationary images is C(s δ); M stays M (both times the gain);
-//! - a batch norm subtracts what all images share and divides by what is left: (C(δ) - M) / (C(0) - M), and M becomes 0;
+//! - a convolution of stride s multiplies every patch with the same weights, so that C(δ) becomes
+//!   gain times the mean over taps of C(s δ), which for stationary images is C(s δ); M stays M
+//!   (both times the gain);
+//! - a batch norm subtracts what all images share and divides by what is left: (C(δ) - M) / (C(0) -
+//!   M), and M becomes 0;
 //! - a ReLU turns a pair of Gaussians of covariance C(δ) into [`ArcCosine`] of their correlation;
-//! - a sum of branches adds: the last weights of a branch are independent of the other and have mean 0;
-//! - a gate (squeeze-and-excitation) is taken to scale all images alike, which the next norm divides out;
+//! - a sum of branches adds: the last weights of a branch are independent of the other and have
+//!   mean 0;
+//! - a gate (squeeze-and-excitation) is taken to scale all images alike, which the next norm
+//!   divides out;
 //! - a max pool has no closed form: see `pool.rs`.
 //!
-//! What is neglected: zeros in the padding (positions near a border), differences in contrast between images (one covariance stands for
-//! all), and the finite number of channels.
+//! What is neglected: zeros in the padding (positions near a border), differences in contrast
+//! between images (one covariance stands for all), and the finite number of channels.
 
 mod images;
 mod pool;
@@ -25,7 +31,8 @@ use crate::Error;
 use crate::exact::arc_cosine::ArcCosine;
 pub use images::Images;
 
-/// An offset between two positions, rows and columns; covariances are taken to be the same for all signs.
+/// An offset between two positions, rows and columns; covariances are taken to be the same for all
+/// signs.
 pub type Lag = (usize, usize);
 
 /// The covariance at one node of a graph, at the lags that were needed.
@@ -158,9 +165,10 @@ fn behind(
     }
 }
 
-/// The Gram matrices of the patches that the blocks of a network read: of every k x k convolution that follows a 1x1 convolution, the
-/// covariance between the positions that its unit at the centre of the map sees, in the order of the graph. (The unit's row is
-/// height / 2 and its column width / 2; positions in the padding are left out.)
+/// The Gram matrices of the patches that the blocks of a network read: of every k x k convolution
+/// that follows a 1x1 convolution, the covariance between the positions that its unit at the centre
+/// of the map sees, in the order of the graph. (The unit's row is height / 2 and its column width /
+/// 2; positions in the padding are left out.)
 ///
 /// # Errors
 ///

@@ -1,8 +1,9 @@
 //! Max pools, by quadrature with fixed normal numbers.
 //!
-//! The maximum of ReLUs is the ReLU of the maximum, so the covariance behind a max pool over ReLUs of a Gaussian field is
-//! E[max(0, max_w g) max(0, max_w' g)] over two windows w, w' at the given lag. There is no closed form; 2,000 fixed draws of both
-//! windows, each with its mirror image -g, know it to about 1 %. The same numbers serve every lag, so that differences between lags are
+//! The maximum of ReLUs is the ReLU of the maximum, so the covariance behind a max pool over ReLUs
+//! of a Gaussian field is E[max(0, max_w g) max(0, max_w' g)] over two windows w, w' at the given
+//! lag. There is no closed form; 2,000 fixed draws of both windows, each with its mirror image -g,
+//! know it to about 1 %. The same numbers serve every lag, so that differences between lags are
 //! known much better, and the answer depends on no seed.
 
 use std::collections::BTreeSet;
@@ -102,7 +103,8 @@ mod tests {
         Field { at: at.iter().copied().collect(), other }
     }
 
-    /// Where all pixels of an image are equal the pool changes nothing: E[relu^2] = 1/2, and 1/(2π) between independent images.
+    /// Where all pixels of an image are equal the pool changes nothing: E[relu^2] = 1/2, and 1/(2π)
+    /// between independent images.
     #[test]
     fn a_constant_image_is_left_alone() {
         let lags: BTreeSet<Lag> = [(0, 0), (0, 1)].into();
@@ -115,8 +117,8 @@ mod tests {
         assert!((behind.other - 0.5 / PI).abs() < 0.03, "{behind:?}");
     }
 
-    /// The maximum of two independent standard normals, rectified: E[max(0, g1, g2)] = (1 + √2) / (2 √π), which squared is the covariance of
-    /// windows that have nothing in common.
+    /// The maximum of two independent standard normals, rectified: E[max(0, g1, g2)] = (1 + √2) /
+    /// (2 √π), which squared is the covariance of windows that have nothing in common.
     #[test]
     fn two_independent_pixels() {
         let lags: BTreeSet<Lag> = [(0, 0), (0, 3)].into();

@@ -71,8 +71,8 @@ impl NetworkDraws {
         Ok(Self { graph: graph.clone(), options, kernel, count: inputs.len() })
     }
 
-    /// Plans draws in which other images make up the batch with the inputs, without entries of their
-    /// own: each entry takes a pass over the whole batch. Only norms over the batch see them.
+    /// Plans draws in which other images make up the batch with the inputs, without entries of
+    /// their own: each entry takes a pass over the whole batch. Only norms over the batch see them.
     ///
     /// # Errors
     ///
@@ -126,8 +126,8 @@ impl NetworkDraws {
         }
     }
 
-    /// Mean and variance over the draws of these seeds; see [`kernels`](Self::kernels). `None` if the
-    /// monitor stopped it.
+    /// Mean and variance over the draws of these seeds; see [`kernels`](Self::kernels). `None` if
+    /// the monitor stopped it.
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-//! Expectations over a pair of standard normals (u, v) of correlation c = cos θ behind a ReLU: the arc-cosine kernels.
+//! Expectations over a pair of standard normals (u, v) of correlation c = cos θ behind a ReLU: the
+//! arc-cosine kernels.
 
 use std::f64::consts::PI;
 
@@ -16,7 +17,8 @@ pub struct ArcCosine {
 }
 
 impl ArcCosine {
-    /// Behind ReLUs, for a correlation between -1 and 1; what rounding puts beyond counts as the end.
+    /// Behind ReLUs, for a correlation between -1 and 1; what rounding puts beyond counts as the
+    /// end.
     pub fn relu(correlation: f64) -> Self {
         let cos = correlation.clamp(-1.0, 1.0);
         // √((1 - c)(1 + c)) keeps the digits that √(1 - c^2) loses near ±1.
@@ -42,7 +44,8 @@ impl ArcCosine {
 mod tests {
     use super::*;
 
-    /// By the trapezium rule in polar coordinates: u = r cos ψ, v = r cos(ψ - θ), where E[r^2] = 2 and E[r^4] = 8.
+    /// By the trapezium rule in polar coordinates: u = r cos ψ, v = r cos(ψ - θ), where E[r^2] = 2
+    /// and E[r^4] = 8.
     #[test]
     fn the_formulas_are_the_integrals() {
         let steps = 200_000;

@@ -8,7 +8,8 @@ use super::{ExactMoments, Gate, PatchSums, block_second_moment_ratio};
 use crate::Error;
 use crate::law::{LinearStep, Output, Plan, Step, columns};
 
-/// One output unit of a chain that is seen at a single position behind its first layer, see the [module](super).
+/// One output unit of a chain that is seen at a single position behind its first layer, see the
+/// [module](super).
 #[derive(Clone, Debug)]
 pub struct SingleColumn {
     plan: Plan,
@@ -32,13 +33,15 @@ pub struct AveragedMoments {
     pub standard_error: f64,
 }
 
-/// The stream that averaging draws from; with a seed of its own, so that the answer depends on no seed.
+/// The stream that averaging draws from; with a seed of its own, so that the answer depends on no
+/// seed.
 const AVERAGING: (u64, u32) = (0, 0x00a7_e4a6);
 
 /// Inputs that the spread is estimated from.
 const SPREAD_INPUTS: u64 = 200;
 
-/// Inputs at most where the average itself is sampled, and the relative standard error of the variance that is enough.
+/// Inputs at most where the average itself is sampled, and the relative standard error of the
+/// variance that is enough.
 const MOST_INPUTS: u64 = 100_000;
 const ACCURACY: f64 = 2.5e-4;
 
@@ -107,7 +110,8 @@ impl SingleColumn {
         &self.gates
     }
 
-    /// The moments where the first layer's patches have the given Gram matrix (P x P, without the layer's scale).
+    /// The moments where the first layer's patches have the given Gram matrix (P x P, without the
+    /// layer's scale).
     ///
     /// # Errors
     ///
@@ -127,7 +131,8 @@ impl SingleColumn {
     ///
     /// # Errors
     ///
-    /// If its length is wrong, if a value is not finite, or if all that the unit sees of it is zero.
+    /// If its length is wrong, if a value is not finite, or if all that the unit sees of it is
+    /// zero.
     pub fn at_input(&self, chain: &Sequence, input: &[f32]) -> Result<ExactMoments, Error> {
         let pixels = chain.input.pixels();
         let expected = chain.input.channels * pixels;
@@ -144,8 +149,8 @@ impl SingleColumn {
 
     /// The moments averaged over standard normal inputs, and how far they vary from input to input.
     ///
-    /// Exact where the first layer's patches do not overlap (1x1 kernels, fully connected networks); elsewhere from fixed draws,
-    /// until the variance is known to 0.025 %.
+    /// Exact where the first layer's patches do not overlap (1x1 kernels, fully connected
+    /// networks); elsewhere from fixed draws, until the variance is known to 0.025 %.
     pub fn averaged(&self) -> Result<AveragedMoments, Error> {
         let Some(Step::Linear(first)) = self.plan.steps.first() else {
             return Err(Error::NoInputs);

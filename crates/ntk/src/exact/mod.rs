@@ -1,49 +1,60 @@
 //! Exact mean and second moment of the diagonal kernel entry K(x, x), without sampling.
 //!
-//! They are known for one output unit of a *chain with a single column*: a first layer that is seen at P positions (its P
-//! columns), linear or ReLU layers behind it that are seen at one position each, and a linear output. Fully connected networks
-//! (P = 1) and bottleneck blocks 1x1, k x k, 1x1 (P = k^2, fewer at a border) are such chains.
+//! They are known for one output unit of a *chain with a single column*: a first layer that is seen
+//! at P positions (its P columns), linear or ReLU layers behind it that are seen at one position
+//! each, and a linear output. Fully connected networks (P = 1) and bottleneck blocks 1x1, k x k,
+//! 1x1 (P = k^2, fewer at a border) are such chains.
 //!
 //! # Derivation
 //!
-//! Let layer l = 1..L have scale s_l (the NTK parametrisation's), n_l outputs (n_L = 1), and a_l = 1/2 for a ReLU, 1 for a linear layer.
-//! C holds the P columns that the first layer reads, H = s_1 W_1 C (n_1 x P) has rows with covariance G = s_1^2 C^T C, and the entries of
-//! X = φ(H) form the column x that layer 2 reads.
+//! Let layer l = 1..L have scale s_l (the NTK parametrisation's), n_l outputs (n_L = 1), and a_l =
+//! 1/2 for a ReLU, 1 for a linear layer. C holds the P columns that the first layer reads, H = s_1
+//! W_1 C (n_1 x P) has rows with covariance G = s_1^2 C^T C, and the entries of X = φ(H) form the
+//! column x that layer 2 reads.
 //!
-//! *Masks.* Behind the first layer, flipping the sign of a unit's incoming weights flips its pre-activation and can be undone in its outgoing
-//! weights; so the sign is independent of everything else, and the layers 2..L-1 have the law of linear layers with independent
+//! *Masks.* Behind the first layer, flipping the sign of a unit's incoming weights flips its
+//! pre-activation and can be undone in its outgoing weights; so the sign is independent of
+//! everything else, and the layers 2..L-1 have the law of linear layers with independent
 //! Bernoulli(a_l) masks. Now E\[K^2\] is a polynomial in Gaussian weights.
 //!
-//! *Contributions.* K = T_1 + ... + T_L with T_l = s_l^2 |c_l|^2 |δ_l|^2 for l >= 2 (c_l the column read, δ_l the derivative by the layer's
-//! output) and T_1 = Σ_pq G_pq <δ_1p, δ_1q>. All T_l have the same mean. In units of it, and with the sums over positions
+//! *Contributions.* K = T_1 + ... + T_L with T_l = s_l^2 |c_l|^2 |δ_l|^2 for l >= 2 (c_l the column
+//! read, δ_l the derivative by the layer's output) and T_1 = Σ_pq G_pq <δ_1p, δ_1q>. All T_l have
+//! the same mean. In units of it, and with the sums over positions
 //!
 //! > ρ = a_1 Σ_p d_p,  d = diag G,
 //! > f = Σ d_p d_q E[φ^2 φ^2] / ρ^2,  b = Σ d_p d_q E[φ' φ'] / ρ^2,  g = Σ d_p d_q E[φ' φ^2] / ρ^2,
 //! > t = Σ G_pq^2 E[φ' φ'] / ρ^2,  u = Σ G_pq √(d_p d_q) E[φ φ] / ρ^2
 //!
-//! (expectations over a pair of standard normals whose correlation is that of p and q: [`arc_cosine`]; [`PatchSums`] holds the five),
-//! independence of the n_1 channels gives
+//! (expectations over a pair of standard normals whose correlation is that of p and q:
+//! [`arc_cosine`]; [`PatchSums`] holds the five), independence of the n_1 channels gives
 //!
-//! > E|x|^4 = 1 + (f - 1)/n_1,  E (tr Q)^2 = 1 + (b - 1)/n_1,  E[|x|^2 tr Q] = 1 + (g - 1)/n_1,  E tr Q^2 = t/n_1,  E[x^T Q x] = u/n_1,
+//! > E|x|^4 = 1 + (f - 1)/n_1,  E (tr Q)^2 = 1 + (b - 1)/n_1,  E[|x|^2 tr Q] = 1 + (g - 1)/n_1,
+//! > E tr Q^2 = t/n_1,  E[x^T Q x] = u/n_1,
 //!
-//! where Q, block-diagonal over channels, has the entries G_pq φ'_p φ'_q, so that T_1 = s_2^2 v^T Q v with v = W_2^T δ_2.
+//! where Q, block-diagonal over channels, has the entries G_pq φ'_p φ'_q, so that T_1 = s_2^2 v^T Q
+//! v with v = W_2^T δ_2.
 //!
-//! *Fourth moments.* A layer of width w multiplies E|δ|^4 and E|c|^4 by 1 + γ/w, γ = 5 for a ReLU (E[k^2 + 2k] of a binomial k, over (w/2)^2)
-//! and 2 for a linear layer. With F_l and B_l the products over the layers 2..l-1 and l..L-1:
+//! *Fourth moments.* A layer of width w multiplies E|δ|^4 and E|c|^4 by 1 + γ/w, γ = 5 for a ReLU
+//! (E[k^2 + 2k] of a binomial k, over (w/2)^2) and 2 for a linear layer. With F_l and B_l the
+//! products over the layers 2..l-1 and l..L-1:
 //!
-//! > E[T_l^2] = E|x|^4 F_l B_l for l >= 2,  E[T_1^2] = (E (tr Q)^2 + 2 E tr Q^2) B_2,  E[T_1 T_2] = E[|x|^2 tr Q] B_2.
+//! > E[T_l^2] = E|x|^4 F_l B_l for l >= 2,  E[T_1^2] = (E (tr Q)^2 + 2 E tr Q^2) B_2,
+//! > E[T_1 T_2] = E[|x|^2 tr Q] B_2.
 //!
-//! *Cross terms.* For l < l' the pre-activations h of layer k and the matrix R, in which T_l is a quadratic form there, are dependent. By symmetry
-//! E[h_i h_j R_km] = p δ_ij δ_km + q (δ_ik δ_jm + δ_im δ_jk). A layer of width w maps (p, q) to
+//! *Cross terms.* For l < l' the pre-activations h of layer k and the matrix R, in which T_l is a
+//! quadratic form there, are dependent. By symmetry E[h_i h_j R_km] = p δ_ij δ_km + q (δ_ik δ_jm +
+//! δ_im δ_jk). A layer of width w maps (p, q) to
 //!
 //! > p' = ((p + 2q)/a + (w - 1) p)/w,  q' = ((p + 2q)/a + (w - 1) q)/w,
 //!
-//! and E[T_l T_l'] = F p' B_l' with the p' behind layer l' - 1. It starts from (1, 0) at l >= 2 with F = E|x|^4 F_l, and for l = 1
-//! from (E[|x|^2 tr Q], E[x^T Q x]) at layer 2 with F = 1.
+//! and E[T_l T_l'] = F p' B_l' with the p' behind layer l' - 1. It starts from (1, 0) at l >= 2
+//! with F = E|x|^4 F_l, and for l = 1 from (E[|x|^2 tr Q], E[x^T Q x]) at layer 2 with F = 1.
 //!
-//! The sum of all is E\[K^2\] / E\[K\]^2 times L^2: linear in the five sums, so that averaging those over inputs averages it.
+//! The sum of all is E\[K^2\] / E\[K\]^2 times L^2: linear in the five sums, so that averaging
+//! those over inputs averages it.
 //!
-//! Transcendental functions are `libm`'s and not the system's, so that exact variances have the same bits everywhere, WebAssembly included.
+//! Transcendental functions are `libm`'s and not the system's, so that exact variances have the
+//! same bits everywhere, WebAssembly included.
 
 pub mod arc_cosine;
 mod chain;
@@ -58,7 +69,8 @@ pub use patches::PatchSums;
 /// Mean and second moment of the diagonal kernel entry.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ExactMoments {
-    /// E\[K(x, x)\]: of the given input, or for |x|^2 = n_0, which standard normal inputs have on average. (It scales with |x|^2.)
+    /// E\[K(x, x)\]: of the given input, or for |x|^2 = n_0, which standard normal inputs have on
+    /// average. (It scales with |x|^2.)
     pub mean: f64,
     /// E\[K^2\] / E\[K\]^2.
     pub second_moment_ratio: f64,
@@ -70,7 +82,8 @@ impl ExactMoments {
         self.second_moment_ratio - 1.0
     }
 
-    /// The α with which the law e^{α S} - 1 gives this variance, S being the sum of inverse fan-ins.
+    /// The α with which the law e^{α S} - 1 gives this variance, S being the sum of inverse
+    /// fan-ins.
     pub fn effective_alpha(&self, inverse_fan_in_sum: f64) -> f64 {
         self.second_moment_ratio.ln() / inverse_fan_in_sum
     }
@@ -103,7 +116,8 @@ impl Gate {
     }
 }
 
-/// The exact moments of a fully connected ReLU network with the given hidden widths, in O(layers^2).
+/// The exact moments of a fully connected ReLU network with the given hidden widths, in
+/// O(layers^2).
 ///
 /// ```
 /// let moments = collegial_ntk::exact::moments(&[8, 8, 8])?;
@@ -127,15 +141,15 @@ pub fn moments(hidden: &[usize]) -> Result<ExactMoments, Error> {
     Ok(ExactMoments { mean, second_moment_ratio: second_moment_ratio(&widths) })
 }
 
-/// E\[K^2\] / E\[K\]^2 of a fully connected ReLU network for positive hidden widths, real-valued ones included: it is a sum of products
-/// of inverse widths.
+/// E\[K^2\] / E\[K\]^2 of a fully connected ReLU network for positive hidden widths, real-valued
+/// ones included: it is a sum of products of inverse widths.
 pub fn second_moment_ratio(widths: &[f64]) -> f64 {
     let layers = (widths.len() + 1) as f64;
     sum_of_products(widths, |_| Gate::Relu) / (layers * layers)
 }
 
-/// E\[K^2\] / E\[K\]^2 of a chain with a single column behind its first layer, for positive, also real-valued widths n_1..n_{L-1}; `later` are
-/// the gates of the layers 2..L-1. One width at least.
+/// E\[K^2\] / E\[K\]^2 of a chain with a single column behind its first layer, for positive, also
+/// real-valued widths n_1..n_{L-1}; `later` are the gates of the layers 2..L-1. One width at least.
 pub fn block_second_moment_ratio(sums: &PatchSums, widths: &[f64], later: &[Gate]) -> f64 {
     let (n, behind) = (widths[0], &widths[1..]);
     let gate = |layer: usize| later[layer];
@@ -155,7 +169,8 @@ pub fn block_second_moment_ratio(sums: &PatchSums, widths: &[f64], later: &[Gate
     sum / (layers * layers)
 }
 
-/// Σ over all pairs of layers of E[T_l T_l'], for hidden layers of the given widths that are all seen at one position.
+/// Σ over all pairs of layers of E[T_l T_l'], for hidden layers of the given widths that are all
+/// seen at one position.
 fn sum_of_products(widths: &[f64], gate: impl Fn(usize) -> Gate) -> f64 {
     let (forward, backward) = fourth_moments(widths, &gate);
     let mut sum = 0.0;
@@ -176,7 +191,8 @@ fn carried(p: f64, q: f64, w: f64, gate: Gate) -> (f64, f64) {
     ((on + (w - 1.0) * p) / w, (on + (w - 1.0) * q) / w)
 }
 
-/// F and B, both indexed by the layer from 0: products of 1 + γ/w over the layers before, and from it on.
+/// F and B, both indexed by the layer from 0: products of 1 + γ/w over the layers before, and from
+/// it on.
 fn fourth_moments(widths: &[f64], gate: impl Fn(usize) -> Gate) -> (Vec<f64>, Vec<f64>) {
     let growth = |layer: usize| 1.0 + gate(layer).growth() / widths[layer];
     let mut forward = vec![1.0];

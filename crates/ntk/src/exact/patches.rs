@@ -1,4 +1,5 @@
-//! What the exact moments need of the patches that a first layer reads: five sums over pairs of positions.
+//! What the exact moments need of the patches that a first layer reads: five sums over pairs of
+//! positions.
 
 use super::Gate;
 use super::arc_cosine::ArcCosine;
@@ -23,11 +24,13 @@ pub struct PatchSums {
 const NODES: usize = 2000;
 
 impl PatchSums {
-    /// Of patches with the given Gram matrix (P x P, row-major; its scale does not matter), in O(P^2).
+    /// Of patches with the given Gram matrix (P x P, row-major; its scale does not matter), in
+    /// O(P^2).
     ///
     /// # Errors
     ///
-    /// If it is not the matrix of some patches: not square, not finite, all zeros, or with a negative diagonal.
+    /// If it is not the matrix of some patches: not square, not finite, all zeros, or with a
+    /// negative diagonal.
     pub fn of_gram(gram: &[f64], gate: Gate) -> Result<Self, Error> {
         let size = gram.len().isqrt();
         let entry = |p: usize, q: usize| gram[p * size + q];
@@ -54,10 +57,12 @@ impl PatchSums {
         Ok(sums)
     }
 
-    /// Of P patches whose entries are independent standard normals (n_in channels each), averaged over them.
+    /// Of P patches whose entries are independent standard normals (n_in channels each), averaged
+    /// over them.
     ///
-    /// Lengths and directions of normal vectors are independent: the shares d_p / Σ d are Dirichlet with parameters n_in / 2, and
-    /// the correlation c of two patches has the density (1 - c^2)^((n_in - 3)/2), over which the rest is integrated.
+    /// Lengths and directions of normal vectors are independent: the shares d_p / Σ d are Dirichlet
+    /// with parameters n_in / 2, and the correlation c of two patches has the density (1 -
+    /// c^2)^((n_in - 3)/2), over which the rest is integrated.
     pub fn of_normal_patches(patches: usize, channels: usize, gate: Gate) -> Self {
         let (p, a) = (patches as f64, 0.5 * channels as f64);
         let pairs = p * a * (p * a + 1.0);
@@ -71,7 +76,8 @@ impl PatchSums {
             [-1.0, 1.0].iter().for_each(|&c| sums.add(0.5 * weight, c, gate));
             return sums;
         }
-        // c = cos ψ turns the density into sin^(n_in - 2) ψ, smooth on [0, π]: the midpoint rule converges fast.
+        // c = cos ψ turns the density into sin^(n_in - 2) ψ, smooth on [0, π]: the midpoint rule
+        // converges fast.
         let node = |k: usize| std::f64::consts::PI * (k as f64 + 0.5) / NODES as f64;
         let density = |angle: f64| libm::exp((channels - 2) as f64 * libm::log(libm::sin(angle)));
         let total: f64 = (0..NODES).map(|k| density(node(k))).sum();
@@ -84,7 +90,8 @@ impl PatchSums {
         sums
     }
 
-    /// Adds pairs of positions with the given correlation whose d_p d_q, in units of (Σ d)^2, add up to `weight`.
+    /// Adds pairs of positions with the given correlation whose d_p d_q, in units of (Σ d)^2, add
+    /// up to `weight`.
     fn add(&mut self, weight: f64, correlation: f64, gate: Gate) {
         let pair = match gate {
             Gate::Relu => ArcCosine::relu(correlation),

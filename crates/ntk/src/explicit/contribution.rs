@@ -48,8 +48,9 @@ pub(crate) enum Method {
 pub(crate) struct Block {
     groups: Range<usize>,
     outputs: Range<usize>,
-    /// The layer restricted to one image and the block, where it is more than a matrix product: one product of
-    /// channels by pixels is faster than the engine's kernels for narrow 1x1 convolutions of a single image.
+    /// The layer restricted to one image and the block, where it is more than a matrix product: one
+    /// product of channels by pixels is faster than the engine's kernels for narrow 1x1
+    /// convolutions of a single image.
     conv: Option<Conv>,
 }
 

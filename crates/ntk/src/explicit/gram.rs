@@ -76,8 +76,9 @@ impl Gram {
         }
     }
 
-    /// Adds `compute(rows, columns)` for every tile of columns, with all rows up to its last: the upper triangle and what
-    /// the tiles on the diagonal have below it. One product for all rows packs the columns once.
+    /// Adds `compute(rows, columns)` for every tile of columns, with all rows up to its last: the
+    /// upper triangle and what the tiles on the diagonal have below it. One product for all rows
+    /// packs the columns once.
     pub(crate) fn add_columns(
         &mut self,
         tiles: &[Range<usize>],

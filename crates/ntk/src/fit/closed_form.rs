@@ -1,4 +1,5 @@
-//! What the closed form of the second moment says about a fit: its points without noise, and how far α depends on the input.
+//! What the closed form of the second moment says about a fit: its points without noise, and how
+//! far α depends on the input.
 
 use collegial_arch::Module;
 use collegial_stats::{Moments, Rng};
@@ -7,7 +8,8 @@ use super::line::Line;
 use super::{Method, Point};
 use crate::{Error, SingleColumn};
 
-/// Inputs from which the spread of α is estimated: known to 7 %, of which a part of an interval's width depends.
+/// Inputs from which the spread of α is estimated: known to 7 %, of which a part of an interval's
+/// width depends.
 const INPUTS: u64 = 100;
 
 /// The stream of those inputs.
@@ -29,7 +31,8 @@ pub(super) fn points(module: &Module, widths: &[usize]) -> Result<Vec<Point>, Er
     widths.iter().map(point).collect()
 }
 
-/// The standard deviation over inputs of the slope of the line through exact ratios at one input; `None` without a closed form.
+/// The standard deviation over inputs of the slope of the line through exact ratios at one input;
+/// `None` without a closed form.
 pub(super) fn slope_spread(module: &Module, widths: &[usize], method: Method) -> Result<Option<f64>, Error> {
     let mut chains = Vec::with_capacity(widths.len());
     for &width in widths {

@@ -4,8 +4,9 @@ use collegial_arch::Module;
 
 use crate::Error;
 
-/// The default width grid: 1, 16, 32, ..., 256 for a bottleneck block, on which the paper's α = 1.60 comes out; for other
-/// modules sixteen ratios of their own width, 1/16 to 1 (every width where there are fewer than 16).
+/// The default width grid: 1, 16, 32, ..., 256 for a bottleneck block, on which the paper's α =
+/// 1.60 comes out; for other modules sixteen ratios of their own width, 1/16 to 1 (every width
+/// where there are fewer than 16).
 pub fn default_widths(module: &Module) -> Result<Vec<usize>, Error> {
     if matches!(module, Module::Bottleneck(_)) {
         return Ok([1].into_iter().chain((16..=256).step_by(16)).collect());

@@ -13,7 +13,8 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Least squares. The slope is a weighted sum of the y, so its variance is the sum of squared weights times theirs.
+    /// Least squares. The slope is a weighted sum of the y, so its variance is the sum of squared
+    /// weights times theirs.
     pub fn through(points: &[Point], method: Method) -> Result<Self, Error> {
         if points.len() < 2 {
             return Err(Error::Fit(format!(
@@ -59,7 +60,8 @@ impl Line {
 
 /// Weights that sum to 1.
 fn weights(errors: &[f64], weighted: bool) -> Vec<f64> {
-    // Exact points would have infinite weight: they count as much as the best measured one would at 1e-9.
+    // Exact points would have infinite weight: they count as much as the best measured one would at
+    // 1e-9.
     let weight = |error: &f64| if weighted { error.max(1e-9).powi(-2) } else { 1.0 };
     let raw: Vec<f64> = errors.iter().map(weight).collect();
     let sum: f64 = raw.iter().sum();

@@ -1,4 +1,5 @@
-//! Sampling a module's kernel at several widths: resumable, sharded, interruptible, the same to the bit.
+//! Sampling a module's kernel at several widths: resumable, sharded, interruptible, the same to the
+//! bit.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -11,7 +12,8 @@ use super::{Method, Point, closed_form};
 use crate::law::{BLOCK, LawSampler, Output};
 use crate::{Error, Fit};
 
-/// Trials of a width that are done before the next width has its turn, so that an interrupted run has points everywhere.
+/// Trials of a width that are done before the next width has its turn, so that an interrupted run
+/// has points everywhere.
 const ROUND: u64 = 10 * BLOCK;
 
 /// Trials beyond which `precision` gives up narrowing.
@@ -61,7 +63,8 @@ pub struct Sampling {
     pub seed: u64,
     /// Draws per width (T).
     pub trials: u64,
-    /// Keep drawing, T more at a time, until α's interval is narrower than this share of α on either side.
+    /// Keep drawing, T more at a time, until α's interval is narrower than this share of α on
+    /// either side.
     pub precision: Option<f64>,
     /// This process's share.
     pub shard: Shard,
@@ -135,8 +138,8 @@ impl Measurements {
         Ok(measurements)
     }
 
-    /// Samples the module at every width, as often as a time allows: at least a hundred trials, then
-    /// at most twice as many at a time. How many there are depends on the machine; so many
+    /// Samples the module at every width, as often as a time allows: at least a hundred trials,
+    /// then at most twice as many at a time. How many there are depends on the machine; so many
     /// `trials` of the same seed are the same draws again.
     ///
     /// # Errors
@@ -213,13 +216,15 @@ impl Measurements {
         })
     }
 
-    /// The sampler of one width. Made anew for every round: that is cheap, and many at once would take memory.
+    /// The sampler of one width. Made anew for every round: that is cheap, and many at once would
+    /// take memory.
     fn sampler(&self, module: &Module, width: usize) -> Result<LawSampler, Error> {
         let output = if self.pooled { Output::PooledUnit } else { Output::Unit };
         LawSampler::at_normal_input(&module.scaled_to(width)?.member(), output, self.seed)
     }
 
-    /// Draws the given trials at every width, a round at a time. Trial t at width n has the stream n.
+    /// Draws the given trials at every width, a round at a time. Trial t at width n has the stream
+    /// n.
     fn draw(&mut self, module: &Module, trials: Range<u64>, monitor: &dyn Monitor) -> Result<(), Error> {
         let cost = |sampler: &LawSampler| sampler.normals_per_draw() as f64 + 100.0;
         let widths: Vec<usize> = self.samples.iter().map(|sample| sample.width).collect();

@@ -1,8 +1,9 @@
 //! Algorithm 1: the α of a module, fitted to the variance of its kernel at several widths.
 //!
-//! The law says ln(E\[K^2\] / E\[K\]^2) = α S(**n**), S being the sum of inverse fan-ins. The paper fits a first-degree polynomial,
-//! so with an intercept; that is the default here. The law is an approximation, and α depends on the widths it is fitted to:
-//! a [`Fit`] therefore carries its points, residuals and a verdict on whether the law holds.
+//! The law says ln(E\[K^2\] / E\[K\]^2) = α S(**n**), S being the sum of inverse fan-ins. The paper
+//! fits a first-degree polynomial, so with an intercept; that is the default here. The law is an
+//! approximation, and α depends on the widths it is fitted to: a [`Fit`] therefore carries its
+//! points, residuals and a verdict on whether the law holds.
 
 mod closed_form;
 mod grid;
@@ -24,7 +25,8 @@ pub use variance::{VarianceSample, measure_variance};
 /// How the line is fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Method {
-    /// Whether points count by the inverse square of their standard error; the paper counts all alike.
+    /// Whether points count by the inverse square of their standard error; the paper counts all
+    /// alike.
     pub weighted: bool,
     /// Whether the line may miss the origin; the paper's does.
     pub intercept: bool,
@@ -51,7 +53,8 @@ pub struct Point {
     pub trials: u64,
     /// ln of the measured ratio minus the line.
     pub residual: f64,
-    /// The variance that the law, used without its intercept as Algorithm 2 does, gives here: e^{α S} - 1.
+    /// The variance that the law, used without its intercept as Algorithm 2 does, gives here: e^{α
+    /// S} - 1.
     pub law_variance: f64,
 }
 
@@ -95,12 +98,13 @@ struct Sampled {
 /// Whether the measured ratios follow the law.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Verdict {
-    /// Whether the residuals are explained by sampling noise (probability at least 1 %); `None` where there are as many fitted
-    /// numbers as points, which cannot tell.
+    /// Whether the residuals are explained by sampling noise (probability at least 1 %); `None`
+    /// where there are as many fitted numbers as points, which cannot tell.
     pub holds: Option<bool>,
     /// The largest relative difference between a measured ratio and the law.
     pub largest_misfit: f64,
-    /// The largest relative difference between a measured variance and the law's: the model's error, where `alpha_ci` is that of sampling.
+    /// The largest relative difference between a measured variance and the law's: the model's
+    /// error, where `alpha_ci` is that of sampling.
     pub largest_variance_misfit: f64,
     /// Sum of squared residuals in units of their standard errors.
     pub chi_squared: f64,
@@ -117,8 +121,8 @@ pub struct Fit {
     pub module: String,
     /// The slope.
     pub alpha: f64,
-    /// Its 95 % confidence interval: sampling noise, and the choice of the input where that is known (the misfit of the law is not
-    /// in it). One point where nothing was sampled.
+    /// Its 95 % confidence interval: sampling noise, and the choice of the input where that is
+    /// known (the misfit of the law is not in it). One point where nothing was sampled.
     #[serde(serialize_with = "as_pair")]
     pub alpha_ci: Interval,
     /// Where the line meets S = 0.
@@ -129,8 +133,8 @@ pub struct Fit {
     pub trials: u64,
     /// Where the points come from.
     pub source: Source,
-    /// The standard deviation of α over inputs, which the interval contains; `None` where there is no closed form to tell it, and the
-    /// interval is about the one input that was drawn.
+    /// The standard deviation of α over inputs, which the interval contains; `None` where there is
+    /// no closed form to tell it, and the interval is about the one input that was drawn.
     pub input_spread: Option<f64>,
     /// How it was fitted.
     pub method: Method,
@@ -156,7 +160,8 @@ impl Fit {
     ///
     /// # Errors
     ///
-    /// If the module has no closed form (the layer is named), or no line can be put through the widths.
+    /// If the module has no closed form (the layer is named), or no line can be put through the
+    /// widths.
     pub fn exact(module: &Module, widths: &[usize], method: Method) -> Result<Self, Error> {
         Self::through(module.name(), closed_form::points(module, widths)?, method, None)
     }
@@ -231,8 +236,9 @@ mod tests {
     use super::*;
     use collegial_stats::{Moments, Rng};
 
-    /// Log-normal kernels follow the law exactly: ln R = sigma^2. Over 600 simulated fits the share of 95 % intervals
-    /// that contain the true alpha has a standard error of 0.9 %; three of them are allowed.
+    /// Log-normal kernels follow the law exactly: ln R = sigma^2. Over 600 simulated fits the share
+    /// of 95 % intervals that contain the true alpha has a standard error of 0.9 %; three of them
+    /// are allowed.
     #[test]
     fn intervals_contain_alpha_as_often_as_they_say() {
         let alpha = 1.6;

@@ -29,7 +29,8 @@ pub struct VarianceSample {
     pub trials: u64,
 }
 
-/// Samples the kernel of one output unit at every width until each variance's standard error is within `precision` of it.
+/// Samples the kernel of one output unit at every width until each variance's standard error is
+/// within `precision` of it.
 pub fn measure_variance(
     module: &Module,
     widths: &[usize],
@@ -87,8 +88,9 @@ fn measure(
     }
 }
 
-/// How many draws the precision takes, going by the draws so far: errors fall with the square root. At most four times as many
-/// as before, because an early estimate of the error may be off; rounded up to whole blocks.
+/// How many draws the precision takes, going by the draws so far: errors fall with the square root.
+/// At most four times as many as before, because an early estimate of the error may be off; rounded
+/// up to whole blocks.
 fn wanted(moments: &Moments, precision: f64) -> u64 {
     if moments.count == 0 {
         return FIRST;

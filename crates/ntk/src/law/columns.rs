@@ -1,18 +1,20 @@
 //! The sampler's inner loops: sums and products of columns (vectors over channels, contiguous).
 //!
-//! Plain loops over lanes, compiled for the CPU's vector instructions by `multiversion!`. Sums run over fixed lanes in a
-//! fixed order, so results do not depend on the CPU.
+//! Plain loops over lanes, compiled for the CPU's vector instructions by `multiversion!`. Sums run
+//! over fixed lanes in a fixed order, so results do not depend on the CPU.
 
 use collegial_stats::multiversion;
 
-/// Columns are worked on in pieces of this many channels, so that all columns of a piece stay in the first-level cache.
+/// Columns are worked on in pieces of this many channels, so that all columns of a piece stay in
+/// the first-level cache.
 const PIECE: usize = 256;
 
 /// Lanes of a running sum: two AVX2 registers, or one of AVX-512.
 const LANES: usize = 16;
 
 multiversion! {
-    /// `out[p] = scale * sum over k < rank of weights[p * stride + k] * z[k]`, columns of length `n`.
+    /// `out[p] = scale * sum over k < rank of weights[p * stride + k] * z[k]`, columns of length
+    /// `n`.
     pub(crate) fn combine(
         scale: f64,
         weights: &[f64],
@@ -71,7 +73,8 @@ fn add_product(sum: Lanes, a: &Lanes, b: &Lanes) -> Lanes {
     std::array::from_fn(|lane| sum[lane] + a[lane] * b[lane])
 }
 
-/// Not inlined: otherwise the shape of this reduction decides how the loops before it are vectorised, and badly.
+/// Not inlined: otherwise the shape of this reduction decides how the loops before it are
+/// vectorised, and badly.
 #[inline(never)]
 fn total(sum: &Lanes, a_rest: &[f32], b_rest: &[f32]) -> f64 {
     let halves: [f32; LANES / 2] = std::array::from_fn(|lane| sum[lane] + sum[lane + LANES / 2]);
@@ -122,7 +125,8 @@ multiversion! {
 }
 
 multiversion! {
-    /// `gram[p * count + q] = <x[p], x[q]>` for columns of length `n`, where `wanted[p]` lists the q <= p to compute.
+    /// `gram[p * count + q] = <x[p], x[q]>` for columns of length `n`, where `wanted[p]` lists the
+    /// q <= p to compute.
     pub(crate) fn gram(x: &[f32], n: usize, wanted: &[Vec<usize>], gram: &mut [f64]) {
         gram.fill(0.0);
         let count = wanted.len();
@@ -182,7 +186,8 @@ multiversion! {
     /// Keeps a cotangent where the activation is positive.
     pub(crate) fn relu_mask(active: &[f32], cotangent: &mut [f32]) {
         for (cotangent, active) in cotangent.iter_mut().zip(active) {
-            // A product, because the compiler turns the plain choice into masked stores, which are slow.
+            // A product, because the compiler turns the plain choice into masked stores, which are
+            // slow.
             *cotangent *= if *active > 0.0 { 1.0 } else { 0.0 };
         }
     }

@@ -1,10 +1,11 @@
 //! Pivoted Cholesky factors of small Gram matrices, rank-deficient ones included.
 //!
-//! Written here because what is needed is the *subset of independent columns* (the pivots), which factorisations
-//! in linear algebra crates do not hand out, for matrices of 1 to a few hundred rows that are factored millions of times
-//! without allocating.
+//! Written here because what is needed is the *subset of independent columns* (the pivots), which
+//! factorisations in linear algebra crates do not hand out, for matrices of 1 to a few hundred rows
+//! that are factored millions of times without allocating.
 
-/// Diagonals below this share of the largest are taken as 0: Grams are sums of f32 products, good to about 1e-7.
+/// Diagonals below this share of the largest are taken as 0: Grams are sums of f32 products, good
+/// to about 1e-7.
 const TOLERANCE: f64 = 1e-6;
 
 /// `Q = L L^T` with `L` of `size` rows and `rank` columns; row `pivots[k]` of `L` ends at column k.
@@ -51,7 +52,8 @@ impl Factor {
         }
     }
 
-    /// The row with the largest remaining diagonal, if it is above the floor. Ties go to the first row.
+    /// The row with the largest remaining diagonal, if it is above the floor. Ties go to the first
+    /// row.
     fn largest_free(&self, floor: f64) -> Option<usize> {
         let mut best: Option<usize> = None;
         for (row, &value) in self.diagonal.iter().enumerate() {
@@ -62,7 +64,8 @@ impl Factor {
         best
     }
 
-    /// Solves `L_S^T x = b` in place, `L_S` being the pivots' rows: upper triangular in pivot order.
+    /// Solves `L_S^T x = b` in place, `L_S` being the pivots' rows: upper triangular in pivot
+    /// order.
     pub fn solve_transposed(&self, b: &mut [f64]) {
         for k in (0..self.rank).rev() {
             let mut value = b[k];
@@ -105,7 +108,8 @@ mod tests {
             for i in 0..size {
                 for j in 0..size {
                     let product: f64 = (0..factor.rank).map(|k| factor.lower[i * size + k] * factor.lower[j * size + k]).sum();
-                    // Dropped diagonals are below TOLERANCE, so entries are off by at most that share.
+                    // Dropped diagonals are below TOLERANCE, so entries are off by at most that
+                    // share.
                     prop_assert!((product - q[i * size + j]).abs() <= 2.0 * TOLERANCE * largest);
                 }
             }

@@ -1,30 +1,36 @@
-//! Chains that see one position behind their first layer: a draw is a pass over that layer and a few chi-squares.
+//! Chains that see one position behind their first layer: a draw is a pass over that layer and a
+//! few chi-squares.
 //!
-//! One unit of a bottleneck block or of a fully connected network, at one input, is such a chain if its layers are linear or
-//! ReLU. From the second layer on there is one column c, and (1) to (3) of `sample.rs` need no vectors. With r = |c|^2 a
-//! layer gives H = s √r z, where z = W c / √r is normal. Each of its units is on with probability 1/2 (ReLU) or always
-//! (linear), whatever |z| is there: with k of them on, the next column's square is s^2 a^2 r, a^2 being the chi-square with
-//! k degrees of freedom of z over the units that are on.
+//! One unit of a bottleneck block or of a fully connected network, at one input, is such a chain if
+//! its layers are linear or ReLU. From the second layer on there is one column c, and (1) to (3) of
+//! `sample.rs` need no vectors. With r = |c|^2 a layer gives H = s √r z, where z = W c / √r is
+//! normal. Each of its units is on with probability 1/2 (ReLU) or always (linear), whatever |z| is
+//! there: with k of them on, the next column's square is s^2 a^2 r, a^2 being the chi-square with k
+//! degrees of freedom of z over the units that are on.
 //!
-//! Back from the last layer L, let T = s^2 r |D|^2, the layer's contribution (3). What (2) passes to the layer before is
-//! s (c <z, D> / √r + |D| (I - c c^T / r) F), of which the units of the layer before that are on are kept: c is nonzero there
-//! only, so the two parts stay orthogonal, the second of k - 1 dimensions. Hence with b^2 a chi-square of k - 1 degrees, k
-//! and a being those of the layer before,
+//! Back from the last layer L, let T = s^2 r |D|^2, the layer's contribution (3). What (2) passes
+//! to the layer before is s (c <z, D> / √r + |D| (I - c c^T / r) F), of which the units of the
+//! layer before that are on are kept: c is nonzero there only, so the two parts stay orthogonal,
+//! the second of k - 1 dimensions. Hence with b^2 a chi-square of k - 1 degrees, k and a being
+//! those of the layer before,
 //!
 //! (4)  |D'|^2 = s^2 (<z, D>^2 + b^2 |D|^2),  and  <z', D'> = s a <z, D>,
 //!
-//! as z' = a c / √r over the units that are on. So y = s √r <z, D> is the same for all layers (it is the output: Euler's rule for
-//! homogeneous functions), and dividing (4) by the square of the column, r = s'^2 a^2 r',
+//! as z' = a c / √r over the units that are on. So y = s √r <z, D> is the same for all layers (it
+//! is the output: Euler's rule for homogeneous functions), and dividing (4) by the square of the
+//! column, r = s'^2 a^2 r',
 //!
 //! (5)  T' = (y^2 + b^2 T) / a^2,  T_L = s_L^2 r_L,  y = √T_L g  with g normal.
 //!
-//! A fully connected network's kernel is the sum of the T: a number of draws proportional to its depth, whatever its widths.
+//! A fully connected network's kernel is the sum of the T: a number of draws proportional to its
+//! depth, whatever its widths.
 //!
-//! A first layer with P columns has X = φ(Z L^T) (channels x P, its scale in L, L L^T = s^2 Q), whose entries form the column c of the
-//! layer behind it: r = |X|^2. With M the entries that are on and F fresh, both (2) and (3) are sums over channels,
+//! A first layer with P columns has X = φ(Z L^T) (channels x P, its scale in L, L L^T = s^2 Q),
+//! whose entries form the column c of the layer behind it: r = |X|^2. With M the entries that are
+//! on and F fresh, both (2) and (3) are sums over channels,
 //!
-//! (6)  D = e X + d M F  (entry by entry),  d = √(T / r),  e = (y - d <X, F>) / r,
-//! (7)  s^2 sum over p, q of Q_pq <D_p, D_q> = |D L|^2 = e^2 |X L|^2 + 2 e d <X L, (M F) L> + d^2 |(M F) L|^2.
+//! (6)  D = e X + d M F  (entry by entry),  d = √(T / r),  e = (y - d <X, F>) / r, (7)  s^2 sum
+//! over p, q of Q_pq <D_p, D_q> = |D L|^2 = e^2 |X L|^2 + 2 e d <X L, (M F) L> + d^2 |(M F) L|^2.
 
 use collegial_arch::Activation;
 use collegial_stats::Rng;
@@ -54,7 +60,8 @@ struct Narrow {
 }
 
 impl Funnel {
-    /// The funnel of a plan, if it is one; with the Gram matrix of the first layer's patches and its factor.
+    /// The funnel of a plan, if it is one; with the Gram matrix of the first layer's patches and
+    /// its factor.
     pub fn new(plan: &Plan, first_patch_gram: &[f64], first_factor: &Factor) -> Option<Self> {
         let linear = plan.steps.iter().map(|step| match step {
             Step::Linear(step) if matches!(step.activation, Activation::None | Activation::Relu) => {
@@ -144,14 +151,16 @@ mod tests {
         format!("{{ type = 'conv', width = {width}, kernel = {kernel}, activation = '{activation}' }},")
     }
 
-    /// Mean and variance with their standard errors; that of a sample variance is sqrt((m4 - s^4) / n).
+    /// Mean and variance with their standard errors; that of a sample variance is sqrt((m4 - s^4) /
+    /// n).
     fn estimates(moments: &Moments) -> [(f64, f64); 2] {
         let n = moments.count as f64;
         let variance_error = ((moments.m4 / n - (moments.m2 / n).powi(2)).max(0.0) / n).sqrt();
         [(moments.mean(), moments.standard_error()), (moments.population_variance(), variance_error)]
     }
 
-    /// The short way against the general one. Within 4.5 standard errors of the difference: 18 comparisons, seeds fixed.
+    /// The short way against the general one. Within 4.5 standard errors of the difference: 18
+    /// comparisons, seeds fixed.
     #[test]
     fn funnels_have_the_law_of_the_general_way() {
         let relu = "relu";
@@ -201,8 +210,8 @@ mod tests {
         }
     }
 
-    /// The kernel is homogeneous of degree 2 in the input, exactly so for powers of 2, and far beyond what f32 holds of its
-    /// fourth power.
+    /// The kernel is homogeneous of degree 2 in the input, exactly so for powers of 2, and far
+    /// beyond what f32 holds of its fourth power.
     #[test]
     fn inputs_of_any_size_give_the_same_draw() {
         let chain = chain(8, 3, &(conv(20, 1, "relu") + &conv(20, 3, "relu") + &conv(1, 1, "none")));

@@ -101,7 +101,8 @@ impl LawSampler {
         self.plan.inputs
     }
 
-    /// Normal numbers that one draw takes: fewer where columns are dependent, more where a chi-square rejects some.
+    /// Normal numbers that one draw takes: fewer where columns are dependent, more where a
+    /// chi-square rejects some.
     pub fn normals_per_draw(&self) -> u64 {
         if let Some(funnel) = &self.funnel {
             return funnel.normals() as u64;
@@ -141,8 +142,8 @@ impl LawSampler {
         workspace.draw(&self.plan, &self.methods, &input, rng, kernel);
     }
 
-    /// Moments of the first diagonal entry K(x, x) over the given trials, in parallel; the same bits for any number
-    /// of threads. Trial t draws from `Rng::new(seed, stream, t)`.
+    /// Moments of the first diagonal entry K(x, x) over the given trials, in parallel; the same
+    /// bits for any number of threads. Trial t draws from `Rng::new(seed, stream, t)`.
     pub fn tally(&self, seed: u64, stream: u32, trials: Range<u64>) -> Tally {
         tally_blocks(trials, BLOCK, |block| {
             let mut workspace = self.workspace();

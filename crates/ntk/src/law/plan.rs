@@ -1,8 +1,9 @@
 //! Which columns each layer of a chain needs for the chosen outputs.
 //!
-//! A *column* is one position of one input: the vector over channels that a layer reads or writes there. Only the
-//! receptive field of the outputs is kept, so one output unit of a bottleneck block needs 9 columns behind its
-//! first layer, 1 behind the second and 1 behind the third, whatever the image's size.
+//! A *column* is one position of one input: the vector over channels that a layer reads or writes
+//! there. Only the receptive field of the outputs is kept, so one output unit of a bottleneck block
+//! needs 9 columns behind its first layer, 1 behind the second and 1 behind the third, whatever the
+//! image's size.
 
 use collegial_arch::{Activation, Layer, Linear, Sequence};
 
@@ -31,9 +32,11 @@ pub(crate) struct LinearStep {
     /// Needed positions before and behind the layer, per input.
     pub positions_in: usize,
     pub positions: usize,
-    /// For output position q and tap t, `source[q * taps + t]`: the position it reads, `None` in the padding.
+    /// For output position q and tap t, `source[q * taps + t]`: the position it reads, `None` in
+    /// the padding.
     pub source: Vec<Option<usize>>,
-    /// Pairs of the columns before the layer whose inner products its patches' inner products are made of.
+    /// Pairs of the columns before the layer whose inner products its patches' inner products are
+    /// made of.
     pub pairs_in: Vec<Vec<usize>>,
     /// All pairs of the columns behind the layer.
     pub pairs: Vec<Vec<usize>>,
@@ -47,7 +50,8 @@ impl LinearStep {
         self.inputs * self.taps
     }
 
-    /// The column before the layer that a tap of a column behind it reads; columns are inputs x positions.
+    /// The column before the layer that a tap of a column behind it reads; columns are inputs x
+    /// positions.
     pub fn source_column(&self, column: usize, tap: usize) -> Option<usize> {
         let (input, position) = (column / self.positions, column % self.positions);
         self.source[position * self.taps + tap].map(|source| input * self.positions_in + source)

@@ -1,16 +1,18 @@
-//! One draw of the kernel: forward through the layers' laws, backward through their conditional laws.
+//! One draw of the kernel: forward through the layers' laws, backward through their conditional
+//! laws.
 //!
-//! Let a layer's Gaussian weights W (outputs x fan-in) meet the columns C (fan-in x columns), and write C_S = E L_S^T for
-//! an independent subset S of the columns, E having orthonormal columns. Its scale s apart,
+//! Let a layer's Gaussian weights W (outputs x fan-in) meet the columns C (fan-in x columns), and
+//! write C_S = E L_S^T for an independent subset S of the columns, E having orthonormal columns.
+//! Its scale s apart,
 //!
 //! (1)  forward, W E = Z is a matrix of fresh normals, and H = W C = Z L^T: outputs x rank numbers;
 //!
-//! (2)  backward, given Z, the part of W orthogonal to E is still free, so for cotangents D (outputs x columns)
-//!      W^T D = E Z^T D + (I - E E^T) F with F = W'^T D for independent weights W', whose rows have covariance D^T D: fan-in
-//!      x rank(D) fresh numbers through the factor of D^T D;
+//! (2)  backward, given Z, the part of W orthogonal to E is still free, so for cotangents D
+//! (outputs x columns) W^T D = E Z^T D + (I - E E^T) F with F = W'^T D for independent weights W',
+//! whose rows have covariance D^T D: fan-in x rank(D) fresh numbers through the factor of D^T D;
 //!
-//! (3)  the layer contributes to the kernel s^2 times the sum over pairs of columns of <C_p, C_q> <D_p, D_q>, each pair
-//!      counted for the inputs its columns belong to.
+//! (3)  the layer contributes to the kernel s^2 times the sum over pairs of columns of <C_p, C_q>
+//! <D_p, D_q>, each pair counted for the inputs its columns belong to.
 //!
 //! Chains that need less are drawn by `funnel.rs`.
 
@@ -113,7 +115,8 @@ impl Workspace {
         };
         match &plan.steps[index] {
             Step::Pool { positions, channels } => {
-                // Behind the last weights only the mean matters, which `seed_cotangents` accounts for.
+                // Behind the last weights only the mean matters, which `seed_cotangents` accounts
+                // for.
                 if index < last {
                     pool(x, *positions, *channels, &mut state.after);
                     resized(&mut state.after_gram, plan.inputs * plan.inputs);
@@ -130,7 +133,8 @@ impl Workspace {
                 }
                 resized(&mut state.after, columns * step.outputs);
                 if index == last && step.activation == Activation::None {
-                    // The output itself is not part of the kernel: its weights stay free for the way back.
+                    // The output itself is not part of the kernel: its weights stay free for the
+                    // way back.
                     state.factor.rank = 0;
                     state.normals.clear();
                     return;
@@ -231,7 +235,8 @@ impl Workspace {
         self.states[index - 1].cotangent = cotangent;
     }
 
-    /// The coefficients M of the columns C_S in W^T D: L_S^-T (Z^T D - L_S^-1 C_S^T F), F = F' L_D^T with F' fresh.
+    /// The coefficients M of the columns C_S in W^T D: L_S^-T (Z^T D - L_S^-1 C_S^T F), F = F'
+    /// L_D^T with F' fresh.
     fn condition(&mut self, plan: &Plan, step: &LinearStep, index: usize) {
         let (x, state) = (&self.states[index - 1].after, &self.states[index]);
         let columns = step.positions * plan.inputs;
@@ -271,7 +276,8 @@ impl Workspace {
         }
     }
 
-    /// Adds scale W^T D = scale (F + C_S M), tap by tap, to the cotangents of the columns the taps read.
+    /// Adds scale W^T D = scale (F + C_S M), tap by tap, to the cotangents of the columns the taps
+    /// read.
     fn scatter(&self, plan: &Plan, step: &LinearStep, index: usize, out: &mut [f32]) {
         let (x, state) = (&self.states[index - 1].after, &self.states[index]);
         let columns = step.positions * plan.inputs;

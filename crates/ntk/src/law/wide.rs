@@ -1,7 +1,8 @@
 //! The first layer of a funnel: several columns, summed over channels in one pass.
 //!
-//! Layers are drawn from their law as in `sample.rs`, but no column is ever stored: channel by channel, a piece at a time,
-//! normals come in and five sums come out, which are all that `funnel.rs` needs.
+//! Layers are drawn from their law as in `sample.rs`, but no column is ever stored: channel by
+//! channel, a piece at a time, normals come in and five sums come out, which are all that
+//! `funnel.rs` needs.
 
 use collegial_arch::Activation;
 use collegial_stats::{Rng, multiversion};
@@ -13,7 +14,8 @@ use super::plan::LinearStep;
 const LANES: usize = 16;
 type Lanes = [f32; LANES];
 
-/// Channels whose normals are drawn at once: few enough for the first-level cache. Sums are f32 within, f64 across.
+/// Channels whose normals are drawn at once: few enough for the first-level cache. Sums are f32
+/// within, f64 across.
 const PIECE: usize = 128;
 
 /// A layer with P columns, whose patches have the Gram matrix Q = L L^T.
@@ -21,9 +23,11 @@ const PIECE: usize = 128;
 pub(crate) struct WideLayer {
     channels: usize,
     columns: usize,
-    /// The largest entry of scale L. Sums are taken in this unit, so that inputs of any size stay within f32's range.
+    /// The largest entry of scale L. Sums are taken in this unit, so that inputs of any size stay
+    /// within f32's range.
     unit: f64,
-    /// scale L / unit, lower triangular once its rows are in the order of the pivots: packed rows, and packed columns.
+    /// scale L / unit, lower triangular once its rows are in the order of the pivots: packed rows,
+    /// and packed columns.
     rows: Vec<f32>,
     transposed: Vec<f32>,
     /// φ(h) is the larger of h and this: 0 for ReLU, and no bound at all for a linear layer.
@@ -50,7 +54,8 @@ impl WideLayer {
         let columns = factor.size;
         let others = (0..columns).filter(|row| !factor.pivots.contains(row));
         let order: Vec<usize> = factor.pivots.iter().copied().chain(others).collect();
-        // The first pivot has the longest row of L, and one entry in it. Columns of zeros have no pivot.
+        // The first pivot has the longest row of L, and one entry in it. Columns of zeros have no
+        // pivot.
         let unit = factor.pivots.first().map_or(1.0, |&row| factor.lower[row * columns]);
         let entry = |p: usize, k: usize| (factor.lower[order[p] * columns + k] / unit) as f32;
         let lower = (0..columns).flat_map(|p| (0..=p).map(move |k| (p, k)));
@@ -91,8 +96,9 @@ impl WideLayer {
         }
     }
 
-    /// Normals for some channels, in groups of [`LANES`] channels: a row of lanes per column for z, then for f. Where the
-    /// last group is not full its rows end in zeros, which add nothing to any sum.
+    /// Normals for some channels, in groups of [`LANES`] channels: a row of lanes per column for z,
+    /// then for f. Where the last group is not full its rows end in zeros, which add nothing to any
+    /// sum.
     fn fill(&self, channels: usize, buffer: &mut Vec<f32>, rng: &mut Rng) {
         let rows = 2 * self.columns;
         buffer.resize(rows * channels.next_multiple_of(LANES), 0.0);
@@ -119,7 +125,8 @@ fn add_product(sum: &mut Lanes, a: &Lanes, b: &Lanes) {
     *sum = std::array::from_fn(|lane| sum[lane] + a[lane] * b[lane]);
 }
 
-/// Adds the channels whose z and f the buffer holds to the five sums; X takes the place of z, and M F that of f.
+/// Adds the channels whose z and f the buffer holds to the five sums; X takes the place of z, and M
+/// F that of f.
 #[inline(always)]
 fn channels_body(layer: &WideLayer, buffer: &mut [f32], sums: &mut [Lanes; 5]) {
     let columns = layer.columns;
@@ -139,7 +146,8 @@ fn channels_body(layer: &WideLayer, buffer: &mut [f32], sums: &mut [Lanes; 5]) {
             x[p] = h;
         }
         for (x, f) in x.as_flattened_mut().iter_mut().zip(f.as_flattened_mut()) {
-            // A product, because the compiler turns the plain choice into masked stores, which are slow.
+            // A product, because the compiler turns the plain choice into masked stores, which are
+            // slow.
             *f *= if *x > layer.floor { 1.0 } else { 0.0 };
             *x = if *x > layer.floor { *x } else { layer.floor };
         }
@@ -183,7 +191,8 @@ mod tests {
 
     use super::*;
 
-    /// A layer whose patches are `columns` columns of `rows` entries, dependent where there are more than rows.
+    /// A layer whose patches are `columns` columns of `rows` entries, dependent where there are
+    /// more than rows.
     fn layer(channels: usize, columns: usize, rows: usize, seed: u64, relu: bool) -> WideLayer {
         let mut c = vec![0.0; columns * rows];
         Rng::new(seed, 1, 0).fill_normal(&mut c);
@@ -197,7 +206,8 @@ mod tests {
         WideLayer::with_factor(channels, scale, &factor, relu)
     }
 
-    /// The sums, entry by entry in f64, from normals in the order that [`WideLayer::fill`] documents.
+    /// The sums, entry by entry in f64, from normals in the order that [`WideLayer::fill`]
+    /// documents.
     fn slow(layer: &WideLayer, rng: &mut Rng) -> Sums {
         let columns = layer.columns;
         let l = |p: usize, k: usize| {
@@ -238,7 +248,8 @@ mod tests {
             let mut buffer = vec![f32::NAN; 7];
             let fast = layer.draw(&mut buffer, &mut Rng::new(seed, 2, 0));
             let slow = slow(&layer, &mut Rng::new(seed, 2, 0));
-            // Sums of f32 products, each good to 1e-7 of its largest term; an entry of H that rounding takes across 0 is as small.
+            // Sums of f32 products, each good to 1e-7 of its largest term; an entry of H that
+            // rounding takes across 0 is as small.
             let close = |a: f64, b: f64, size: f64| (a - b).abs() <= 2e-5 * size;
             prop_assert!(close(fast.square, slow.square, slow.square));
             let ([a, b, c], [x, y, z]) = (fast.squares, slow.squares);

@@ -1,4 +1,5 @@
-//! The slow reference: every weight drawn, every map computed whole, every parameter's gradient formed, in f64.
+//! The slow reference: every weight drawn, every map computed whole, every parameter's gradient
+//! formed, in f64.
 
 use collegial_arch::{Activation, Linear, Sequence};
 use collegial_ntk::Output;
@@ -100,7 +101,8 @@ fn scale(layer: Linear, channels: usize) -> f64 {
     (gain / (channels * layer.kernel * layer.kernel) as f64).sqrt()
 }
 
-/// Calls `visit(weight index, output (channel, row, column), input (channel, row, column))` for every product.
+/// Calls `visit(weight index, output (channel, row, column), input (channel, row, column))` for
+/// every product.
 fn products(layer: Linear, x: &Map, mut visit: impl FnMut(usize, [usize; 3], [usize; 3])) -> (usize, usize) {
     let Linear { width, kernel, stride, padding, .. } = layer;
     let side = |side: usize| (side + 2 * padding - kernel) / stride + 1;

@@ -28,10 +28,11 @@ pub struct Request {
     /// The module; of a network the block of its first stage is taken.
     #[serde(flatten)]
     pub model: Model,
-    /// Draws per width (T), as Algorithm 1 is printed; by default exact moments where there is a closed form, else as many draws
-    /// as half a second allows.
+    /// Draws per width (T), as Algorithm 1 is printed; by default exact moments where there is a
+    /// closed form, else as many draws as half a second allows.
     pub trials: Option<u64>,
-    /// Widths to measure; by default the paper's grid for a bottleneck, else sixteenths of the width.
+    /// Widths to measure; by default the paper's grid for a bottleneck, else sixteenths of the
+    /// width.
     pub widths: Option<Widths>,
     /// Draw until alpha's 95 % interval is within this share of alpha.
     pub precision: Option<f64>,

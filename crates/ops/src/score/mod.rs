@@ -21,7 +21,8 @@ pub struct Request {
     pub table: PathBuf,
     /// Columns of errors to correlate with.
     pub target: Vec<String>,
-    /// The columns whose values together part the rows into groups, such as a training recipe and a depth.
+    /// The columns whose values together part the rows into groups, such as a training recipe and a
+    /// depth.
     pub group: Vec<String>,
     /// Seeds the bootstrap.
     pub seed: u64,

@@ -1,4 +1,5 @@
-//! `search`: which design is best, the main job: the whole network's integer designs, or Algorithm 2 as printed.
+//! `search`: which design is best, the main job: the whole network's integer designs, or Algorithm
+//! 2 as printed.
 
 mod designs;
 mod paper;
@@ -22,8 +23,9 @@ pub struct Request {
     /// The baseline.
     #[serde(flatten)]
     pub model: Model,
-    /// Algorithm 2 as printed: the law on one block, real-valued m, then the integer correction. So are all requests that only it can
-    /// answer: `alpha`, `trials`, the law's or measured variances, and `free_widths` of modules that are not blocks.
+    /// Algorithm 2 as printed: the law on one block, real-valued m, then the integer correction. So
+    /// are all requests that only it can answer: `alpha`, `trials`, the law's or measured
+    /// variances, and `free_widths` of modules that are not blocks.
     pub paper: bool,
     /// Alpha of the variance law; by default it is fitted on the spot.
     pub alpha: Option<f64>,
@@ -33,14 +35,16 @@ pub struct Request {
     pub variance: Option<VarianceSource>,
     /// What the blocks of a network see.
     pub block_inputs: BlockInputs,
-    /// Directory of a data set whose images come in, in place of natural ones by two constants; class count and image size are
-    /// the data set's.
+    /// Directory of a data set whose images come in, in place of natural ones by two constants;
+    /// class count and image size are the data set's.
     pub data: Option<PathBuf>,
-    /// How the primal meets the budget; by default it stays under it, and is the nearest to it as printed.
+    /// How the primal meets the budget; by default it stays under it, and is the nearest to it as
+    /// printed.
     pub rule: Option<Rule>,
     /// What the whole network may cost; by default what the baseline costs.
     pub budget: Option<Budget>,
-    /// A CSV file of times that were measured elsewhere, with columns `model` (a name or a design) and `seconds`; time is then the cost.
+    /// A CSV file of times that were measured elsewhere, with columns `model` (a name or a design)
+    /// and `seconds`; time is then the cost.
     pub timings: Option<PathBuf>,
     /// Widths to look at; by default all up to the baseline's.
     pub widths: Option<Widths>,

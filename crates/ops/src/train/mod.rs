@@ -96,8 +96,8 @@ pub struct Finished {
     pub test_error: Option<f64>,
     /// The mean over the last ten epochs.
     pub test_error_last_10: Option<f64>,
-    /// The run's test error as `validate` and the paper's figures have it: the mean over the last tenth of the epochs,
-    /// at least one and at most ten.
+    /// The run's test error as `validate` and the paper's figures have it: the mean over the last
+    /// tenth of the epochs, at least one and at most ten.
     pub run_error: Option<f64>,
 }
 
@@ -150,8 +150,8 @@ impl Log for () {}
 ///
 /// # Errors
 ///
-/// Where network, data and recipe do not belong together, or the monitor stopped it: then a checkpoint is saved and
-/// `resume` goes on from there.
+/// Where network, data and recipe do not belong together, or the monitor stopped it: then a
+/// checkpoint is saved and `resume` goes on from there.
 pub fn run(request: &Request, monitor: &dyn Monitor, log: &dyn Log) -> Result<Trained, Error> {
     let dataset = Dataset::open(&request.data).map_err(TrainError::from)?;
     let spec = spec_for(&request.model.bare_spec()?, &request.model.overrides(), &dataset)?;
@@ -211,7 +211,8 @@ fn directories(request: &Request, spec: &Spec, dataset: &Dataset) -> Vec<(u64, P
 fn choose_recipe(request: &Request, dataset: &Dataset, runs: &[(u64, PathBuf)]) -> Result<Recipe, Error> {
     let mut changes = request.set.clone();
     changes.extend(request.limit.map(|limit| format!("limit={limit}")));
-    // What is given again on resuming changes the run's own recipe, so that a difference is found and named.
+    // What is given again on resuming changes the run's own recipe, so that a difference is found
+    // and named.
     let saved = runs.iter().filter(|_| request.resume && request.recipe.is_none());
     let saved = saved.map(|(_, directory)| directory).find_map(|directory| saved_recipe(directory));
     let text = match (&saved, &request.recipe) {

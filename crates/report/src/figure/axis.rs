@@ -15,7 +15,8 @@ impl Axis {
         Self { label: label.into(), logarithmic: false, range: None, included: vec![] }
     }
 
-    /// An axis on which equal ratios have equal length (base 10); values that are not positive are not drawn.
+    /// An axis on which equal ratios have equal length (base 10); values that are not positive are
+    /// not drawn.
     pub fn log(label: impl Into<String>) -> Self {
         Self { logarithmic: true, ..Self::linear(label) }
     }
@@ -72,7 +73,8 @@ fn degenerate(low: f64, high: f64) -> bool {
     span < 1e-280 || span < 1e-9 * low.abs().max(high.abs())
 }
 
-/// Where values lie between the two ends of an axis. The ends are kept as positions: values, or their logarithms.
+/// Where values lie between the two ends of an axis. The ends are kept as positions: values, or
+/// their logarithms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Scale {
     pub(crate) logarithmic: bool,
@@ -91,13 +93,14 @@ impl Scale {
         }
     }
 
-    /// How far along the axis the value lies: 0 at the low end, 1 at the high end, beyond them outside.
+    /// How far along the axis the value lies: 0 at the low end, 1 at the high end, beyond them
+    /// outside.
     pub(crate) fn fraction(&self, value: f64) -> Option<f64> {
         Some((self.position(value)? - self.low) / (self.high - self.low))
     }
 
-    /// As [`Self::fraction`], but for the end of an interval: what is too small or too large to be drawn lies at the
-    /// edge. The flag says whether it was moved there.
+    /// As [`Self::fraction`], but for the end of an interval: what is too small or too large to be
+    /// drawn lies at the edge. The flag says whether it was moved there.
     pub(crate) fn edge_fraction(&self, value: f64) -> Option<(f64, bool)> {
         match self.fraction(value) {
             Some(fraction) if fraction < 0.0 => Some((0.0, true)),

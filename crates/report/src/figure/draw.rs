@@ -86,7 +86,8 @@ fn path_data(polylines: &[Vec<(f64, f64)>], closed: bool) -> String {
         let mut last = None;
         for (index, &(x, y)) in polyline.iter().enumerate() {
             let here = (coordinate(x), coordinate(y));
-            // Points that round to the one before would only add bytes; two are kept so that a dot shows.
+            // Points that round to the one before would only add bytes; two are kept so that a dot
+            // shows.
             if index > 1 && last.as_ref() == Some(&here) {
                 continue;
             }

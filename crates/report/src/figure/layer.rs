@@ -64,7 +64,8 @@ impl Line {
         self
     }
 
-    /// Sets the colour by number (there are six, then they repeat); otherwise each line takes the next.
+    /// Sets the colour by number (there are six, then they repeat); otherwise each line takes the
+    /// next.
     #[must_use]
     pub fn colour(mut self, number: usize) -> Self {
         self.colour = Some(number);
@@ -145,7 +146,8 @@ impl Points {
         self
     }
 
-    /// Sets the colour by number (there are six, then they repeat); otherwise each set takes the next.
+    /// Sets the colour by number (there are six, then they repeat); otherwise each set takes the
+    /// next.
     #[must_use]
     pub fn colour(mut self, number: usize) -> Self {
         self.colour = Some(number);

@@ -27,7 +27,8 @@ struct Entry<'a> {
 }
 
 impl<'a> Legend<'a> {
-    /// Lays out the names of all layers but marks, which carry theirs; layers with one name share one entry.
+    /// Lays out the names of all layers but marks, which carry theirs; layers with one name share
+    /// one entry.
     pub(crate) fn new(layers: &[Styled<'a>], room: f64) -> Self {
         let mut entries: Vec<Entry<'a>> = vec![];
         let named = layers.iter().filter(|styled| {

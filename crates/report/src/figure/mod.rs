@@ -1,9 +1,10 @@
 //! Charts as SVG, and the same data as CSV or as characters on a terminal.
 //!
-//! The SVG is written by hand, not by a plotting crate. A chart here must be self-contained (text stays text, no font
-//! and no script), small, readable in black and white and in dark mode (colours are CSS classes with a second set
-//! for `prefers-color-scheme: dark`; strokes and markers differ in shape too), and the same bytes on every run. The
-//! plotting crates are heavy and give neither dark mode nor stable bytes, and five kinds of layer need little code.
+//! The SVG is written by hand, not by a plotting crate. A chart here must be self-contained (text
+//! stays text, no font and no script), small, readable in black and white and in dark mode (colours
+//! are CSS classes with a second set for `prefers-color-scheme: dark`; strokes and markers differ
+//! in shape too), and the same bytes on every run. The plotting crates are heavy and give neither
+//! dark mode nor stable bytes, and five kinds of layer need little code.
 //!
 //! ```
 //! use collegial_report::{Axis, Figure, Line, Mark};
@@ -38,7 +39,8 @@ pub(crate) use svg::Format;
 /// The rules for colours and strokes, in a `<style>` of every figure that stands alone.
 pub(crate) const STYLE: &str = include_str!("figure.css");
 
-/// One chart: a title, two axes and layers, drawn from the back: ranges, bands, lines, points, marks.
+/// One chart: a title, two axes and layers, drawn from the back: ranges, bands, lines, points,
+/// marks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     pub(crate) title: String,
@@ -88,7 +90,8 @@ impl Figure {
         self
     }
 
-    /// Says in words what the figure shows, for those who cannot see it; otherwise a plain inventory is given.
+    /// Says in words what the figure shows, for those who cannot see it; otherwise a plain
+    /// inventory is given.
     #[must_use]
     pub fn describe(mut self, text: impl Into<String>) -> Self {
         self.description = Some(text.into());
@@ -110,12 +113,14 @@ impl Figure {
         svg::render(self, format, false)
     }
 
-    /// A sketch in characters, without title and without colour, exactly as large as the format says.
+    /// A sketch in characters, without title and without colour, exactly as large as the format
+    /// says.
     pub fn to_text(&self, format: &TextFormat) -> String {
         terminal::render(self, format)
     }
 
-    /// All data in long form: `series,x,y,low,high,label`, one line per point, empty where there is no such value.
+    /// All data in long form: `series,x,y,low,high,label`, one line per point, empty where there is
+    /// no such value.
     pub fn to_csv(&self) -> String {
         let mut text = csv_line(["series", "x", "y", "low", "high", "label"].into_iter());
         for layer in &self.layers {
@@ -136,8 +141,9 @@ impl Figure {
         (self.x.scale(xs), self.y.scale(ys))
     }
 
-    /// The layers with their colours, strokes and markers. Lines and points take the next of each unless they say
-    /// otherwise or share the name of an earlier layer; bands and marks follow the line or points before them.
+    /// The layers with their colours, strokes and markers. Lines and points take the next of each
+    /// unless they say otherwise or share the name of an earlier layer; bands and marks follow the
+    /// line or points before them.
     pub(crate) fn styled(&self) -> Vec<Styled<'_>> {
         let mut styled: Vec<Styled> = vec![];
         let (mut next_colour, mut current) = (0, 0);

@@ -51,7 +51,8 @@ impl Anchor {
     }
 }
 
-/// A place found for text: the middle of its height, and the end of a leader line if it lies away from its point.
+/// A place found for text: the middle of its height, and the end of a leader line if it lies away
+/// from its point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Place {
     pub(crate) x: f64,
@@ -67,7 +68,8 @@ pub(crate) struct Placer {
     taken: Vec<(Rect, f64)>,
 }
 
-/// Covering a point or other text is worse than covering a curve, which stays legible under the text's halo.
+/// Covering a point or other text is worse than covering a curve, which stays legible under the
+/// text's halo.
 const OVER_DATA: f64 = 4.0;
 const OVER_CURVE: f64 = 1.0;
 const OUTSIDE: f64 = 50.0;
@@ -106,7 +108,8 @@ impl Placer {
         }
     }
 
-    /// The cheapest place beside the point at `(x, y)`, `distance` away from it or, failing that, further off.
+    /// The cheapest place beside the point at `(x, y)`, `distance` away from it or, failing that,
+    /// further off.
     pub(crate) fn place(&mut self, (x, y): (f64, f64), distance: f64, width: f64, height: f64) -> Place {
         let rings = [0.0, 18.0, 36.0, 54.0].map(|further| (distance + further, further > 0.0));
         let candidates = rings.into_iter().flat_map(|(away, leader)| {

@@ -180,7 +180,8 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    /// Everything that is cut off at the frame. A nested `svg` clips without an id, which could clash in a page.
+    /// Everything that is cut off at the frame. A nested `svg` clips without an id, which could
+    /// clash in a page.
     fn data(&self, out: &mut String, layers: &[Styled]) {
         let Rect { left, top, .. } = self.plot;
         let [x, y, width, height] = [left, top, self.plot.width(), self.plot.height()].map(coordinate);
@@ -255,7 +256,8 @@ impl<'a> Sheet<'a> {
         ink.polygons("band", &polygons);
     }
 
-    /// The line's pieces between gaps; a piece of one point becomes a short dash, which can be seen.
+    /// The line's pieces between gaps; a piece of one point becomes a short dash, which can be
+    /// seen.
     pub(crate) fn runs(&self, line: &Line) -> Vec<Vec<(f64, f64)>> {
         let mut runs = unbroken(line.points.iter().map(|&(x, y)| self.spot(x, y)));
         for run in &mut runs {

@@ -96,7 +96,8 @@ fn labelled(decimals: &[Decimal]) -> Vec<Tick> {
     let sizes = || decimals.iter().map(|tick| tick.value().abs()).filter(|&size| size > 0.0);
     let largest = sizes().fold(0.0, f64::max);
     let plain = largest < 1e6 && sizes().all(|size| size >= 0.999e-4);
-    // All ticks of a linear axis share one power; those of a logarithmic axis have their own already.
+    // All ticks of a linear axis share one power; those of a logarithmic axis have their own
+    // already.
     let shared = decimals.windows(2).all(|pair| pair[0].exponent == pair[1].exponent) && decimals.len() > 1;
     let power = |tick: &Decimal| if shared { largest.log10().floor() as i32 } else { tick.exponent };
     let label = |tick: &Decimal| match (tick.digits, plain) {

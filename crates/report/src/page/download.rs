@@ -19,8 +19,8 @@ impl Download {
         Self { name: name.into(), media_type: "application/json", content: content.into() }
     }
 
-    /// The content as a `data:` link. Base64 is a third longer than the text; percent-encoded commas and line ends of
-    /// CSV would often be more.
+    /// The content as a `data:` link. Base64 is a third longer than the text; percent-encoded
+    /// commas and line ends of CSV would often be more.
     pub(crate) fn link(&self) -> String {
         format!("data:{};charset=utf-8;base64,{}", self.media_type, base64(self.content.as_bytes()))
     }

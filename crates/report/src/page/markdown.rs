@@ -8,7 +8,8 @@ use super::{Block, Page, Section};
 pub struct Markdown {
     /// The Markdown.
     pub text: String,
-    /// Path, relative to the text's directory, and content of every figure (SVG), figure's data (CSV) and download.
+    /// Path, relative to the text's directory, and content of every figure (SVG), figure's data
+    /// (CSV) and download.
     pub files: Vec<(String, String)>,
 }
 

@@ -1,7 +1,9 @@
-//! One self-contained HTML file: a verdict, the figures and tables behind it, and how to get them again.
+//! One self-contained HTML file: a verdict, the figures and tables behind it, and how to get them
+//! again.
 //!
-//! The page needs no network (a content security policy in it forbids any) and no script; it follows the reader's light
-//! or dark mode, folds to the width of a phone and prints. It is written as well-formed XML, so that tests can read it.
+//! The page needs no network (a content security policy in it forbids any) and no script; it
+//! follows the reader's light or dark mode, folds to the width of a phone and prints. It is written
+//! as well-formed XML, so that tests can read it.
 //!
 //! ```
 //! use collegial_report::{Align, Page, Section, Table};
@@ -76,7 +78,8 @@ impl Page {
         html::render(self)
     }
 
-    /// The page as Markdown; its figures and downloads are files in `directory`, a path relative to the text's own.
+    /// The page as Markdown; its figures and downloads are files in `directory`, a path relative to
+    /// the text's own.
     pub fn to_markdown(&self, directory: &str) -> Markdown {
         markdown::render(self, directory)
     }

@@ -67,7 +67,8 @@ pub fn parse(markup: &str) -> Result<roxmltree::Document<'_>, roxmltree::Error> 
     roxmltree::Document::parse_with_options(markup, options)
 }
 
-/// The markup with the style sheet left out, which would make snapshots long and their changes dull.
+/// The markup with the style sheet left out, which would make snapshots long and their changes
+/// dull.
 pub fn without_style(markup: &str) -> String {
     match (markup.find("<style>"), markup.find("</style>")) {
         (Some(from), Some(to)) => format!("{}<style>{}", &markup[..from], &markup[to..]),

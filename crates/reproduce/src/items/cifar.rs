@@ -1,4 +1,5 @@
-//! Fig. 6 and its twin in the appendix: test errors on CIFAR-100 and CIFAR-10 along the primal and dual curves.
+//! Fig. 6 and its twin in the appendix: test errors on CIFAR-100 and CIFAR-10 along the primal and
+//! dual curves.
 
 use collegial_arch::{Design, Overrides, Spec};
 use collegial_report::Section;
@@ -216,8 +217,8 @@ impl Cifar {
         ]
     }
 
-    /// The dual's optimum beside the baseline. "Slightly" and "comparable" are taken as: within a tenth of the baseline's error, or not
-    /// distinguishable from it.
+    /// The dual's optimum beside the baseline. "Slightly" and "comparable" are taken as: within a
+    /// tenth of the baseline's error, or not distinguishable from it.
     fn compact(&self, baseline: Option<&Row>, optimum: Option<&Row>, scale: Scale) -> Comparison {
         let (Some(baseline), Some(optimum)) = (baseline, optimum) else {
             return Comparison::claim(
@@ -253,7 +254,8 @@ mod tests {
     use super::*;
     use collegial_trials::made_up;
 
-    /// Verdicts on the three claims; the predicted variance falls with the index, and the dual optimum has this error.
+    /// Verdicts on the three claims; the predicted variance falls with the index, and the dual
+    /// optimum has this error.
     fn verdicts(runs: usize, noise: f64, slope: f64, dual: f64) -> Vec<&'static str> {
         let primal = made_up::sweep(Problem::Primal, runs, noise, |index| 0.2 + slope * index as f64);
         let optimum = made_up::row(30, 1.0, 0.5, &vec![dual; runs]);

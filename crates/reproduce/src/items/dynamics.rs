@@ -1,7 +1,8 @@
 //! Theorem 1: how far training moves the tangent kernel of m networks of width n.
 //!
-//! As the theorem wants it: NTK parametrisation, an analytic activation, half the squared error, and gradient descent on all images
-//! in steps so small that it follows the gradient flow. The kernel is that of the one output, between a few images.
+//! As the theorem wants it: NTK parametrisation, an analytic activation, half the squared error,
+//! and gradient descent on all images in steps so small that it follows the gradient flow. The
+//! kernel is that of the one output, between a few images.
 
 use collegial_arch::{Activation, FullyConnected, Spec};
 use collegial_nn::{Mode, Network, Optimiser, Parametrisation, Rule, half_squares};
@@ -200,7 +201,8 @@ mod tests {
 
     #[test]
     fn a_step_changes_the_outputs_as_the_kernel_says() {
-        // One small step of gradient flow moves the outputs by -rate/N K (f - y): the loss falls by rate/N^2 r' K r to first order.
+        // One small step of gradient flow moves the outputs by -rate/N K (f - y): the loss falls by
+        // rate/N^2 r' K r to first order.
         let task = task(8);
         let ensemble = Ensemble { members: 3, width: 24 };
         let graph = ensemble.spec(784, 4).graph().unwrap();
@@ -230,7 +232,8 @@ mod tests {
             mean(changes)
         };
         let of = |members, width| mean_change(Ensemble { members, width });
-        // Sixteen times as large: by Theorem 1 the kernel moves 16 times less; 4 allows for six draws only.
+        // Sixteen times as large: by Theorem 1 the kernel moves 16 times less; 4 allows for six
+        // draws only.
         let narrow = of(1, 8);
         assert!(of(1, 128) < narrow / 4.0 && of(16, 8) < narrow / 4.0);
     }
@@ -241,7 +244,8 @@ mod tests {
         let values: Vec<Vec<f64>> =
             sizes.iter().map(|size| vec![3.0 / size, 3.3 / size, 2.7 / size]).collect();
         let found = slope(&sizes, &values, 0);
-        // Every mean is within 10 % of 3 / size, so a slope is within ln(1.2 / 0.8) / ln(100) of -1.
+        // Every mean is within 10 % of 3 / size, so a slope is within ln(1.2 / 0.8) / ln(100) of
+        // -1.
         assert!((found.estimate + 1.0).abs() < 1e-12);
         assert!(
             found.interval[0] > -1.1 && found.interval[0] < -1.0 && found.interval[1] < -0.9,

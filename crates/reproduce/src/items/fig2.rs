@@ -1,4 +1,5 @@
-//! Fig. 2: the kernel of an ensemble converges to the mean kernel, which hardly depends on the width.
+//! Fig. 2: the kernel of an ensemble converges to the mean kernel, which hardly depends on the
+//! width.
 
 use std::f64::consts::PI;
 
@@ -126,7 +127,8 @@ impl Curves {
         &self.ensemble[self.ensemble.len() - 1]
     }
 
-    /// Root mean square distance from the infinitely wide network's kernel, as a share of its diagonal.
+    /// Root mean square distance from the infinitely wide network's kernel, as a share of its
+    /// diagonal.
     fn distance(&self, curve: &Kept) -> f64 {
         let squares = curve.kernel.iter().zip(&self.infinite).map(|(kernel, limit)| (kernel - limit).powi(2));
         (squares.sum::<f64>() / self.infinite.len() as f64).sqrt() / self.diagonal()
@@ -136,8 +138,9 @@ impl Curves {
         infinite_width(self.settings.layers, 0.0)
     }
 
-    /// The claim that ensembles converge: the largest one is within chance of the limit. Neighbouring angles move together, so
-    /// the largest of them is hardly more extreme than a handful of normal numbers.
+    /// The claim that ensembles converge: the largest one is within chance of the limit.
+    /// Neighbouring angles move together, so the largest of them is hardly more extreme than a
+    /// handful of normal numbers.
     fn limit(&self) -> Result<Comparison, Error> {
         let (first, last) = (&self.ensemble[0], self.largest());
         let (from, to) = (self.distance(first), self.distance(last));
@@ -159,8 +162,9 @@ impl Curves {
         ))
     }
 
-    /// The largest difference between the wide network and the ensemble, as a share of the diagonal and in standard errors of
-    /// that difference. The wide network's own spread is a member's over the root of the ratio of widths.
+    /// The largest difference between the wide network and the ensemble, as a share of the diagonal
+    /// and in standard errors of that difference. The wide network's own spread is a member's over
+    /// the root of the ratio of widths.
     fn gap(&self) -> (f64, f64) {
         let last = self.largest();
         let errors = last.standard_error.as_deref().unwrap_or_default();

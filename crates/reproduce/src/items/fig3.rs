@@ -91,7 +91,8 @@ fn comparisons(answer: &Answer) -> Result<Vec<Comparison>, Error> {
 /// Every alpha of the grid for which all published numbers come out.
 fn matching_alphas(settings: &Settings, search: &Search) -> Result<Vec<f64>, Error> {
     let width = published::value("fig3.primal_width")?.value as usize;
-    // A few widths around the published one say whether it is the best, which is all that is asked here.
+    // A few widths around the published one say whether it is the best, which is all that is asked
+    // here.
     let near = search.clone().widths((width - 3..=width + 3).collect());
     let [from, to] = settings.alphas;
     let steps = ((to - from) / settings.alpha_step).round() as usize;

@@ -1,4 +1,5 @@
-//! The appendix figure: Algorithm 1 on the ResNet block, and what becomes of alpha on other grids and without the law.
+//! The appendix figure: Algorithm 1 on the ResNet block, and what becomes of alpha on other grids
+//! and without the law.
 
 use collegial_arch::{Module, Spec};
 use collegial_ntk::Fit;

@@ -1,4 +1,5 @@
-//! The appendix's figure of Theorem 1: how far training moves the tangent kernel, over width and multiplicity.
+//! The appendix's figure of Theorem 1: how far training moves the tangent kernel, over width and
+//! multiplicity.
 
 use collegial_report::{Align, Axis, Figure, Line, Point, Points, Section, Stroke, Table, significant};
 use collegial_stats::{Interval, bootstrap};
@@ -17,7 +18,8 @@ pub struct FigDynamics;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
-    /// Every d gives a baseline of width d^2, an ensemble of d networks of width d, and one of the baseline's size in parameters.
+    /// Every d gives a baseline of width d^2, an ensemble of d networks of width d, and one of the
+    /// baseline's size in parameters.
     sides: Vec<usize>,
     /// The width of the members of the third panel.
     constant_width: usize,
@@ -170,8 +172,8 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The geometric mean over d of how much more one panel changes than another, with its 95 % interval over resampled draws. Where one
-/// panel lacks the smallest d, the others are compared.
+/// The geometric mean over d of how much more one panel changes than another, with its 95 %
+/// interval over resampled draws. Where one panel lacks the smallest d, the others are compared.
 fn ratio(of: &Panel, to: &Panel, seed: u64) -> [f64; 3] {
     let (of, to) = (absolute(&of.changes), absolute(&to.changes));
     let to = &to[to.len().saturating_sub(of.len())..];

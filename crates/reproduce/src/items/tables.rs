@@ -1,4 +1,5 @@
-//! What the five tables have in common: exact columns, designs found by the search, and errors that need training.
+//! What the five tables have in common: exact columns, designs found by the search, and errors that
+//! need training.
 
 use collegial_arch::{Cost, Overrides, Spec};
 use collegial_report::{Align, Section, Table, grouped};
@@ -399,7 +400,8 @@ struct Errors {
     durations: Value,
 }
 
-/// Training is not done here: below paper scale it is said what it would take, at paper scale the first steps are timed.
+/// Training is not done here: below paper scale it is said what it would take, at paper scale the
+/// first steps are timed.
 fn errors(name: &str, settings: &Settings, specs: &[Spec], context: &Context) -> Result<Errors, Error> {
     let recipe = Recipe::build(recipe::text(&settings.recipe).unwrap_or_default(), &[])?;
     let (runs, epochs, images) = (settings.repetitions, recipe.epochs, grouped(settings.images));

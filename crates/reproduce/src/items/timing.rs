@@ -30,7 +30,8 @@ pub struct Duration {
     pub seconds: f64,
 }
 
-/// Times the first steps of every model once; `images` is how many images all runs of one model see.
+/// Times the first steps of every model once; `images` is how many images all runs of one model
+/// see.
 pub fn durations(
     item: &str,
     specs: &[Spec],

@@ -24,7 +24,8 @@ pub enum Gain {
     Better,
     /// The baseline is itself the best design.
     BaselineIsBest,
-    /// No allowed design is as good as the baseline: other widths or more members would have to be allowed.
+    /// No allowed design is as good as the baseline: other widths or more members would have to be
+    /// allowed.
     Worse,
 }
 
@@ -49,7 +50,8 @@ pub struct DesignOptimum {
     pub score_ratio: f64,
     /// The baseline's cost over its own: how many times cheaper.
     pub cost_ratio: f64,
-    /// ρ of this width: the baseline's cost over that of the real-valued m that has the baseline's score.
+    /// ρ of this width: the baseline's cost over that of the real-valued m that has the baseline's
+    /// score.
     pub efficiency: f64,
     /// What it gains.
     pub gain: Gain,
@@ -155,7 +157,8 @@ pub struct DesignAnswer {
     pub blocks: Vec<BlockVariance>,
     /// What the other kind of block inputs would say, for networks.
     pub other_inputs: Option<OtherInputs>,
-    /// Widths that were asked for but not looked at: above the inner width, or not a multiple of what was asked for.
+    /// Widths that were asked for but not looked at: above the inner width, or not a multiple of
+    /// what was asked for.
     pub left_out: Vec<usize>,
     /// The times, where they are the cost.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -14,7 +14,8 @@ use crate::Error;
 pub enum BlockInputs {
     /// Positions are independent, as in the paper's Algorithm 1.
     White,
-    /// Positions have the covariance that images have there, carried through the network at infinite width.
+    /// Positions have the covariance that images have there, carried through the network at
+    /// infinite width.
     #[default]
     Network,
 }
@@ -130,7 +131,8 @@ impl ScoredBlocks {
         self.mean(|block| block.variance(&widths_of_stage(block.stage)))
     }
 
-    /// What every stage adds to the mean variance of one member: the sum over its blocks, over the number of all blocks.
+    /// What every stage adds to the mean variance of one member: the sum over its blocks, over the
+    /// number of all blocks.
     pub(super) fn stage_variances(&self, widths_of_stage: &[Vec<f64>]) -> Vec<f64> {
         let share = 1.0 / self.count() as f64;
         let mut stages = vec![0.0; widths_of_stage.len()];
@@ -227,7 +229,8 @@ mod tests {
         }
     }
 
-    /// Optima with correlated positions, worked out by hand: the more they are correlated, the wider the best members.
+    /// Optima with correlated positions, worked out by hand: the more they are correlated, the
+    /// wider the best members.
     #[test]
     fn correlated_positions_move_the_optimum_to_wider_members() {
         for (name, correlation, primal, gain, dual) in [

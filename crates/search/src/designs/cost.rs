@@ -11,7 +11,8 @@ pub(super) struct MemberCosts {
     pub fixed: i128,
     /// What one member costs at every stage.
     pub stages: Vec<i128>,
-    /// What a single member adds to that: the sum over members, an operation of its own, is not needed then.
+    /// What a single member adds to that: the sum over members, an operation of its own, is not
+    /// needed then.
     pub alone: i128,
 }
 
@@ -26,7 +27,8 @@ impl MemberCosts {
 /// The costs of every width of a model.
 #[derive(Clone, Debug)]
 pub(super) enum CostModel<'a> {
-    /// Networks of bottleneck blocks: a member of widths n1 and n2 costs a n1 + b n2 + q n1 n2 at a stage.
+    /// Networks of bottleneck blocks: a member of widths n1 and n2 costs a n1 + b n2 + q n1 n2 at a
+    /// stage.
     Blocks { spec: &'a Spec, fixed: i128, stages: Vec<StageCost> },
     /// Modules whose widths are rounded multiples of n: counted at one, two and three members.
     Counted { spec: &'a Spec, cost: Cost },
@@ -75,7 +77,8 @@ impl<'a> CostModel<'a> {
     }
 }
 
-/// The cost without members, and that of a member at every stage, read off three more counts per stage.
+/// The cost without members, and that of a member at every stage, read off three more counts per
+/// stage.
 pub(super) fn stage_costs(spec: &Spec, cost: Cost) -> Result<(i128, Vec<StageCost>), Error> {
     let stages = spec.blocks()?.iter().map(|block| block.stage).max().map_or(0, |last| last + 1);
     let one = StageDesign { multiplicity: 1, widths: [1, 1] };

@@ -57,7 +57,8 @@ impl DesignSearch {
         Self { cost, ..self }
     }
 
-    /// Sets time as the cost, with the designs that were timed: only they and the baseline are looked at.
+    /// Sets time as the cost, with the designs that were timed: only they and the baseline are
+    /// looked at.
     #[must_use]
     pub fn timings(self, timings: Timings) -> Self {
         Self { cost: Cost::Time, timings: Some(timings), ..self }
@@ -69,7 +70,8 @@ impl DesignSearch {
         Self { rule, ..self }
     }
 
-    /// Sets what the blocks see. By default what images look like there in the network; a module by itself sees white patches.
+    /// Sets what the blocks see. By default what images look like there in the network; a module by
+    /// itself sees white patches.
     #[must_use]
     pub fn block_inputs(self, inputs: BlockInputs) -> Self {
         Self { inputs, ..self }
@@ -87,7 +89,8 @@ impl DesignSearch {
         Self { budget: Some(budget), ..self }
     }
 
-    /// Sets which widths to look at. By default all up to the whole inner width m n of the baseline.
+    /// Sets which widths to look at. By default all up to the whole inner width m n of the
+    /// baseline.
     #[must_use]
     pub fn widths(self, widths: Vec<usize>) -> Self {
         Self { widths: Some(widths), ..self }
@@ -105,15 +108,15 @@ impl DesignSearch {
         Self { max_multiplicity: most, ..self }
     }
 
-    /// Insists on the closed form, which is an error that names the layer where there is none. By default what has no closed form is
-    /// sampled.
+    /// Insists on the closed form, which is an error that names the layer where there is none. By
+    /// default what has no closed form is sampled.
     #[must_use]
     pub fn exact(self) -> Self {
         Self { exact: true, ..self }
     }
 
-    /// Sets how well sampled variances are known, as a relative standard error, and from which seed, where there is no closed form. By
-    /// default 1 % from seed 0.
+    /// Sets how well sampled variances are known, as a relative standard error, and from which
+    /// seed, where there is no closed form. By default 1 % from seed 0.
     #[must_use]
     pub fn sampling(self, precision: f64, seed: u64) -> Self {
         Self { precision, seed, ..self }
@@ -128,7 +131,8 @@ impl DesignSearch {
         self.run_watched(&Silent)
     }
 
-    /// As [`run`](Self::run); sampling, where it is needed, reports to the monitor and can be stopped.
+    /// As [`run`](Self::run); sampling, where it is needed, reports to the monitor and can be
+    /// stopped.
     ///
     /// # Errors
     ///
@@ -297,8 +301,8 @@ impl DesignSearch {
         &self.baseline
     }
 
-    /// Designs whose times are worth knowing: per width the one that has the baseline's score. The widths are those that were asked
-    /// for, or a few powers of two and the best by parameters.
+    /// Designs whose times are worth knowing: per width the one that has the baseline's score. The
+    /// widths are those that were asked for, or a few powers of two and the best by parameters.
     pub(crate) fn designs_to_time(&self) -> Result<Vec<Planned>, Error> {
         let counted = Self { cost: Cost::Params, timings: None, ..self.clone() };
         let inputs = if self.baseline.module().is_none() { self.inputs } else { BlockInputs::White };

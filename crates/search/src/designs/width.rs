@@ -9,8 +9,8 @@ use crate::{CurvePoint, Error, Rule};
 
 /// Members of one width n: what any number m of them costs and scores.
 ///
-/// A stage has m_s members: m, or in a RegNet as many more as the stage has more outputs. For given n the score falls and the cost grows
-/// with m, so the best m is at the end of what is allowed.
+/// A stage has m_s members: m, or in a RegNet as many more as the stage has more outputs. For given
+/// n the score falls and the cost grows with m, so the best m is at the end of what is allowed.
 pub(super) struct Width<'a> {
     baseline: &'a Spec,
     pub width: usize,

@@ -1,4 +1,5 @@
-//! The integer correction: from a real multiplicity at block level to a design whose whole network fits the budget.
+//! The integer correction: from a real multiplicity at block level to a design whose whole network
+//! fits the budget.
 
 use collegial_arch::{Cost, Design, Spec};
 
@@ -41,8 +42,9 @@ pub(super) fn refusal(spec: &Spec, width: usize, cost: Cost, budget: u64) -> Res
     Ok(Error::Budget { budget, cost, smallest: design, needs })
 }
 
-/// The largest m up to `most` whose price is within the budget, 0 if there is none: the price grows with m, so by doubling
-/// and then halving. (Doubling first, because the price of a network far beyond the budget may not be payable.)
+/// The largest m up to `most` whose price is within the budget, 0 if there is none: the price grows
+/// with m, so by doubling and then halving. (Doubling first, because the price of a network far
+/// beyond the budget may not be payable.)
 fn largest_within(
     budget: u64,
     most: usize,

@@ -14,7 +14,8 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// Evaluates both objectives at every width; `budget` is what all members may cost together, as a share of the baseline's.
+    /// Evaluates both objectives at every width; `budget` is what all members may cost together, as
+    /// a share of the baseline's.
     pub fn new(
         baseline: &Module,
         widths: &[usize],
@@ -38,7 +39,8 @@ impl Curve {
         Ok(Self { points })
     }
 
-    /// The point of lowest primal objective; where several tie, the widest, which needs the fewest members.
+    /// The point of lowest primal objective; where several tie, the widest, which needs the fewest
+    /// members.
     pub fn optimum(&self) -> Option<&CurvePoint> {
         self.points.iter().rev().min_by(|a, b| a.primal_objective.total_cmp(&b.primal_objective))
     }

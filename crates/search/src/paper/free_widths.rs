@@ -1,8 +1,9 @@
 //! Every layer's width free, instead of one ratio for all.
 //!
-//! β is a sum of products of widths and, for the law as for the exact moments, Var is a sum of products of inverse widths, all with
-//! positive coefficients. So ln(Var β) is a convex function of ln **n** (a geometric program): the real-valued minimum over a box is
-//! unique and coordinate descent finds it, and branch and bound over boxes finds the integer minimum and proves it.
+//! β is a sum of products of widths and, for the law as for the exact moments, Var is a sum of
+//! products of inverse widths, all with positive coefficients. So ln(Var β) is a convex function of
+//! ln **n** (a geometric program): the real-valued minimum over a box is unique and coordinate
+//! descent finds it, and branch and bound over boxes finds the integer minimum and proves it.
 
 use collegial_arch::{Cost, Module};
 use serde::Serialize;
@@ -33,7 +34,8 @@ const MOST_BOXES: usize = 5_000;
 /// Boxes whose bound is less than this below the best (in ln) cannot hold anything that matters.
 const ACCURACY: f64 = 1e-9;
 
-/// Finds the integer width vector, each width between 1 and the baseline's, that minimises Var(**n**) β(**n**).
+/// Finds the integer width vector, each width between 1 and the baseline's, that minimises
+/// Var(**n**) β(**n**).
 pub fn free_widths(baseline: &Module, cost: Cost, variance: &dyn Variance) -> Result<FreeWidths, Error> {
     let objective = Objective::new(baseline, cost, variance)?;
     let (widths, boxes, proved) = objective.minimise(&baseline.widths());
@@ -136,7 +138,8 @@ impl<'a> Objective<'a> {
         (best, boxes, true)
     }
 
-    /// The minimum over real widths in a box: coordinate descent in ln n, where the objective is convex.
+    /// The minimum over real widths in a box: coordinate descent in ln n, where the objective is
+    /// convex.
     fn relaxed_minimum(&self, region: &Region) -> Vec<f64> {
         let mut widths: Vec<f64> = region
             .low
@@ -190,7 +193,8 @@ impl<'a> Objective<'a> {
 }
 
 impl Region {
-    /// Two boxes left and right of the most fractional coordinate, or around the minimum if it is integer.
+    /// Two boxes left and right of the most fractional coordinate, or around the minimum if it is
+    /// integer.
     fn split(mut self, minimum: &[f64]) -> Vec<Region> {
         let fraction = |width: f64| (width - width.round()).abs();
         let splittable = (0..minimum.len()).filter(|&layer| self.low[layer] < self.high[layer]);

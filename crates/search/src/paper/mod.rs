@@ -1,7 +1,8 @@
 //! Algorithm 2 as printed: one block, a variance law, a real-valued m, then the integer correction.
 //!
-//! A baseline module of width ñ is replaced by m members of width n. [`Search`] asks a [`Variance`] for Var(n), counts β(n), and finds
-//! the width that minimises Var(n) β(n), which is optimal for both problems (strong duality).
+//! A baseline module of width ñ is replaced by m members of width n. [`Search`] asks a [`Variance`]
+//! for Var(n), counts β(n), and finds the width that minimises Var(n) β(n), which is optimal for
+//! both problems (strong duality).
 //!
 //! ```
 //! use collegial_search::paper::{Law, Search};

@@ -1,4 +1,5 @@
-//! Algorithm 2: the optimum of one block with a real-valued m, then the integer correction on the whole network.
+//! Algorithm 2: the optimum of one block with a real-valued m, then the integer correction on the
+//! whole network.
 
 use collegial_arch::{Cost, Design, Module, Spec, Totals};
 
@@ -278,7 +279,8 @@ impl Context<'_> {
         })
     }
 
-    /// The optimum's neighbours, the ends of the flat region, and the multiples of 4 and 8 in and around it.
+    /// The optimum's neighbours, the ends of the flat region, and the multiples of 4 and 8 in and
+    /// around it.
     fn nearby(&self, curve: &Curve, best: &CurvePoint, flat: Flat) -> Result<Vec<Nearby>, Error> {
         let around = best.width.saturating_sub(2)..=best.width + 2;
         let kind = |width: usize| width.is_multiple_of(4) && width * 2 >= flat.low && width <= flat.high * 2;
@@ -296,7 +298,8 @@ impl Context<'_> {
         let mut rows = vec![];
         for problem in [Problem::Primal, Problem::Dual] {
             for point in &nearest {
-                // A budget too small for one member of this width leaves the row out; the optimum has its own refusal.
+                // A budget too small for one member of this width leaves the row out; the optimum
+                // has its own refusal.
                 let Ok(Corrected { design, totals, real_efficiency }) = self.corrected(point, problem) else {
                     continue;
                 };

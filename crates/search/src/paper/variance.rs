@@ -40,7 +40,8 @@ pub trait Variance {
     fn source(&self) -> VarianceSource;
     /// The variance of one member of `module`, whatever its multiplicity.
     fn of(&self, module: &Module) -> Result<Estimate, Error>;
-    /// Whether the ends of two intervals belong together, as they do for a law whose α is uncertain.
+    /// Whether the ends of two intervals belong together, as they do for a law whose α is
+    /// uncertain.
     fn moves_together(&self) -> bool {
         false
     }
@@ -92,7 +93,8 @@ impl Variance for Law {
         let [low, high] = self.interval.unwrap_or([self.alpha; 2]);
         Ok(Estimate { value: at(self.alpha), low: at(low), high: at(high) })
     }
-    /// S is a constant plus a multiple of every inverse width; the multiples are read off widths 1 and 2.
+    /// S is a constant plus a multiple of every inverse width; the multiples are read off widths 1
+    /// and 2.
     fn relaxed<'a>(&'a self, module: &Module) -> Result<Option<Relaxed<'a>>, Error> {
         let count = module.widths().len();
         let ones = vec![1; count];
@@ -120,8 +122,8 @@ impl Variance for Law {
     }
 }
 
-/// The exact variance of chains that have a closed form, at standard normal inputs (white patches): fully connected ReLU networks
-/// and bottleneck blocks.
+/// The exact variance of chains that have a closed form, at standard normal inputs (white patches):
+/// fully connected ReLU networks and bottleneck blocks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Exact;
 

@@ -1,7 +1,8 @@
 //! Times on this machine and the current thread pool.
 //!
-//! A design is always timed beside the baseline, step by step in turn, so that whatever else the machine does slows both; the ratio of the
-//! two is averaged on a logarithmic scale until its interval is narrow, or the patience ends and the interval says so.
+//! A design is always timed beside the baseline, step by step in turn, so that whatever else the
+//! machine does slows both; the ratio of the two is averaged on a logarithmic scale until its
+//! interval is narrow, or the patience ends and the interval says so.
 
 use collegial_arch::{Design, Shape, Spec};
 use collegial_nn::{Mode, Network};
@@ -19,10 +20,12 @@ const STEPS: std::ops::RangeInclusive<usize> = 6..=24;
 /// A pair is not measured for longer than this once it has the fewest steps.
 const SECONDS: f64 = 6.0;
 
-/// The share of the baseline's time that the primal's m is chosen for: a little below, for the noise.
+/// The share of the baseline's time that the primal's m is chosen for: a little below, for the
+/// noise.
 const AIM: f64 = 0.98;
 
-/// Times designs of a few widths: for each the one that has the baseline's score, and the one that takes the baseline's time.
+/// Times designs of a few widths: for each the one that has the baseline's score, and the one that
+/// takes the baseline's time.
 ///
 /// # Errors
 ///
@@ -45,7 +48,8 @@ pub fn measure(search: &DesignSearch, monitor: &dyn Monitor) -> Result<Timings, 
     for (index, planned) in plan.iter().enumerate() {
         let dual = timed(planned.dual, 2 * index)?;
         designs.push(dual);
-        // As if time were proportional to m; what is fixed makes it less than that, so that the second step corrects it.
+        // As if time were proportional to m; what is fixed makes it less than that, so that the
+        // second step corrects it.
         let proportional = |timing: &Timing| {
             let real = timing.design.multiplicity as f64 * AIM / timing.ratio;
             (real as usize).clamp(1, planned.most)

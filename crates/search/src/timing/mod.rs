@@ -1,7 +1,8 @@
 //! Time as a cost: of whole networks, measured here or elsewhere.
 //!
-//! Times do not add up over members as counts do, so that only designs that were timed are compared. Timings are ratios to the baseline's
-//! time, each with an interval where it was measured here.
+//! Times do not add up over members as counts do, so that only designs that were timed are
+//! compared. Timings are ratios to the baseline's time, each with an interval where it was measured
+//! here.
 
 mod measure;
 

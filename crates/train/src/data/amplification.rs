@@ -5,8 +5,8 @@ const FLOOR: u64 = 64 << 20;
 /// How many times its size a larger file may become; photographs of low quality reach a hundred.
 const RATIO: u64 = 256;
 
-/// The most bytes that a file of so many bytes may become: 256 times as many, and at least 64 MiB. Plain files have no such
-/// limit, so that whoever means it unpacks first.
+/// The most bytes that a file of so many bytes may become: 256 times as many, and at least 64 MiB.
+/// Plain files have no such limit, so that whoever means it unpacks first.
 pub(crate) fn limit(packed: u64) -> u64 {
     packed.saturating_mul(RATIO).max(FLOOR)
 }

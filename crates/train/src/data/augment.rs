@@ -1,7 +1,7 @@
 //! Augmentation: random views of training images, plain views of test images.
 //!
-//! All chance comes from a generator keyed by (seed, epoch, image), so that a view does not depend on threads, order
-//! or restarts.
+//! All chance comes from a generator keyed by (seed, epoch, image), so that a view does not depend
+//! on threads, order or restarts.
 
 use std::fmt;
 
@@ -16,7 +16,8 @@ const STREAM: u32 = 0x6175_676d;
 /// Share of a photograph's area that a random crop covers, and its width over its height.
 const SCALE: (f64, f64) = (0.08, 1.0);
 const RATIO: (f64, f64) = (3.0 / 4.0, 4.0 / 3.0);
-/// The shorter side to which a photograph is resized before its centre is cut out, per 224 pixels of the cut.
+/// The shorter side to which a photograph is resized before its centre is cut out, per 224 pixels
+/// of the cut.
 const RESIZE: (usize, usize) = (256, 224);
 /// Red, green and blue in the brightness of a pixel (ITU-R 601).
 const LUMA: [f32; 3] = [0.299, 0.587, 0.114];
@@ -44,7 +45,8 @@ impl Key {
 pub enum Augment {
     /// Nothing random, as for test images: images in memory as they are, the centre of photographs.
     None,
-    /// Images in memory: cut out at random after `pad` pixels were added on each side, and mirrored half of the time.
+    /// Images in memory: cut out at random after `pad` pixels were added on each side, and mirrored
+    /// half of the time.
     Shift {
         /// 4 for CIFAR; 0 leaves the image where it is.
         #[serde(default)]
@@ -53,8 +55,8 @@ pub enum Augment {
         #[serde(default)]
         flip: bool,
     },
-    /// Photographs: a random part at a random aspect, mirrored half of the time, brightness, contrast and saturation
-    /// changed by factors of 1 - jitter to 1 + jitter in random order.
+    /// Photographs: a random part at a random aspect, mirrored half of the time, brightness,
+    /// contrast and saturation changed by factors of 1 - jitter to 1 + jitter in random order.
     ResizedCrop {
         /// 0.4 in the usual ImageNet recipe.
         #[serde(default)]
@@ -63,7 +65,8 @@ pub enum Augment {
 }
 
 impl Augment {
-    /// The usual training recipe of a data set. Digits are not mirrored, and clothes are left alone likewise.
+    /// The usual training recipe of a data set. Digits are not mirrored, and clothes are left alone
+    /// likewise.
     pub fn training(dataset: &Dataset) -> Self {
         match dataset.kind() {
             Kind::Mnist | Kind::FashionMnist | Kind::Idx => Self::None,
@@ -131,7 +134,8 @@ impl Transform {
         self.shape
     }
 
-    /// Writes one image of a split, channel by channel, into `out`, which has as many values as the shape.
+    /// Writes one image of a split, channel by channel, into `out`, which has as many values as the
+    /// shape.
     pub fn apply(
         &self,
         split: &Split,
@@ -234,7 +238,8 @@ impl Transform {
     }
 }
 
-/// A window of random area and aspect; after ten that do not fit, the largest central one whose aspect is allowed.
+/// A window of random area and aspect; after ten that do not fit, the largest central one whose
+/// aspect is allowed.
 pub(crate) fn random_window(image: &Rgb, rng: &mut Rng) -> Window {
     let (full_width, full_height) = (image.width() as f64, image.height() as f64);
     for _ in 0..10 {
@@ -279,8 +284,8 @@ fn to_planes(pixels: &[u8], out: &mut [f32]) {
     }
 }
 
-/// Brightness, contrast and saturation of planes of values of 0 to 255, each blended with black, with the mean
-/// brightness or with the pixel's own brightness, in random order.
+/// Brightness, contrast and saturation of planes of values of 0 to 255, each blended with black,
+/// with the mean brightness or with the pixel's own brightness, in random order.
 pub(crate) fn colour_jitter(planes: &mut [f32], strength: f64, rng: &mut Rng) {
     let mut order = [Change::Brightness, Change::Contrast, Change::Saturation];
     rng.shuffle(&mut order);

@@ -1,4 +1,5 @@
-//! The binary version of CIFAR-10 and CIFAR-100: records of label bytes followed by a 3x32x32 image.
+//! The binary version of CIFAR-10 and CIFAR-100: records of label bytes followed by a 3x32x32
+//! image.
 
 use std::ops::Range;
 use std::path::Path;
@@ -136,8 +137,8 @@ fn split(dir: &Path, variant: Variant, files: &[&'static str]) -> Result<(Stored
     Ok((stored, ranges))
 }
 
-/// The real set can be held to more: every file has 10,000 images, and only the test file has exactly 1,000 of each
-/// class. Subsets, which have neither, pass.
+/// The real set can be held to more: every file has 10,000 images, and only the test file has
+/// exactly 1,000 of each class. Subsets, which have neither, pass.
 fn check_official(dir: &Path, train: &Ranges, test: &Stored) -> Result<(), DataError> {
     let official = train.iter().any(|(_, range)| range.len() == OFFICIAL_BATCH);
     if !official {

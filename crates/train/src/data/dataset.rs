@@ -99,8 +99,8 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// Recognises a directory by what it holds and reads it. A directory with exactly one data set in one of its
-    /// subdirectories stands for that.
+    /// Recognises a directory by what it holds and reads it. A directory with exactly one data set
+    /// in one of its subdirectories stands for that.
     pub fn open(dir: impl AsRef<Path>) -> Result<Self, DataError> {
         let dir = dir.as_ref();
         let (dir, layout) = locate(dir)?;
@@ -112,8 +112,8 @@ impl Dataset {
         }
     }
 
-    /// Which data set a directory holds, by the names of its files only; `None` if it holds none. Files in MNIST's format
-    /// are taken for MNIST's until they are read.
+    /// Which data set a directory holds, by the names of its files only; `None` if it holds none.
+    /// Files in MNIST's format are taken for MNIST's until they are read.
     pub fn recognise(dir: impl AsRef<Path>) -> Result<Option<Kind>, DataError> {
         let kind = |layout| match layout {
             Layout::Mnist => Kind::Mnist,

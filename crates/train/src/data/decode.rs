@@ -15,7 +15,8 @@ const JPEG: &[u8] = &[0xff, 0xd8, 0xff];
 
 /// Decodes a file that is told apart by content.
 pub(crate) fn decode(file: &[u8]) -> Result<Rgb, Mismatch> {
-    // The decoders are other people's, and the JPEG one is known to have panicked on malformed files.
+    // The decoders are other people's, and the JPEG one is known to have panicked on malformed
+    // files.
     let decoded = catch_unwind(AssertUnwindSafe(|| {
         if file.starts_with(PNG) {
             decode_png(file)
@@ -63,7 +64,8 @@ fn decode_jpeg(file: &[u8]) -> Result<Rgb, Mismatch> {
     Rgb::new(width, height, pixels).ok_or_else(|| broken("JPEG", "its pixels do not fill it"))
 }
 
-/// Where a marker occurs last. Coded data cannot contain one by chance; thumbnails, which can, come first.
+/// Where a marker occurs last. Coded data cannot contain one by chance; thumbnails, which can, come
+/// first.
 fn last(file: &[u8], marker: [u8; 2]) -> Option<usize> {
     file.windows(2).rposition(|window| window == marker)
 }

@@ -1,6 +1,7 @@
-//! Downsampled ImageNet (Chrabaszcz, Loshchilov and Hutter 2017): ten training batches and `val_data`, each an
-//! `.npz` archive or a pickled dict with `data` (one row per image, red, green and blue planes), `labels` (1 to
-//! 1000) and, in training batches, `mean` (the mean training image).
+//! Downsampled ImageNet (Chrabaszcz, Loshchilov and Hutter 2017): ten training batches and
+//! `val_data`, each an `.npz` archive or a pickled dict with `data` (one row per image, red, green
+//! and blue planes), `labels` (1 to 1000) and, in training batches, `mean` (the mean training
+//! image).
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -200,7 +201,8 @@ impl Growing {
         Ok(())
     }
 
-    /// A sample may have fewer than ten batches, the real set may not: its parts are downloaded one by one.
+    /// A sample may have fewer than ten batches, the real set may not: its parts are downloaded one
+    /// by one.
     fn check_complete(&self, dir: &Path) -> Result<(), DataError> {
         let official = self.ranges.iter().any(|(_, range)| range.len() >= OFFICIAL_BATCH);
         if official && self.ranges.len() != BATCHES {
@@ -210,7 +212,8 @@ impl Growing {
     }
 }
 
-/// From `map_clsloc.txt` (the authors') or `classes.txt`: lines of WordNet identifier, label from 1, name.
+/// From `map_clsloc.txt` (the authors') or `classes.txt`: lines of WordNet identifier, label from
+/// 1, name.
 fn class_names(dir: &Path) -> Result<Vec<Option<String>>, DataError> {
     let mut names = vec![None; CLASSES];
     let Some(path) = find(dir, &["map_clsloc.txt", "classes.txt"]) else { return Ok(names) };

@@ -11,8 +11,9 @@ const SAMPLE: usize = 256;
 
 /// Checksums (CRC-32) of the two splits, in hexadecimal digits.
 ///
-/// Images in memory count with every byte and label. Photographs count with all their names and classes, and with the bytes
-/// of at most 256 of them, evenly spaced: reading millions of files only to begin would take longer than an epoch.
+/// Images in memory count with every byte and label. Photographs count with all their names and
+/// classes, and with the bytes of at most 256 of them, evenly spaced: reading millions of files
+/// only to begin would take longer than an epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fingerprint {
     /// Of the training images.

@@ -1,4 +1,5 @@
-//! Class folders of photographs, as ImageNet is unpacked: `train/<class>/*.JPEG` and `val/<class>/*.JPEG`.
+//! Class folders of photographs, as ImageNet is unpacked: `train/<class>/*.JPEG` and
+//! `val/<class>/*.JPEG`.
 
 use std::ffi::OsString;
 use std::fs::{DirEntry, FileType};
@@ -43,7 +44,8 @@ pub(crate) fn open(dir: &Path) -> Result<Dataset, DataError> {
     Ok(Dataset::new(Kind::ClassFolders, CROP, names, Split::Photos(train), Split::Photos(test)))
 }
 
-/// The entries of a directory by name, without hidden ones. Sorted, since the system's order is not reproducible.
+/// The entries of a directory by name, without hidden ones. Sorted, since the system's order is not
+/// reproducible.
 fn entries(dir: &Path) -> Result<Vec<(OsString, FileType)>, DataError> {
     let io = |source| DataError::Io { path: dir.to_owned(), source };
     let listed = |entry: std::io::Result<DirEntry>| {

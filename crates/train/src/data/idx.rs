@@ -1,7 +1,7 @@
 //! The IDX files of MNIST and Fashion-MNIST, plain or gzipped.
 //!
-//! All integers are big-endian: a magic number whose last byte is the number of dimensions, one `u32` per
-//! dimension, then one byte per value.
+//! All integers are big-endian: a magic number whose last byte is the number of dimensions, one
+//! `u32` per dimension, then one byte per value.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -81,8 +81,8 @@ fn describe_magic(word: u32) -> Cow<'static, str> {
     }
 }
 
-/// Reads the body, which must hold `expected` bytes and not one more. The vector grows with what is really there,
-/// not with what the header says.
+/// Reads the body, which must hold `expected` bytes and not one more. The vector grows with what is
+/// really there, not with what the header says.
 fn exactly(body: Box<dyn Read + '_>, expected: u64, what: impl Fn() -> String) -> Result<Vec<u8>, Mismatch> {
     let mut values = Vec::new();
     body.take(expected + 1)

@@ -11,14 +11,15 @@ pub struct Rgb {
 }
 
 impl Rgb {
-    /// From `height` rows of `width` pixels of three bytes; `None` where sizes disagree or there is no pixel.
+    /// From `height` rows of `width` pixels of three bytes; `None` where sizes disagree or there is
+    /// no pixel.
     pub fn new(width: usize, height: usize, pixels: Vec<u8>) -> Option<Self> {
         let length = width.checked_mul(height)?.checked_mul(3)?;
         (length > 0 && pixels.len() == length).then_some(Self { width, height, pixels })
     }
 
-    /// Decodes a JPEG or PNG file, told apart by content: ImageNet has a PNG that is named `.JPEG`. Grey is repeated
-    /// to three channels, transparency dropped, 16 bits cut to 8, CMYK converted.
+    /// Decodes a JPEG or PNG file, told apart by content: ImageNet has a PNG that is named `.JPEG`.
+    /// Grey is repeated to three channels, transparency dropped, 16 bits cut to 8, CMYK converted.
     #[cfg(feature = "images")]
     pub fn decode(file: &[u8]) -> Result<Self, Mismatch> {
         super::decode::decode(file)

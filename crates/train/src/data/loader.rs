@@ -48,7 +48,8 @@ pub struct Position {
 pub struct Plan {
     /// Images per batch.
     pub batch_size: usize,
-    /// Whether an epoch ends with a smaller batch where the size does not divide; otherwise those images are left out.
+    /// Whether an epoch ends with a smaller batch where the size does not divide; otherwise those
+    /// images are left out.
     pub keep_partial: bool,
     /// The order within an epoch.
     pub order: Order,
@@ -153,7 +154,8 @@ impl Loader {
         let job = Job::new(dataset, part, transform, plan)?;
         let (full_sender, full) = sync_channel(job.plan.prefetch);
         let (empty, empty_receiver) = channel();
-        // One in the consumer's hands, one being filled, the others waiting: these are all there will ever be.
+        // One in the consumer's hands, one being filled, the others waiting: these are all there
+        // will ever be.
         for _ in 0..job.plan.prefetch + 2 {
             let _ = empty.send(Batch::default());
         }
@@ -178,8 +180,8 @@ impl Loader {
         })
     }
 
-    /// The next batch, `None` after the last. It lives until the next call, which reuses its memory. After an error
-    /// there are no more batches.
+    /// The next batch, `None` after the last. It lives until the next call, which reuses its
+    /// memory. After an error there are no more batches.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<&Batch>, DataError> {
         if let (Some(used), Some(empty)) = (self.current.take(), &self.empty) {
@@ -224,17 +226,20 @@ impl Loader {
         self.batches_per_epoch
     }
 
-    /// How long the consumer has waited in [`next`](Self::next) so far, the very first batch included.
+    /// How long the consumer has waited in [`next`](Self::next) so far, the very first batch
+    /// included.
     pub fn waited(&self) -> Duration {
         self.waited
     }
 
-    /// How many batches were not prefetched in time: [`next`](Self::next) had to wait for them, or waits now.
+    /// How many batches were not prefetched in time: [`next`](Self::next) had to wait for them, or
+    /// waits now.
     pub fn stalls(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.stalls)
     }
 
-    /// How many batches have been finished so far, a number that goes on growing while a batch is in use.
+    /// How many batches have been finished so far, a number that goes on growing while a batch is
+    /// in use.
     pub fn finished(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.finished)
     }

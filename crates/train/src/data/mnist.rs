@@ -8,8 +8,8 @@ use super::split::{Split, Stored};
 use super::{DataError, Mismatch, idx};
 
 const CLASSES: usize = 10;
-/// Training mean and deviation (of values divided by 255), by which the two sets of the same file names are told
-/// apart.
+/// Training mean and deviation (of values divided by 255), by which the two sets of the same file
+/// names are told apart.
 const MNIST: (f64, f64) = (0.1307, 0.3081);
 const FASHION: (f64, f64) = (0.2860, 0.3530);
 const FASHION_NAMES: [&str; CLASSES] = [

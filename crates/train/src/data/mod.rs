@@ -1,8 +1,8 @@
 //! Data sets, augmentation and batches.
 //!
-//! Every reader works on bytes that may be anything: sizes are checked before they are believed, nothing is
-//! allocated because a header says so, nothing panics, and a refusal is one sentence that names the file, what was
-//! expected and what was found.
+//! Every reader works on bytes that may be anything: sizes are checked before they are believed,
+//! nothing is allocated because a header says so, nothing panics, and a refusal is one sentence
+//! that names the file, what was expected and what was found.
 
 mod amplification;
 mod augment;

@@ -23,8 +23,8 @@ pub enum Normalise {
 }
 
 impl Normalise {
-    /// What is usual for a data set: the published constants where there are some, the mean image of downsampled
-    /// ImageNet, the training split's own statistics otherwise.
+    /// What is usual for a data set: the published constants where there are some, the mean image
+    /// of downsampled ImageNet, the training split's own statistics otherwise.
     pub fn usual(dataset: &Dataset) -> Result<Self, DataError> {
         if let Some(mean) = dataset.mean_image() {
             return Ok(Self::MeanImage(mean.to_vec()));
@@ -48,7 +48,8 @@ impl Normalise {
         }
     }
 
-    /// From means and standard deviations of pixels divided by 255. A channel that never varies is only centred.
+    /// From means and standard deviations of pixels divided by 255. A channel that never varies is
+    /// only centred.
     pub fn channels(statistics: &[(f64, f64)]) -> Self {
         let affine = |&(mean, deviation): &(f64, f64)| {
             let deviation = if deviation > 0.0 { deviation } else { 1.0 };
@@ -65,8 +66,9 @@ impl Normalise {
         }
     }
 
-    /// What a black border becomes: normalised black after per-channel normalisation, as in the usual CIFAR code, which
-    /// pads the bytes; zero after the mean image, as in the code of downsampled ImageNet, which pads the difference.
+    /// What a black border becomes: normalised black after per-channel normalisation, as in the
+    /// usual CIFAR code, which pads the bytes; zero after the mean image, as in the code of
+    /// downsampled ImageNet, which pads the difference.
     pub(crate) fn border(&self, channel: usize) -> f32 {
         match self {
             Self::Channels(channels) => channels[channel].1,

@@ -1,9 +1,10 @@
 //! Pickled batches, read without executing anything.
 //!
-//! A pickle is a program for a small stack machine, and Python's own runs whatever that program names. This one knows
-//! only the instructions that a dict of texts, integers, lists and NumPy arrays needs (protocols 2 to 5), and five
-//! names: the two constructors of an array, its two types, and the text encoding in which protocol 2 wraps bytes.
-//! Any other name is refused and told.
+//! A pickle is a program for a small stack machine, and Python's own runs whatever that program
+//! names. This one knows only the instructions that a dict of texts, integers, lists and NumPy
+//! arrays needs (protocols 2 to 5), and five names: the two constructors of an array, its two
+//! types, and the text encoding in which protocol 2 wraps bytes. Any other name is refused and
+//! told.
 
 mod machine;
 mod object;

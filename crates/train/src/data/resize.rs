@@ -1,5 +1,6 @@
-//! Bilinear resizing with antialiasing, as the Python imaging library does it up to one step of 255: the triangle filter
-//! is widened by the factor of reduction. In fixed point, so that every CPU gives the same bytes.
+//! Bilinear resizing with antialiasing, as the Python imaging library does it up to one step of
+//! 255: the triangle filter is widened by the factor of reduction. In fixed point, so that every
+//! CPU gives the same bytes.
 
 use fast_image_resize::images::{TypedCroppedImage, TypedImage, TypedImageRef};
 use fast_image_resize::pixels::U8x3;
@@ -45,8 +46,9 @@ impl Scratch {
         Ok(&self.pixels)
     }
 
-    /// Resizes the whole to `full` = (width, height), then cuts out the square of `side` at (left, top) of that; but
-    /// computes no more than this square, which also keeps a very long photograph from filling the memory.
+    /// Resizes the whole to `full` = (width, height), then cuts out the square of `side` at (left,
+    /// top) of that; but computes no more than this square, which also keeps a very long photograph
+    /// from filling the memory.
     pub(crate) fn resize_then_crop(
         &mut self,
         image: &Rgb,
@@ -68,7 +70,8 @@ fn options() -> ResizeOptions {
     ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::Bilinear))
 }
 
-// Typed images: without the type, code for every kind of pixel would be compiled, which takes minutes.
+// Typed images: without the type, code for every kind of pixel would be compiled, which takes
+// minutes.
 fn source(image: &Rgb) -> Result<TypedImageRef<'_, U8x3>, Mismatch> {
     TypedImageRef::from_buffer(image.width() as u32, image.height() as u32, image.pixels()).map_err(failed)
 }

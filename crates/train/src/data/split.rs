@@ -94,8 +94,8 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// Checks that there is at least one image, that pixels and labels are as many as each other and that every
-    /// label is one of `classes`.
+    /// Checks that there is at least one image, that pixels and labels are as many as each other
+    /// and that every label is one of `classes`.
     pub fn new(shape: Shape, classes: usize, pixels: Vec<u8>, labels: Vec<u16>) -> Result<Self, Mismatch> {
         if labels.is_empty() || Some(pixels.len()) != shape.len().checked_mul(labels.len()) {
             return Err(Mismatch::new(
@@ -128,7 +128,8 @@ impl Stored {
         &self.labels
     }
 
-    /// Mean and standard deviation of each channel, pixel values divided by 255. Exact: it counts bytes.
+    /// Mean and standard deviation of each channel, pixel values divided by 255. Exact: it counts
+    /// bytes.
     pub fn channel_statistics(&self) -> Vec<(f64, f64)> {
         let mut counts = vec![[0_u64; 256]; self.shape.channels];
         for (i, plane) in self.pixels.chunks_exact(self.shape.plane()).enumerate() {
@@ -148,7 +149,8 @@ impl Stored {
         sums.iter().map(|&sum| (sum as f64 / count) as f32).collect()
     }
 
-    /// Whether the images in `range` are those of `other`, one by one: one file copied over another.
+    /// Whether the images in `range` are those of `other`, one by one: one file copied over
+    /// another.
     pub(crate) fn repeats(&self, range: &Range<usize>, other: &Self) -> bool {
         let bytes = self.pixels.get(range.start * self.shape.len()..range.end * self.shape.len());
         self.shape == other.shape && bytes == Some(other.pixels.as_slice())

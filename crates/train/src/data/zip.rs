@@ -1,4 +1,5 @@
-//! Members of the zip archives that `numpy.savez` and `numpy.savez_compressed` write, read by the crate `zip`.
+//! Members of the zip archives that `numpy.savez` and `numpy.savez_compressed` write, read by the
+//! crate `zip`.
 //!
 //! Sizes that an archive claims are checked before anything is unpacked.
 
@@ -31,7 +32,8 @@ impl<'a> Archive<'a> {
         Ok(Self { archive, length: bytes.len() as u64 })
     }
 
-    /// The bytes of one member, unpacked and checked against their checksum; `None` where there is no such member.
+    /// The bytes of one member, unpacked and checked against their checksum; `None` where there is
+    /// no such member.
     pub(crate) fn member(&mut self, name: &str) -> Result<Option<Vec<u8>>, Mismatch> {
         let mut member = match self.archive.by_name(name) {
             Err(ZipError::FileNotFound) => return Ok(None),
@@ -51,7 +53,8 @@ impl<'a> Archive<'a> {
                 format!("{size} bytes"),
             ));
         }
-        // Photographs hardly shrink: enough for them, while a lie in the header costs no more than the file itself.
+        // Photographs hardly shrink: enough for them, while a lie in the header costs no more than
+        // the file itself.
         let room = size.min(packed.saturating_mul(4)).min(self.length.saturating_mul(4));
         let mut bytes = Vec::with_capacity(room as usize + 1);
         let refuse =

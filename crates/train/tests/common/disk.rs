@@ -1,8 +1,8 @@
 //! What a power loss leaves of a disk, worked out from the operations that were done to it.
 //!
-//! Nothing lasts that was not forced to disk: bytes by a sync of their file, entries (new files, renames, removals)
-//! by a sync of their directory. What was not may last all the same, whole or in part. This is weaker than any
-//! file system in use promises.
+//! Nothing lasts that was not forced to disk: bytes by a sync of their file, entries (new files,
+//! renames, removals) by a sync of their directory. What was not may last all the same, whole or in
+//! part. This is weaker than any file system in use promises.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

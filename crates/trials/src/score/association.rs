@@ -1,4 +1,5 @@
-//! How well predictors rank errors: Spearman's correlation, partial ones, and slopes in ln-ln, within groups of rows.
+//! How well predictors rank errors: Spearman's correlation, partial ones, and slopes in ln-ln,
+//! within groups of rows.
 
 use collegial_stats::{Interval, bootstrap, spearman};
 use serde::Serialize;
@@ -9,7 +10,8 @@ use super::{Group, Predictor, Question, ScoredRow};
 /// Fewer rows than this have no correlation worth printing.
 const FEWEST: usize = 4;
 
-/// Values that all replicates of one bootstrap may sort in all, and the replicates at least and at most.
+/// Values that all replicates of one bootstrap may sort in all, and the replicates at least and at
+/// most.
 const WORK: u64 = 4_000_000;
 const REPLICATES: (u64, u64) = (200, 2000);
 
@@ -18,8 +20,8 @@ const STREAM: u32 = 0x6173_736f;
 
 /// The rank correlation of one predictor with one target in one group.
 ///
-/// Positive where the predictor is right: variances should grow with the error, sizes (parameters, FLOPs, width) should
-/// fall, and their sign is turned.
+/// Positive where the predictor is right: variances should grow with the error, sizes (parameters,
+/// FLOPs, width) should fall, and their sign is turned.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Association {
     /// The group's value in the grouping column; `null` without one.
@@ -30,7 +32,8 @@ pub struct Association {
     pub predictor: Predictor,
     /// What is held fixed: the partial rank correlation given this predictor.
     pub given: Option<Predictor>,
-    /// The correlation; `null` where it has no meaning, as for a predictor that is the same in all rows.
+    /// The correlation; `null` where it has no meaning, as for a predictor that is the same in all
+    /// rows.
     pub spearman: Option<f64>,
     /// Its 95 % interval, by resampling rows.
     pub ci: Option<[f64; 2]>,
@@ -57,7 +60,8 @@ pub struct Slope {
 
 /// Spearman's partial correlation: that of the ranks of x and y, those of z held fixed.
 ///
-/// `None` where it has no meaning: where two of them cannot be correlated, or z orders x or y completely.
+/// `None` where it has no meaning: where two of them cannot be correlated, or z orders x or y
+/// completely.
 pub fn partial_spearman(x: &[f64], y: &[f64], z: &[f64]) -> Option<f64> {
     let (xy, xz, yz) = (spearman(x, y)?, spearman(x, z)?, spearman(y, z)?);
     let left = (1.0 - xz * xz) * (1.0 - yz * yz);
@@ -145,7 +149,8 @@ mod tests {
     use super::super::{ScoredTable, Table};
     use super::*;
 
-    /// Twelve designs of ResNeXt-29 whose errors are `slope` times the logarithm of m n, plus a fixed scatter.
+    /// Twelve designs of ResNeXt-29 whose errors are `slope` times the logarithm of m n, plus a
+    /// fixed scatter.
     fn table(slope: f64) -> Table {
         let mut text = String::from("depth,m,n,recipe,error\n");
         let scatter = [0.3, -0.2, 0.1, -0.4, 0.2, 0.0, -0.1, 0.4, -0.3, 0.15, -0.15, 0.05];
@@ -171,7 +176,8 @@ mod tests {
         table.correlations.iter().find(plain).unwrap()
     }
 
-    /// Errors that fall with m n are ranked by the score, reversed ones are ranked the other way, and scatter alone is not.
+    /// Errors that fall with m n are ranked by the score, reversed ones are ranked the other way,
+    /// and scatter alone is not.
     #[test]
     fn clear_reversed_and_no_effect_are_told_apart() {
         let of = |slope| score_association(&scored(slope, None)).clone();

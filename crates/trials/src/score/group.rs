@@ -1,4 +1,5 @@
-//! Rows that compare: those of one group, such as a training recipe, that have a value of one column of errors.
+//! Rows that compare: those of one group, such as a training recipe, that have a value of one
+//! column of errors.
 
 use std::collections::BTreeMap;
 

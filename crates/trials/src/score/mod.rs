@@ -1,9 +1,10 @@
-//! Do predictions rank the errors of networks that were trained already? A table of designs in, their scores and rank
-//! correlations out.
+//! Do predictions rank the errors of networks that were trained already? A table of designs in,
+//! their scores and rank correlations out.
 //!
-//! The main type is [`ScoredTable`]. Every row of a [`Table`] describes one network (see [`row_spec`] for the forms);
-//! its [`Predictors`] are computed from the spec alone. Given columns of errors, each predictor is correlated with
-//! each of them within groups of rows, such as one training recipe: errors of different recipes do not compare.
+//! The main type is [`ScoredTable`]. Every row of a [`Table`] describes one network (see
+//! [`row_spec`] for the forms); its [`Predictors`] are computed from the spec alone. Given columns
+//! of errors, each predictor is correlated with each of them within groups of rows, such as one
+//! training recipe: errors of different recipes do not compare.
 
 mod association;
 mod group;
@@ -31,7 +32,8 @@ pub use together::{Explained, explained};
 pub struct Question {
     /// Columns of errors to correlate with.
     pub targets: Vec<String>,
-    /// The columns whose values together part the rows into groups; all rows are one group without any.
+    /// The columns whose values together part the rows into groups; all rows are one group without
+    /// any.
     pub group: Vec<String>,
     /// Seeds the bootstrap.
     pub seed: u64,
@@ -50,7 +52,8 @@ pub struct ScoredRow {
     pub predictors: Predictors,
 }
 
-/// One row that could not be read, or that the table itself leaves out: its column `left_out` says why.
+/// One row that could not be read, or that the table itself leaves out: its column `left_out` says
+/// why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RefusedRow {
     /// The row's number in the table, from 1.

@@ -1,11 +1,14 @@
-//! Sampled-model files of "On Network Design Spaces for Visual Recognition" (Radosavovic et al. 2019) as tables.
+//! Sampled-model files of "On Network Design Spaces for Visual Recognition" (Radosavovic et al.
+//! 2019) as tables.
 //!
-//! Such a file is a JSON list of trained models, or an object whose members are such lists (`top`, `mid`). A model has
-//! `net` with `block_type`, `ds` (blocks per stage), `ws` (outputs), `bot_muls` or `bms` (inner width over outputs)
-//! and `num_gs` (groups) or `gws` (width of a group), and, beside it, `min_test_top1`, `params` and `flops`.
+//! Such a file is a JSON list of trained models, or an object whose members are such lists (`top`,
+//! `mid`). A model has `net` with `block_type`, `ds` (blocks per stage), `ws` (outputs), `bot_muls`
+//! or `bms` (inner width over outputs) and `num_gs` (groups) or `gws` (width of a group), and,
+//! beside it, `min_test_top1`, `params` and `flops`.
 //!
-//! The networks are read as RegNets, the one family here whose stages have widths of their own, with an image for
-//! which every stage's map has the size it has in theirs. The stem is then another one, so that counts differ by it.
+//! The networks are read as RegNets, the one family here whose stages have widths of their own,
+//! with an image for which every stage's map has the size it has in theirs. The stem is then
+//! another one, so that counts differ by it.
 
 use serde_json::{Map, Value};
 
@@ -51,7 +54,8 @@ pub(super) fn table(bytes: &[u8], imagenet: bool) -> Result<Table, Error> {
 
 fn row(at: usize, model: &Value, imagenet: bool) -> Vec<String> {
     let number = |key: &str| model[key].as_f64().map_or(String::new(), |value| value.to_string());
-    // A stem of stride 2 and a first stage of stride 2: the first stage of CIFAR's networks works on 32 x 32.
+    // A stem of stride 2 and a first stage of stride 2: the first stage of CIFAR's networks works
+    // on 32 x 32.
     let (classes, image) = if imagenet { ("1000", "224") } else { ("10", "128") };
     let net = model["net"].as_object();
     let design = net.map_or_else(|| Err("it has no key net".into()), stages);

@@ -7,10 +7,11 @@ use crate::Error;
 
 /// The network of a row. Three forms are read, the first whose columns are filled in:
 ///
-/// - `blocks` and `outputs` (one number per stage, joined by hyphens: `3-4-6-3`, `256-512-1024-2048`), `m` and `n` (one
-///   number per stage, or one that stands for all: m stays and n doubles at every stage), `stem` (`small`: 3x3;
-///   `imagenet`: 7x7 and a pool, the default; `simple`: 3x3 of stride 2, every stage halving the image), and if wanted
-///   `classes` (1000) and `image` (32 for `small`, else 224);
+/// - `blocks` and `outputs` (one number per stage, joined by hyphens: `3-4-6-3`,
+///   `256-512-1024-2048`), `m` and `n` (one number per stage, or one that stands for all: m stays
+///   and n doubles at every stage), `stem` (`small`: 3x3; `imagenet`: 7x7 and a pool, the default;
+///   `simple`: 3x3 of stride 2, every stage halving the image), and if wanted `classes` (1000) and
+///   `image` (32 for `small`, else 224);
 /// - `depth`, `m` and `n`: a ResNeXt of that depth, as its name `resnext29-37x10d` would say;
 /// - `model`: a name, or the path of a spec.
 ///

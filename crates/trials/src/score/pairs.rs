@@ -1,9 +1,10 @@
 //! Pairs of designs: which of two has the larger error?
 //!
-//! Two designs of a group are a pair. A predictor is right about it if the design of which it expects more error has
-//! more. Groups too small for a correlation still have pairs, and pairs can be chosen where the question is sharp: at
-//! equal cost, or where two predictors disagree. Pairs share designs and so are not independent, which the test
-//! respects: it shuffles the errors among the designs of each group.
+//! Two designs of a group are a pair. A predictor is right about it if the design of which it
+//! expects more error has more. Groups too small for a correlation still have pairs, and pairs can
+//! be chosen where the question is sharp: at equal cost, or where two predictors disagree. Pairs
+//! share designs and so are not independent, which the test respects: it shuffles the errors among
+//! the designs of each group.
 
 use collegial_stats::{Interval, Rng, bootstrap};
 use rayon::prelude::*;
@@ -35,7 +36,8 @@ pub enum Among {
     Against(Predictor),
 }
 
-/// How many pairs a predictor is right about. Pairs whose errors are equal, or of which it expects the same, do not count.
+/// How many pairs a predictor is right about. Pairs whose errors are equal, or of which it expects
+/// the same, do not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
     /// Pairs it is right about.
@@ -159,7 +161,8 @@ pub fn tally(group: &Group, predictor: Predictor, among: Among) -> Tally {
     Pairs::of(group, predictor, among).tally(&group.errors)
 }
 
-/// How often a predictor is right over all groups, and whether that is chance: errors are shuffled within groups.
+/// How often a predictor is right over all groups, and whether that is chance: errors are shuffled
+/// within groups.
 pub fn pair_test(groups: &[Group], predictor: Predictor, among: Among, seed: u64) -> PairTest {
     let pairs: Vec<Pairs> = groups.iter().map(|group| Pairs::of(group, predictor, among)).collect();
     let asked: Vec<(&Pairs, &Group)> =
@@ -195,8 +198,8 @@ fn finding(tally: Tally, p_value: f64, clearest: f64) -> Finding {
     }
 }
 
-/// The 95 % interval of the share of right pairs, by drawing whole clusters (groups, or sources) again: pairs of one
-/// cluster are not independent. `None` for fewer than five clusters with pairs.
+/// The 95 % interval of the share of right pairs, by drawing whole clusters (groups, or sources)
+/// again: pairs of one cluster are not independent. `None` for fewer than five clusters with pairs.
 pub fn share_interval(clusters: &[Tally], seed: u64) -> Option<[f64; 2]> {
     let clusters: Vec<Tally> = clusters.iter().copied().filter(|tally| tally.pairs > 0).collect();
     if clusters.len() < 5 {
@@ -215,7 +218,8 @@ mod tests {
     use super::super::{Question, ScoredTable, Table};
     use super::*;
 
-    /// Four recipes of four designs of ResNeXt-29 whose errors fall with ln(m n) by `slope`, with a fixed scatter.
+    /// Four recipes of four designs of ResNeXt-29 whose errors fall with ln(m n) by `slope`, with a
+    /// fixed scatter.
     fn scored(slope: f64, scatter: f64, recipes: usize) -> (ScoredTable, Question) {
         let mut text = String::from("depth,m,n,recipe,error\n");
         let noise =

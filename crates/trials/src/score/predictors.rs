@@ -63,7 +63,8 @@ impl Predictor {
         }
     }
 
-    /// Its value, turned so that more means a larger error is expected: variances as they are, sizes negative.
+    /// Its value, turned so that more means a larger error is expected: variances as they are,
+    /// sizes negative.
     pub(super) fn expectation(self, of: &Predictors) -> f64 {
         match self {
             Self::Score => of.score,

@@ -18,7 +18,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// Reads a CSV file, or, if its name ends in `.json`, a file of sampled models as those of "On Network Design Spaces".
+    /// Reads a CSV file, or, if its name ends in `.json`, a file of sampled models as those of "On
+    /// Network Design Spaces".
     ///
     /// # Errors
     ///
@@ -94,8 +95,8 @@ impl Table {
         Err(Error::Column { column: column.to_owned(), columns: self.columns.clone() })
     }
 
-    /// A row by column; cells that are numbers become numbers. A column that has the name of one that is computed gets
-    /// `_given` appended.
+    /// A row by column; cells that are numbers become numbers. A column that has the name of one
+    /// that is computed gets `_given` appended.
     pub(super) fn cells(&self, row: usize) -> Map<String, Value> {
         let name = |column: &String| match COMPUTED.contains(&column.as_str()) {
             true => format!("{column}_given"),

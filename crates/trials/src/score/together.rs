@@ -1,4 +1,5 @@
-//! What predictors explain alone and together: least squares of ln error on ln predictors, every group with its own mean.
+//! What predictors explain alone and together: least squares of ln error on ln predictors, every
+//! group with its own mean.
 
 use serde::Serialize;
 
@@ -11,7 +12,8 @@ pub struct Explained {
     pub predictors: Vec<Predictor>,
     /// 1 - residual over total sum of squares.
     pub r_squared: f64,
-    /// The same with both divided by their degrees of freedom: below 0 where the predictors explain less than chance would.
+    /// The same with both divided by their degrees of freedom: below 0 where the predictors explain
+    /// less than chance would.
     pub adjusted: f64,
     /// Designs.
     pub rows: usize,
@@ -19,8 +21,9 @@ pub struct Explained {
     pub groups: usize,
 }
 
-/// `None` where there are not three designs more than groups and predictors, or the predictors are linearly dependent
-/// within groups (one that is the same everywhere, say), or an error is not positive.
+/// `None` where there are not three designs more than groups and predictors, or the predictors are
+/// linearly dependent within groups (one that is the same everywhere, say), or an error is not
+/// positive.
 pub fn explained(groups: &[Group], predictors: &[Predictor]) -> Option<Explained> {
     let rows: usize = groups.iter().map(|group| group.rows.len()).sum();
     let freedom = rows.checked_sub(groups.len() + predictors.len())?;
@@ -80,7 +83,8 @@ mod tests {
     use super::super::{Question, ScoredTable, Table};
     use super::*;
 
-    /// ln error = ln parameters / 4 + ln score / 2 exactly: each alone explains a part, both explain all, a third nothing more.
+    /// ln error = ln parameters / 4 + ln score / 2 exactly: each alone explains a part, both
+    /// explain all, a third nothing more.
     #[test]
     fn parts_add_up() {
         let designs = [(1, 64), (2, 40), (4, 24), (8, 14), (32, 4), (3, 30), (6, 30)];

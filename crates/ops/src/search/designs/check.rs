@@ -1,7 +1,9 @@
-//! `--check`: the kernel of the whole network over initialisations, for the baseline and both optima.
+//! `--check`: the kernel of the whole network over initialisations, for the baseline and both
+//! optima.
 //!
-//! The score is of blocks. Stem, shortcuts and head add a part to the network's kernel that no design changes, so that its variance
-//! falls by less than the score says; how much, only draws of whole networks tell.
+//! The score is of blocks. Stem, shortcuts and head add a part to the network's kernel that no
+//! design changes, so that its variance falls by less than the score says; how much, only draws of
+//! whole networks tell.
 
 use collegial_arch::{Designs as Named, Spec};
 use collegial_nn::NormPolicy;
@@ -57,7 +59,8 @@ impl Checked {
     }
 }
 
-/// Draws the baseline, the primal and the dual, each with seeds of its own, so that they are independent.
+/// Draws the baseline, the primal and the dual, each with seeds of its own, so that they are
+/// independent.
 pub(super) fn run(
     request: &Request,
     baseline: &Spec,
@@ -114,7 +117,8 @@ fn design(network: &Spec) -> Option<Named> {
     }
 }
 
-/// The ratio of two independent variances, and its 95 % interval, on a logarithmic scale: both are positive and skewed.
+/// The ratio of two independent variances, and its 95 % interval, on a logarithmic scale: both are
+/// positive and skewed.
 fn ratio(before: (f64, f64), after: (f64, f64)) -> (f64, [f64; 2]) {
     let ratio = before.0 / after.0;
     let error = (before.1 / before.0).hypot(after.1 / after.0);

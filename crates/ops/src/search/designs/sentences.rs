@@ -11,7 +11,8 @@ use super::check::{Agreement, Checked};
 /// A baseline whose score is this near to the best one's is called good.
 const NEAR: f64 = 1.05;
 
-/// ResNeXts whose authors chose their design by trying others of equal cost (Xie et al., 2017, Table 3).
+/// ResNeXts whose authors chose their design by trying others of equal cost (Xie et al., 2017,
+/// Table 3).
 const CHOSEN_BY_TRIAL: [&str; 2] = ["resnext50-32x4d", "resnext101-32x4d"];
 
 pub(super) fn percent(share: f64) -> String {

@@ -26,7 +26,8 @@ pub(super) fn timed(
     Ok(search.timings(timings))
 }
 
-/// Rows of `model` and `seconds`: a model is the baseline, the baseline with another design, or a design alone.
+/// Rows of `model` and `seconds`: a model is the baseline, the baseline with another design, or a
+/// design alone.
 fn read(table: &Csv, baseline: &Spec) -> Result<Timings, Error> {
     table.require("model")?;
     table.require("seconds")?;

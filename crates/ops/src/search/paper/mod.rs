@@ -1,4 +1,5 @@
-//! Algorithm 2 as printed: the law on the block of the first stage, a real-valued m, then the integer correction.
+//! Algorithm 2 as printed: the law on the block of the first stage, a real-valued m, then the
+//! integer correction.
 
 mod page;
 pub(super) mod view;
@@ -58,8 +59,8 @@ pub(super) fn precision_refusal() -> Error {
     Error::request("`precision=` belongs to `variance=measured`; for alpha itself see `fit(precision=)`")
 }
 
-/// Where the variance comes from: the law as printed, unless another source was asked for; where only free widths brought us here,
-/// the closed form if there is one.
+/// Where the variance comes from: the law as printed, unless another source was asked for; where
+/// only free widths brought us here, the closed form if there is one.
 fn source(request: &Request, baseline: &Spec) -> VarianceSource {
     let printed = request.paper || request.alpha.is_some() || request.trials.is_some();
     let closed_form = || baseline.module().is_some_and(|module| ScoredBlocks::of_module(&module).is_ok());

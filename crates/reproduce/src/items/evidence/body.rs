@@ -46,7 +46,8 @@ impl Body {
         self.scored.groups(question)
     }
 
-    /// The same without the rows that the source was known to have wrong before anything was computed.
+    /// The same without the rows that the source was known to have wrong before anything was
+    /// computed.
     pub(super) fn groups_without_outliers<'a>(&'a self, question: &'a Question) -> Vec<Group<'a>> {
         let ordinary = |group: Group<'a>| {
             let kept = group.rows.iter().zip(&group.errors).filter(|(row, _)| outlier(&row.cells).is_none());

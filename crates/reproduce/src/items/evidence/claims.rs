@@ -49,7 +49,8 @@ mod tests {
     use super::*;
     use collegial_trials::score::{Question, ScoredTable, Table};
 
-    /// Five designs of ResNeXt-50 of about equal cost under two recipes, the errors falling with ln score by `slope`.
+    /// Five designs of ResNeXt-50 of about equal cost under two recipes, the errors falling with ln
+    /// score by `slope`.
     fn verdicts(slope: f64, scatter: f64) -> Vec<&'static str> {
         let noise = [0.5, -0.3, 0.1, 0.4, -0.6, -0.2, 0.6, -0.5, 0.3, -0.4];
         let designs = [(1, 64), (2, 40), (4, 24), (8, 14), (32, 4)];

@@ -1,8 +1,9 @@
-//! Networks that others trained: does less kernel variance go with less error in their published tables?
+//! Networks that others trained: does less kernel variance go with less error in their published
+//! tables?
 //!
-//! One item per table ([`Table`]), and one over all of them ([`Summary`]). A table's file is in `evidence/`, with its
-//! sources in `evidence/README.md`. Designs are compared only within one recipe and one skeleton (blocks per stage),
-//! so that nothing but m and n differs.
+//! One item per table ([`Table`]), and one over all of them ([`Summary`]). A table's file is in
+//! `evidence/`, with its sources in `evidence/README.md`. Designs are compared only within one
+//! recipe and one skeleton (blocks per stage), so that nothing but m and n differs.
 
 mod body;
 mod claims;

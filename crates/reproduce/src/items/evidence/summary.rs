@@ -152,7 +152,8 @@ fn figure(bodies: &[Body]) -> (Figure, String) {
     )
 }
 
-/// (score ratio above 1, relative difference of the errors in per cent) of every pair of equal cost.
+/// (score ratio above 1, relative difference of the errors in per cent) of every pair of equal
+/// cost.
 fn equal_cost_pairs(group: &Group) -> Vec<(f64, f64)> {
     let near = |a: u64, b: u64| (a as f64 / b as f64).ln().abs() <= EQUAL.ln();
     let count = group.rows.len();

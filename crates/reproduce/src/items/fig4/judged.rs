@@ -1,4 +1,5 @@
-//! What the kept runs say: two contrasts that were fixed before any run, setting by setting, with the rules of their verdicts.
+//! What the kept runs say: two contrasts that were fixed before any run, setting by setting, with
+//! the rules of their verdicts.
 
 use collegial_report::{
     Align, Axis, Figure, Line, Point, Points, Section, Stroke, Table, grouped, significant,

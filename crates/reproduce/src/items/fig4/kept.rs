@@ -1,4 +1,5 @@
-//! Runs by the paper's recipe that were made before and are kept in `evidence/fig4-runs.csv`: 70 epochs on all of MNIST.
+//! Runs by the paper's recipe that were made before and are kept in `evidence/fig4-runs.csv`: 70
+//! epochs on all of MNIST.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,8 @@ use crate::Error;
 
 const CSV: &str = include_str!("../../../evidence/fig4-runs.csv");
 
-/// The mean over the last ten epochs, which is what is compared: a constant rate leaves single epochs noisy.
+/// The mean over the last ten epochs, which is what is compared: a constant rate leaves single
+/// epochs noisy.
 pub(super) const SCORED: &str = "test_error_61_to_70";
 
 /// Epochs whose test errors are kept.
@@ -95,7 +97,8 @@ impl Setting {
         Contrast::of(self.cell(first)?.errors.get(column)?, self.cell(second)?.errors.get(column)?)
     }
 
-    /// The rank correlation of variance and error over the designs of about the baseline's cost, with as many runs of each as all have.
+    /// The rank correlation of variance and error over the designs of about the baseline's cost,
+    /// with as many runs of each as all have.
     pub(super) fn primal_correlation(&self, seed: u64) -> Option<(collegial_trials::Correlation, usize)> {
         let baseline = self.cell("1x200")?.parameters as f64;
         let equal = |cell: &&Cell| (cell.parameters as f64 / baseline).ln().abs() < 0.06;
@@ -181,7 +184,8 @@ mod tests {
         );
     }
 
-    /// Welch's interval of a textbook case: means 2 and 4, variances 1, three runs each: 2 -+ 2.776 * sqrt(2/3).
+    /// Welch's interval of a textbook case: means 2 and 4, variances 1, three runs each: 2 -+ 2.776
+    /// * sqrt(2/3).
     #[test]
     fn contrasts() {
         let found = Contrast::of(&[1.0, 2.0, 3.0], &[3.0, 4.0, 5.0]).unwrap();

@@ -1,6 +1,8 @@
-//! Fig. 4: test errors on MNIST along the primal curve, at fixed cost, and along the dual curve, at fixed variance.
+//! Fig. 4: test errors on MNIST along the primal curve, at fixed cost, and along the dual curve, at
+//! fixed variance.
 //!
-//! At the laptop's scale it reads runs by the paper's recipe that were made before ([`kept`]); at the others it trains.
+//! At the laptop's scale it reads runs by the paper's recipe that were made before ([`kept`]); at
+//! the others it trains.
 
 mod judged;
 mod kept;
@@ -121,7 +123,8 @@ fn train(settings: &Settings, dataset: Dataset, context: &Context) -> Result<(Sw
     Ok((sweep(Problem::Primal)?, sweep(Problem::Dual)?))
 }
 
-/// Whether the test error follows the variance at fixed cost, by the interval of the rank correlation.
+/// Whether the test error follows the variance at fixed cost, by the interval of the rank
+/// correlation.
 fn primal_comparison(primal: &Sweep, scale: Scale) -> Comparison {
     let verdict = match primal.order() {
         _ if scale == Scale::Smoke => too_small(),
@@ -133,8 +136,8 @@ fn primal_comparison(primal: &Sweep, scale: Scale) -> Comparison {
     Comparison::claim(PRIMAL, "highly correlated", obtained, verdict)
 }
 
-/// A rank correlation over so few designs proves nothing by holding 0, so the most expensive design must do no better than the
-/// cheapest.
+/// A rank correlation over so few designs proves nothing by holding 0, so the most expensive design
+/// must do no better than the cheapest.
 fn dual_comparison(dual: &Sweep, scale: Scale) -> Comparison {
     let by_cost = |a: &&Row, b: &&Row| a.candidate.cost.total_cmp(&b.candidate.cost);
     let ends = dual.rows.iter().min_by(by_cost).zip(dual.rows.iter().max_by(by_cost));

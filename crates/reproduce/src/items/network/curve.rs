@@ -30,7 +30,8 @@ pub(super) enum Predictor {
     NetworkInputs,
     /// The score with white patches.
     WhiteInputs,
-    /// The score with network inputs, every stage with the same weight whatever its number of blocks.
+    /// The score with network inputs, every stage with the same weight whatever its number of
+    /// blocks.
     StagesAlike,
     /// The score with network inputs of the last stage alone.
     LastStage,
@@ -151,7 +152,8 @@ impl Curve {
     }
 }
 
-/// The baseline and, for every width, the most members whose network has no more parameters; from the widest on.
+/// The baseline and, for every width, the most members whose network has no more parameters; from
+/// the widest on.
 fn designs(spec: &Spec, widths: &[usize]) -> Result<(Design, Vec<Design>), Error> {
     let module = spec.analysed_module()?;
     let baseline = Design::new(module.members(), module.width()?)?;
@@ -208,8 +210,9 @@ fn predictors(spec: &Spec, design: Design, images: &Images) -> Result<[f64; 5], 
     Ok([network.score(), white.score(), alike, stage_mean(stages - 1), 1.0 / inner])
 }
 
-/// Weighted least squares of the variances on a predictor: (a, its standard error), (b, its standard error). The errors are those of the
-/// draws, made larger where the points scatter more than that around the line.
+/// Weighted least squares of the variances on a predictor: (a, its standard error), (b, its
+/// standard error). The errors are those of the draws, made larger where the points scatter more
+/// than that around the line.
 fn line(x: &[f64], drawn: &[Drawn]) -> Option<([f64; 2], [f64; 2])> {
     let weights: Vec<f64> = drawn.iter().map(|drawn| drawn.standard_error.powi(-2)).collect();
     let sum = |f: &dyn Fn(usize) -> f64| (0..x.len()).map(|at| weights[at] * f(at)).sum::<f64>();

@@ -1,4 +1,5 @@
-//! Beyond the paper: whether the mean variance of a network's blocks ranks the variance of the network's own kernel.
+//! Beyond the paper: whether the mean variance of a network's blocks ranks the variance of the
+//! network's own kernel.
 
 mod curve;
 mod pictures;

@@ -11,8 +11,9 @@ const WAVES: usize = 60;
 /// The stream of random numbers that is ours ("pict").
 const STREAM: u32 = 0x7069_6374;
 
-/// Images of channels x height x width values: sums of waves of random direction and phase whose amplitude is one over their
-/// frequency (1 to a third of the side in waves per image), every channel with mean 0 and variance 1.
+/// Images of channels x height x width values: sums of waves of random direction and phase whose
+/// amplitude is one over their frequency (1 to a third of the side in waves per image), every
+/// channel with mean 0 and variance 1.
 pub(super) fn smooth(shape: Shape, count: usize, seed: u64) -> Vec<Vec<f32>> {
     (0..count as u64)
         .map(|image| {
@@ -26,7 +27,8 @@ fn channel(shape: Shape, rng: &mut Rng) -> Vec<f32> {
     let highest = (shape.width as f64 / 3.0).max(1.0);
     let mut values = vec![0.0; shape.pixels()];
     for _ in 0..WAVES {
-        // Frequencies that are uniform in their logarithm, each of equal power, fall like natural images' spectrum.
+        // Frequencies that are uniform in their logarithm, each of equal power, fall like natural
+        // images' spectrum.
         let frequency = highest.powf(rng.uniform());
         let (direction, phase) = (TAU * rng.uniform(), TAU * rng.uniform());
         let step = [direction.sin(), direction.cos()].map(|part| TAU * frequency * part / shape.width as f64);

@@ -5,7 +5,8 @@ use super::super::cost::StageCost;
 use super::super::search::DesignSearch;
 use crate::Error;
 
-/// Widths of a group: what one member adds to the network's score, and what it costs in all blocks of the group.
+/// Widths of a group: what one member adds to the network's score, and what it costs in all blocks
+/// of the group.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Choice {
     /// At the group's first stage; they double at the next ones.

@@ -1,8 +1,9 @@
 //! One design per stage, or two widths per member, as integer designs of the whole network.
 //!
-//! Cost and score are sums over stages. By default every stage keeps what it costs in the baseline (primal) or its own variance
-//! (dual): then stages are independent, and looking at every width finds the optimum. Where cost may move between stages, much more
-//! can be gained by the score, but it moves to the early stages, whose members are cheap in parameters and dear in FLOPs; the
+//! Cost and score are sums over stages. By default every stage keeps what it costs in the baseline
+//! (primal) or its own variance (dual): then stages are independent, and looking at every width
+//! finds the optimum. Where cost may move between stages, much more can be gained by the score, but
+//! it moves to the early stages, whose members are cheap in parameters and dear in FLOPs; the
 //! answer has both.
 
 mod choices;
@@ -55,7 +56,8 @@ pub struct StageDesigns {
     pub score_ratio: f64,
     /// The baseline's cost over its own.
     pub cost_ratio: f64,
-    /// How much better, at most, any other choice could be, in score (primal) or in cost (dual): 0.01 is one per cent.
+    /// How much better, at most, any other choice could be, in score (primal) or in cost (dual):
+    /// 0.01 is one per cent.
     pub gap: f64,
 }
 
@@ -83,7 +85,8 @@ pub struct StageAnswer {
 }
 
 impl DesignSearch {
-    /// Finds the best designs with more freedom. The rule is always to stay within the budget; a list of widths is not looked at.
+    /// Finds the best designs with more freedom. The rule is always to stay within the budget; a
+    /// list of widths is not looked at.
     ///
     /// # Errors
     ///

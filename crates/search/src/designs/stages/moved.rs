@@ -1,8 +1,9 @@
 //! Cost may move between stages.
 //!
-//! Minimise Σ V_s(n_s)/m_s with Σ m_s c_s(n_s) within the budget, or the other way round. A Lagrange multiplier splits either problem
-//! into one per stage, which is solved by looking at every width; bisection on the multiplier meets the limit, and what is left is
-//! filled up stage by stage. The multiplier also bounds how much better any other choice could be.
+//! Minimise Σ V_s(n_s)/m_s with Σ m_s c_s(n_s) within the budget, or the other way round. A
+//! Lagrange multiplier splits either problem into one per stage, which is solved by looking at
+//! every width; bisection on the multiplier meets the limit, and what is left is filled up stage by
+//! stage. The multiplier also bounds how much better any other choice could be.
 
 use super::StageProblem;
 use super::choices::{Group, Pick};
@@ -45,7 +46,8 @@ impl StageProblem<'_> {
         self.groups.iter().map(|group| group.relaxed(multiplier)).collect()
     }
 
-    /// The multiplier at which the relaxed picks just satisfy `fits`, which large multipliers do (or, `falling`, small ones).
+    /// The multiplier at which the relaxed picks just satisfy `fits`, which large multipliers do
+    /// (or, `falling`, small ones).
     fn multiplier(&self, fits: impl Fn(&[Pick]) -> bool, falling: bool) -> Option<f64> {
         let (mut low, mut high) = (1e-30f64, 1e30f64);
         let good = |multiplier: f64| self.relaxed(multiplier).is_some_and(|picks| fits(&picks));

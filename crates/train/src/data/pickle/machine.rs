@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use super::object::{Global, Object, build, reduce, short};
 use crate::data::Mismatch;
 
-/// One instruction makes at most one object, so this bounds the memory whatever the file says; a batch with all
-/// 1,281,167 labels of ImageNet needs a tenth of it.
+/// One instruction makes at most one object, so this bounds the memory whatever the file says; a
+/// batch with all 1,281,167 labels of ImageNet needs a tenth of it.
 const MAX_STEPS: usize = 1 << 24;
 
 /// The state of a run.
@@ -178,7 +178,8 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// GLOBAL has module and name in the file, on a line each; STACK_GLOBAL finds them on the stack.
+    /// GLOBAL has module and name in the file, on a line each; STACK_GLOBAL finds them on the
+    /// stack.
     fn global(&mut self, code: u8) -> Result<(), Mismatch> {
         let global = if code == b'c' {
             let (module, name) = (self.line()?, self.line()?);

@@ -6,7 +6,8 @@ use collegial_tensors::npy::{Array, Dtype};
 
 use crate::data::Mismatch;
 
-/// A value. Containers hold the places of their items, so that an item shared through the memo is never copied.
+/// A value. Containers hold the places of their items, so that an item shared through the memo is
+/// never copied.
 #[derive(Debug, Default)]
 pub(super) enum Object<'a> {
     #[default]

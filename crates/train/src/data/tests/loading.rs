@@ -65,7 +65,8 @@ fn slow(data: &Dataset, plan: &Plan) -> Vec<Copied> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// Whatever the batch size, threads and buffers, and wherever it starts, the stream is the slow one's.
+    /// Whatever the batch size, threads and buffers, and wherever it starts, the stream is the slow
+    /// one's.
     #[test]
     fn the_stream_is_the_slow_one(
         batch_size in 1..30_usize, workers in 1..4_usize, prefetch in 0..4_usize, seed: u64, shuffled: bool,
@@ -134,7 +135,8 @@ fn wait_for(finished: &AtomicU64, batches: u64) {
     }
 }
 
-/// While the consumer is busy with a batch, as many others are made as may wait, so that it never has to.
+/// While the consumer is busy with a batch, as many others are made as may wait, so that it never
+/// has to.
 #[test]
 fn batches_are_made_while_another_is_in_use() {
     let (data, prefetch) = (dataset(), 3);
@@ -148,7 +150,8 @@ fn batches_are_made_while_another_is_in_use() {
     assert_eq!((loader.stalls().load(Ordering::SeqCst), loader.waited()), (0, Duration::ZERO));
 }
 
-/// A step that lasts until the next batch is there, as one does whose network is slower than the loader.
+/// A step that lasts until the next batch is there, as one does whose network is slower than the
+/// loader.
 struct SlowStep {
     finished: Arc<AtomicU64>,
     done: AtomicU64,
@@ -183,7 +186,8 @@ fn the_training_loop_never_waits_for_batches_that_are_there() {
     assert!(trainer.progress().history.iter().all(|epoch| epoch.waited == 0.0));
 }
 
-/// A photograph that is a pipe comes when the test says so: once the consumer waits, and a while later.
+/// A photograph that is a pipe comes when the test says so: once the consumer waits, and a while
+/// later.
 #[cfg(unix)]
 #[test]
 fn waiting_is_measured() {

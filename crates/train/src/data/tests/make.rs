@@ -195,7 +195,8 @@ pub fn write(dir: &Path, name: &str, bytes: &[u8]) {
     std::fs::write(path, bytes).unwrap();
 }
 
-/// A directory of class folders: `per_class` pictures of each class and split, JPEG and PNG in turn.
+/// A directory of class folders: `per_class` pictures of each class and split, JPEG and PNG in
+/// turn.
 pub fn folders(dir: &Path, classes: &[&str], per_class: usize) {
     for split in ["train", "val"] {
         for class in classes {

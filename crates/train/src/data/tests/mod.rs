@@ -1,5 +1,5 @@
-//! Tests of the readers, the augmentation and the loader, on files that the tests make themselves and, where they are
-//! at hand, on the real data sets.
+//! Tests of the readers, the augmentation and the loader, on files that the tests make themselves
+//! and, where they are at hand, on the real data sets.
 
 mod loading;
 mod make;

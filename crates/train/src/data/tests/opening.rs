@@ -159,7 +159,8 @@ fn the_only_data_set_below_a_directory_is_found() {
     assert!(missing.starts_with("cannot read") && missing.contains("nowhere"), "{missing}");
 }
 
-/// Damages a directory and returns the sentence without the directory's own name, after checking that it is one.
+/// Damages a directory and returns the sentence without the directory's own name, after checking
+/// that it is one.
 fn refusal(dir: &TempDir, damage: impl Fn(&Path)) -> String {
     Dataset::open(dir.path()).unwrap();
     damage(dir.path());
@@ -314,7 +315,8 @@ fn class_folders_with_something_wrong() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Folders of files with any content open (their names are right), and decoding each returns one way or the other.
+    /// Folders of files with any content open (their names are right), and decoding each returns
+    /// one way or the other.
     #[test]
     fn class_folders_of_arbitrary_files(
         contents in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 1..4),
@@ -335,7 +337,8 @@ proptest! {
         }
     }
 
-    /// One file of a whole set replaced by another of the same set, or cut: a sentence or a data set, never a panic.
+    /// One file of a whole set replaced by another of the same set, or cut: a sentence or a data
+    /// set, never a panic.
     #[test]
     fn shuffled_files(set in 0..5_usize, from in any::<prop::sample::Index>(), to in any::<prop::sample::Index>(), keep in 0.0..=1.0) {
         let dir = [mnist, cifar_10, cifar_100, || downsampled(false), || downsampled(true)][set]();

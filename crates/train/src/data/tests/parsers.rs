@@ -136,7 +136,8 @@ fn a_damaged_member_fails_its_checksum() {
     assert!(Archive::open(&bytes).unwrap().member("a").unwrap_err().to_string().contains("checksum"));
 }
 
-/// A few kilobytes that would become hundreds of megabytes: refused by their headers, with the limit.
+/// A few kilobytes that would become hundreds of megabytes: refused by their headers, with the
+/// limit.
 #[test]
 fn files_that_would_explode_are_refused_before_they_are_unpacked() {
     let (count, side) = (1000_u32, 512_u32);
@@ -194,7 +195,8 @@ fn photographs_of_every_colour_type() {
     );
 }
 
-/// ImageNet has 22 photographs in printing colours. Full magenta and yellow ink without black or cyan is red.
+/// ImageNet has 22 photographs in printing colours. Full magenta and yellow ink without black or
+/// cyan is red.
 #[test]
 fn printing_colours_become_red_green_and_blue() {
     for colour in [jpeg_encoder::ColorType::Cmyk, jpeg_encoder::ColorType::CmykAsYcck] {
@@ -278,7 +280,8 @@ proptest! {
         survive(&[OPENINGS[opening], &bytes].concat());
     }
 
-    /// Pickles out of the instructions that the machine knows, which random bytes seldom string together.
+    /// Pickles out of the instructions that the machine knows, which random bytes seldom string
+    /// together.
     #[test]
     fn arbitrary_programs(
         codes in prop::collection::vec(prop::sample::select(b"N\x88\x89K]}()\x85\x86\x87taesuqh\x94Rb\x93.".to_vec()), 0..60),

@@ -1,6 +1,6 @@
-//! The real data sets, where they are at hand: in `COLLEGIAL_DATA`, or in `shared/data` beside the repository's parent.
-//! Every test here has a twin on files made by itself in `opening` and `parsers`, so that a run without the data still
-//! checks every reader; it says so.
+//! The real data sets, where they are at hand: in `COLLEGIAL_DATA`, or in `shared/data` beside the
+//! repository's parent. Every test here has a twin on files made by itself in `opening` and
+//! `parsers`, so that a run without the data still checks every reader; it says so.
 
 use std::path::PathBuf;
 
@@ -130,8 +130,8 @@ fn photographs() {
     }
 }
 
-/// The 32x32 rows were made from these photographs by averaging squares of 7x7 pixels, so they check the JPEG decoder
-/// against another one.
+/// The 32x32 rows were made from these photographs by averaging squares of 7x7 pixels, so they
+/// check the JPEG decoder against another one.
 #[test]
 fn photographs_shrink_to_their_rows() {
     let (Some(dir), Some(npz)) =

@@ -1,4 +1,5 @@
-//! Resizing against the Python imaging library's bytes and a slow reference, augmentation against loops over pixels.
+//! Resizing against the Python imaging library's bytes and a slow reference, augmentation against
+//! loops over pixels.
 
 use collegial_stats::Rng;
 use proptest::prelude::*;
@@ -28,7 +29,8 @@ fn resizing_gives_pillows_bytes() {
         let window = Window { left, top, width, height };
         scratch.crop_then_resize(&image, window, 6).unwrap()[..18].to_vec()
     };
-    // Image.resize((6, 6), BILINEAR) of the whole, of crop((4, 3, 13, 14)) and of crop((4, 3, 7, 5)), which grows.
+    // Image.resize((6, 6), BILINEAR) of the whole, of crop((4, 3, 13, 14)) and of crop((4, 3, 7,
+    // 5)), which grows.
     let whole = [27, 38, 48, 107, 117, 128, 129, 133, 145, 132, 135, 150, 128, 120, 127, 129, 139, 127];
     let smaller = [115, 156, 189, 168, 187, 151, 150, 125, 95, 65, 119, 152, 157, 164, 121, 99, 117, 124];
     let larger = [93, 126, 159, 101, 135, 169, 118, 153, 188, 136, 173, 209, 155, 194, 232, 165, 204, 243];
@@ -39,7 +41,8 @@ fn resizing_gives_pillows_bytes() {
 
 #[test]
 fn the_centre_has_pillows_bytes() {
-    // resize((21, 16)), then crop((4, 1, 18, 15)): 14 of 16 pixels is 224 of 256. First and last row.
+    // resize((21, 16)), then crop((4, 1, 18, 15)): 14 of 16 pixels is 224 of 256. First and last
+    // row.
     let first = [
         78, 91, 104, 112, 127, 141, 155, 170, 186, 203, 196, 212, 64, 73, 91, 66, 84, 103, 140, 158, 178,
         182, 175, 197, 53, 75, 98, 144, 158, 181, 141, 145, 170, 93, 120, 129, 186, 90, 103, 148, 99, 128,
@@ -57,8 +60,9 @@ fn the_centre_has_pillows_bytes() {
 
 #[test]
 fn resizing_by_hand() {
-    // Four grey columns to two: each output pixel is centred between two inputs, and the triangle of half-width 2 gives
-    // weights 3 : 3 : 1 to the three columns it reaches. (3*0 + 3*70 + 140) / 7 = 50 and, mirrored, 160.
+    // Four grey columns to two: each output pixel is centred between two inputs, and the triangle
+    // of half-width 2 gives weights 3 : 3 : 1 to the three columns it reaches. (3*0 + 3*70 + 140) /
+    // 7 = 50 and, mirrored, 160.
     let columns = [0_u8, 70, 140, 210];
     let pixels = (0..4).flat_map(|_| columns.iter().flat_map(|&value| [value; 3])).collect();
     let image = Rgb::new(4, 4, pixels).unwrap();
@@ -104,12 +108,14 @@ proptest! {
         let window = Window { left: 0, top: 0, width, height };
         let fast = scratch.crop_then_resize(&image, window, side).unwrap();
         for (&fast, slow) in fast.iter().zip(slow_resize(&image, side)) {
-            // Two roundings to bytes, one after the columns and one after the rows, and the fixed point's.
+            // Two roundings to bytes, one after the columns and one after the rows, and the fixed
+            // point's.
             prop_assert!((f64::from(fast) - slow).abs() < 1.05, "{fast} {slow}");
         }
     }
 
-    /// Every window lies within the photograph, and its share and aspect are as asked unless it is the fallback.
+    /// Every window lies within the photograph, and its share and aspect are as asked unless it is
+    /// the fallback.
     #[test]
     fn random_windows_are_inside(width in 1..700_usize, height in 1..700_usize, seed: u64) {
         let image = Rgb::new(width, height, vec![0; width * height * 3]).unwrap();
@@ -179,7 +185,8 @@ fn offsets_and_mirrors_are_uniform() {
         let (y, x) = (first / 16, first % 16);
         places[(y - 3) * 9 + x - 3] += 1;
     }
-    // Five standard errors of a binomial count: sqrt(3000 / 4) = 27.4, and sqrt(3000 / 81) = 6.1 around 37.
+    // Five standard errors of a binomial count: sqrt(3000 / 4) = 27.4, and sqrt(3000 / 81) = 6.1
+    // around 37.
     assert!((mirrored - 1500).abs() < 137, "{mirrored}");
     assert!(places.iter().all(|&count| (count - 37_i32).abs() < 31), "{places:?}");
 }
@@ -222,8 +229,8 @@ fn colours_by_hand() {
     assert!(same.iter().zip(planes).all(|(a, b)| (a - b).abs() < 1e-3));
 }
 
-/// Areas of windows: uniform on 0.08 to 1 where they fit, so the mean over a square photograph stays below 0.54, and
-/// aspects stay within 3/4 and 4/3 up to the rounding to pixels.
+/// Areas of windows: uniform on 0.08 to 1 where they fit, so the mean over a square photograph
+/// stays below 0.54, and aspects stay within 3/4 and 4/3 up to the rounding to pixels.
 #[test]
 fn random_windows_have_the_shares_asked_for() {
     let image = Rgb::new(400, 400, vec![0; 480_000]).unwrap();
@@ -232,7 +239,8 @@ fn random_windows_have_the_shares_asked_for() {
     assert!(windows.iter().all(|w| (0.079..=1.0).contains(&share(w))));
     assert!(windows.iter().all(|w| (0.74..=1.35).contains(&(w.width as f64 / w.height as f64))));
     let mean = windows.iter().map(share).sum::<f64>() / 2000.0;
-    // Wide windows are drawn anew more often when they are large. The standard error is 0.265 / sqrt(2000) = 0.006.
+    // Wide windows are drawn anew more often when they are large. The standard error is 0.265 /
+    // sqrt(2000) = 0.006.
     assert!((0.42..0.54).contains(&mean), "{mean}");
     // A strip allows no window of that aspect: the fallback takes its middle.
     let strip = Rgb::new(1000, 10, vec![0; 30_000]).unwrap();
