@@ -17,6 +17,8 @@ pub(crate) fn complaint<T: DeserializeOwned>(text: &str, error: &toml::de::Error
     let line = match (error.span(), unknown) {
         (Some(span), _) => Some(text[..span.start.min(text.len())].lines().count().max(1)),
         (None, Some(name)) => line_of(text, name),
+        // What is missing stands nowhere.
+        (None, None) if message.starts_with("missing field") => None,
         (None, None) => culprit::<T>(text, &error.to_string()).and_then(|key| line_of(text, &key)),
     };
     let place = line.map(|line| format!(" (line {line})")).unwrap_or_default();

@@ -109,7 +109,7 @@ snapshots! {
     search_two_widths: "search resnext29-1x128d --free-widths --cost flops --multiple-of 4";
     search_group_width: "search regnet_y_400mf --budget 5M";
     search_near_best: "search resnext50-32x4d";
-    search_check: "search bottleneck-12 --inputs 8 --outputs 8 --image 5 --check --draws 20 -q";
+    search_check: "search bottleneck-12 --inputs 8 --outputs 8 --image 5 --check --draws 2000 -q";
     search_draws_of_nothing: "search resnext29-1x128d --draws 20";
     search_bad_budget: "search resnext29-1x128d --budget 5Q";
     search_tiny_budget: "search resnext29-1x128d --budget 1k";
