@@ -16,6 +16,9 @@ use crate::{Error, Fit};
 /// has points everywhere.
 const ROUND: u64 = 10 * BLOCK;
 
+/// Trials of a width that are taken however long they last.
+const FEWEST_TRIALS: u64 = 20;
+
 /// Trials beyond which `precision` gives up narrowing.
 const MOST_TRIALS: u64 = 50_000_000;
 
@@ -138,9 +141,9 @@ impl Measurements {
         Ok(measurements)
     }
 
-    /// Samples the module at every width, as often as a time allows: at least a hundred trials,
-    /// then at most twice as many at a time. How many there are depends on the machine; so many
-    /// `trials` of the same seed are the same draws again.
+    /// Samples the module at every width, as often as a time allows: up to a hundred trials by the
+    /// time that two take, at least twenty, then at most twice as many at a time. How many there
+    /// are depends on the machine; so many `trials` of the same seed are the same draws again.
     ///
     /// # Errors
     ///
@@ -152,8 +155,11 @@ impl Measurements {
         time: Duration,
         monitor: &dyn Monitor,
     ) -> Result<Self, Error> {
+        let fixed = |trials| Sampling { trials, precision: None, shard: Shard::ALL, ..*sampling };
         let start = Instant::now();
-        let first = Sampling { trials: 2 * BLOCK, precision: None, shard: Shard::ALL, ..*sampling };
+        Self::take(module, widths, &fixed(2), monitor)?;
+        let affordable = (2.0 * time.as_secs_f64() / start.elapsed().as_secs_f64()) as u64;
+        let first = fixed(affordable.clamp(FEWEST_TRIALS, 2 * BLOCK));
         let mut measurements = Self::take(module, widths, &first, monitor)?;
         loop {
             let (trials, spent) = (measurements.trials, start.elapsed().as_secs_f64());
@@ -163,7 +169,8 @@ impl Measurements {
                 false => 2000.0 - trials as f64,
             };
             let more = (affordable.clamp(0.0, trials as f64) as u64) / BLOCK * BLOCK;
-            if more == 0 || trials >= MOST_TRIALS || monitor.stopped() {
+            // Shares of one run meet at the ends of blocks.
+            if more == 0 || !trials.is_multiple_of(BLOCK) || trials >= MOST_TRIALS || monitor.stopped() {
                 return Ok(measurements);
             }
             measurements.trials = trials + more;
