@@ -62,7 +62,7 @@ pub mod exact;
 pub mod explicit;
 pub mod fit;
 mod law;
-pub mod nmk;
+pub mod mean_kernel;
 
 pub use draws::NetworkDraws;
 pub use error::Error;

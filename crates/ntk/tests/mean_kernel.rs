@@ -2,7 +2,7 @@
 
 use std::f64::consts::PI;
 
-use collegial_ntk::nmk::{circle_curves, infinite_width};
+use collegial_ntk::mean_kernel::{circle_curves, infinite_width};
 
 fn angles(count: usize) -> Vec<f64> {
     (0..count).map(|index| -PI + 2.0 * PI * index as f64 / (count - 1) as f64).collect()
@@ -19,7 +19,7 @@ fn the_mean_kernel_is_close_to_the_infinitely_wide_one() {
         let gap = (mean - infinite_width(4, *angle)).abs();
         assert!(gap < 4.5 * error + 0.003, "at {angle}: {gap} +- {error}");
     }
-    let spread = |curve: &collegial_ntk::nmk::Curve| -> f64 {
+    let spread = |curve: &collegial_ntk::mean_kernel::Curve| -> f64 {
         let gaps =
             angles.iter().zip(&curve.kernel).map(|(angle, mean)| (mean - infinite_width(4, *angle)).powi(2));
         gaps.sum::<f64>().sqrt()

@@ -3,10 +3,10 @@
 pub(crate) mod activation;
 pub(crate) mod columns;
 mod factor;
-mod funnel;
+mod first_layer_sums;
 mod plan;
 mod sample;
-mod wide;
+mod single_column;
 
 use std::ops::Range;
 
@@ -15,12 +15,12 @@ use collegial_stats::{Moments, Rng, Tally, tally_blocks};
 
 use crate::Error;
 use factor::Factor;
-use funnel::Funnel;
 use plan::Method;
 pub use plan::Output;
 pub(crate) use plan::{LinearStep, Plan, Step};
 use sample::Input;
 pub use sample::Workspace;
+use single_column::SingleColumnSampler;
 
 /// Trials per block: the unit of parallel work and of sharding.
 pub const BLOCK: u64 = 50;
@@ -38,7 +38,7 @@ pub struct LawSampler {
     first_patch_gram: Vec<f64>,
     first_factor: Factor,
     /// The short way, where there is one.
-    funnel: Option<Funnel>,
+    single_column: Option<SingleColumnSampler>,
 }
 
 impl LawSampler {
@@ -92,8 +92,8 @@ impl LawSampler {
             step.patch_gram(plan.inputs, &gram, &mut first_patch_gram);
             first_factor.compute(&first_patch_gram, step.positions * plan.inputs);
         }
-        let funnel = Funnel::new(&plan, &first_patch_gram, &first_factor);
-        Ok(Self { plan, methods, columns, gram, first_patch_gram, first_factor, funnel })
+        let single_column = SingleColumnSampler::new(&plan, &first_patch_gram, &first_factor);
+        Ok(Self { plan, methods, columns, gram, first_patch_gram, first_factor, single_column })
     }
 
     /// How many inputs the kernel is between.
@@ -104,8 +104,8 @@ impl LawSampler {
     /// Normal numbers that one draw takes: fewer where columns are dependent, more where a
     /// chi-square rejects some.
     pub fn normals_per_draw(&self) -> u64 {
-        if let Some(funnel) = &self.funnel {
-            return funnel.normals() as u64;
+        if let Some(single_column) = &self.single_column {
+            return single_column.normals() as u64;
         }
         let linear = self.plan.steps.iter().zip(&self.methods).enumerate();
         let counts = linear.map(|(index, (step, method))| match (step, method) {
@@ -129,8 +129,8 @@ impl LawSampler {
 
     /// Draws the kernel matrix (inputs x inputs, row-major) with fresh weights from `rng`.
     pub fn draw(&self, workspace: &mut Workspace, rng: &mut Rng, kernel: &mut [f64]) {
-        if let Some(funnel) = &self.funnel {
-            kernel[0] = funnel.draw(&mut workspace.fresh, rng);
+        if let Some(single_column) = &self.single_column {
+            kernel[0] = single_column.draw(&mut workspace.fresh, rng);
             return;
         }
         let input = Input {

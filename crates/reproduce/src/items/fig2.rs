@@ -3,7 +3,7 @@
 
 use std::f64::consts::PI;
 
-use collegial_ntk::nmk::{Curve, circle_curves, infinite_width};
+use collegial_ntk::mean_kernel::{Curve, circle_curves, infinite_width};
 use collegial_report::{Align, Axis, Band, Figure, Line, Marker, Point, Points, Section, Stroke, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::json;

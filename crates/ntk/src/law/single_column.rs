@@ -36,14 +36,14 @@ use collegial_arch::Activation;
 use collegial_stats::Rng;
 
 use super::factor::Factor;
+use super::first_layer_sums::FirstLayer;
 use super::plan::{LinearStep, Plan, Step};
-use super::wide::WideLayer;
 
 /// A chain of the kind above.
 #[derive(Clone, Debug)]
-pub(crate) struct Funnel {
+pub(crate) struct SingleColumnSampler {
     /// The first layer, if it has several columns.
-    wide: Option<WideLayer>,
+    wide: Option<FirstLayer>,
     /// r of the first layer otherwise.
     square: f64,
     /// The layers with one column, but for the last.
@@ -59,8 +59,8 @@ struct Narrow {
     square_scale: f64,
 }
 
-impl Funnel {
-    /// The funnel of a plan, if it is one; with the Gram matrix of the first layer's patches and
+impl SingleColumnSampler {
+    /// The sampler of a plan with a single column, if it is one; with the Gram matrix of the first layer's patches and
     /// its factor.
     pub fn new(plan: &Plan, first_patch_gram: &[f64], first_factor: &Factor) -> Option<Self> {
         let linear = plan.steps.iter().map(|step| match step {
@@ -82,7 +82,7 @@ impl Funnel {
         }
         let (wide, hidden) = before.split_at(before.len() - narrow);
         Some(Self {
-            wide: wide.first().map(|step| WideLayer::new(step, first_factor)),
+            wide: wide.first().map(|step| FirstLayer::new(step, first_factor)),
             square: first_patch_gram[0],
             hidden: hidden.iter().map(|step| Narrow::new(step)).collect(),
             last_square_scale: last.scale * last.scale,
@@ -91,7 +91,7 @@ impl Funnel {
 
     /// Normal numbers that a draw takes, but for rejected ones.
     pub fn normals(&self) -> usize {
-        self.wide.as_ref().map_or(0, WideLayer::normals) + 2 * self.hidden.len() + 1
+        self.wide.as_ref().map_or(0, FirstLayer::normals) + 2 * self.hidden.len() + 1
     }
 
     /// Draws the kernel; the buffer may hold anything.
@@ -162,7 +162,7 @@ mod tests {
     /// The short way against the general one. Within 4.5 standard errors of the difference: 18
     /// comparisons, seeds fixed.
     #[test]
-    fn funnels_have_the_law_of_the_general_way() {
+    fn single_columns_have_the_law_of_the_general_way() {
         let relu = "relu";
         let cases = [
             ("bottleneck", chain(40, 5, &(conv(20, 1, relu) + &conv(20, 3, relu) + &conv(2, 1, "none")))),
@@ -198,7 +198,7 @@ mod tests {
         for (name, chain) in cases {
             let short = LawSampler::at_normal_input(&chain, Output::Unit, 3).unwrap();
             let mut general = short.clone();
-            assert!(general.funnel.take().is_some(), "{name} is a funnel");
+            assert!(general.single_column.take().is_some(), "{name} has a single column");
             let draw =
                 |sampler: &LawSampler, stream| estimates(&sampler.tally(4, stream, 0..60_000).moments());
             let pairs = draw(&short, 0).into_iter().zip(draw(&general, 1));
@@ -232,20 +232,20 @@ mod tests {
 
     #[test]
     fn other_chains_go_the_general_way() {
-        let funnel = |layers: String, output| {
-            LawSampler::at_normal_input(&chain(3, 3, &layers), output, 0).unwrap().funnel.is_some()
+        let single_column = |layers: String, output| {
+            LawSampler::at_normal_input(&chain(3, 3, &layers), output, 0).unwrap().single_column.is_some()
         };
         let two = |activation| conv(2, 3, activation) + &conv(1, 1, "none");
-        assert!(funnel(two("relu"), Output::Unit));
-        assert!(!funnel(two("relu"), Output::PooledUnit));
-        assert!(!funnel(two("tanh"), Output::Unit));
+        assert!(single_column(two("relu"), Output::Unit));
+        assert!(!single_column(two("relu"), Output::PooledUnit));
+        assert!(!single_column(two("tanh"), Output::Unit));
         assert!(
-            !funnel(conv(2, 3, "relu") + &conv(2, 3, "relu"), Output::Unit),
+            !single_column(conv(2, 3, "relu") + &conv(2, 3, "relu"), Output::Unit),
             "an activation on the output"
         );
-        assert!(!funnel(conv(2, 3, "relu") + &conv(2, 3, "relu") + &conv(1, 3, "none"), Output::Unit));
+        assert!(!single_column(conv(2, 3, "relu") + &conv(2, 3, "relu") + &conv(1, 3, "none"), Output::Unit));
         let inputs = vec![vec![1.0; 27], vec![0.5; 27]];
         let pair = LawSampler::at_inputs(&chain(3, 3, &two("relu")), Output::Unit, &inputs).unwrap();
-        assert!(pair.funnel.is_none());
+        assert!(pair.single_column.is_none());
     }
 }

@@ -1,8 +1,9 @@
-//! The first layer of a funnel: several columns, summed over channels in one pass.
+//! The first layer of a chain with a single column: several columns, summed over channels in one
+//! pass.
 //!
 //! Layers are drawn from their law as in `sample.rs`, but no column is ever stored: channel by
 //! channel, a piece at a time, normals come in and five sums come out, which are all that
-//! `funnel.rs` needs.
+//! `single_column.rs` needs.
 
 use collegial_arch::Activation;
 use collegial_stats::{Rng, multiversion};
@@ -20,7 +21,7 @@ const PIECE: usize = 128;
 
 /// A layer with P columns, whose patches have the Gram matrix Q = L L^T.
 #[derive(Clone, Debug)]
-pub(crate) struct WideLayer {
+pub(crate) struct FirstLayer {
     channels: usize,
     columns: usize,
     /// The largest entry of scale L. Sums are taken in this unit, so that inputs of any size stay
@@ -34,7 +35,7 @@ pub(crate) struct WideLayer {
     floor: f32,
 }
 
-/// Sums over all channels, in the notation of equations (6) and (7) of `funnel.rs`.
+/// Sums over all channels, in the notation of equations (6) and (7) of `single_column.rs`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sums {
     /// |X|^2
@@ -45,7 +46,7 @@ pub(crate) struct Sums {
     pub squares: [f64; 3],
 }
 
-impl WideLayer {
+impl FirstLayer {
     pub fn new(step: &LinearStep, factor: &Factor) -> Self {
         Self::with_factor(step.outputs, step.scale, factor, step.activation == Activation::Relu)
     }
@@ -128,7 +129,7 @@ fn add_product(sum: &mut Lanes, a: &Lanes, b: &Lanes) {
 /// Adds the channels whose z and f the buffer holds to the five sums; X takes the place of z, and M
 /// F that of f.
 #[inline(always)]
-fn channels_body(layer: &WideLayer, buffer: &mut [f32], sums: &mut [Lanes; 5]) {
+fn channels_body(layer: &FirstLayer, buffer: &mut [f32], sums: &mut [Lanes; 5]) {
     let columns = layer.columns;
     let [square, seen, xx, xf, ff] = sums;
     let (lanes, _) = buffer.as_chunks_mut::<LANES>();
@@ -172,7 +173,7 @@ fn channels_body(layer: &WideLayer, buffer: &mut [f32], sums: &mut [Lanes; 5]) {
 }
 
 multiversion! {
-    fn add_channels(layer: &WideLayer, buffer: &mut [f32], sums: &mut [Lanes; 5]) {
+    fn add_channels(layer: &FirstLayer, buffer: &mut [f32], sums: &mut [Lanes; 5]) {
         channels_body(layer, buffer, sums);
     }
 }
@@ -193,7 +194,7 @@ mod tests {
 
     /// A layer whose patches are `columns` columns of `rows` entries, dependent where there are
     /// more than rows.
-    fn layer(channels: usize, columns: usize, rows: usize, seed: u64, relu: bool) -> WideLayer {
+    fn layer(channels: usize, columns: usize, rows: usize, seed: u64, relu: bool) -> FirstLayer {
         let mut c = vec![0.0; columns * rows];
         Rng::new(seed, 1, 0).fill_normal(&mut c);
         let entry =
@@ -203,12 +204,12 @@ mod tests {
         let mut factor = Factor::default();
         factor.compute(&gram, columns);
         let scale = (2.0 / rows as f64).sqrt();
-        WideLayer::with_factor(channels, scale, &factor, relu)
+        FirstLayer::with_factor(channels, scale, &factor, relu)
     }
 
-    /// The sums, entry by entry in f64, from normals in the order that [`WideLayer::fill`]
+    /// The sums, entry by entry in f64, from normals in the order that [`FirstLayer::fill`]
     /// documents.
-    fn slow(layer: &WideLayer, rng: &mut Rng) -> Sums {
+    fn slow(layer: &FirstLayer, rng: &mut Rng) -> Sums {
         let columns = layer.columns;
         let l = |p: usize, k: usize| {
             if k > p { 0.0 } else { layer.unit * f64::from(layer.rows[p * (p + 1) / 2 + k]) }
