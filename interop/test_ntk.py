@@ -139,9 +139,12 @@ def draw(folder, spec, norm, count, seed, output):
     return [folder / name for name in ("weights.safetensors", "inputs.npy", "kernel.npy")]
 
 
-@pytest.mark.parametrize("seed", [5, 6])
+@pytest.mark.parametrize("seed", [5, 7])
 def test_a_draw_in_training_mode(seed, tmp_path):
-    """One logit of every image, norms over the batch: gradients go through the batch's statistics."""
+    """One logit of every image, norms over the batch: gradients go through the batch's statistics.
+
+    With seed 6 an input of a ReLU is so near 0 that f32 and f64 see it on different sides, which changes the kernel by 7e-4.
+    """
     spec = tmp_path / "network.toml"
     spec.write_text(SPEC)
     weights, inputs, kernel = draw(tmp_path, spec, "batch", 5, seed, 2)
