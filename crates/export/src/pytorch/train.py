@@ -308,6 +308,8 @@ def main():
     else:
         fit(options, setup, bare, network, optimiser, average, data, tested)
     if setup.world > 1:
+        # All leave together: the first one saves after the last step.
+        distributed.barrier()
         distributed.destroy_process_group()
 
 
