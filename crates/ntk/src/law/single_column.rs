@@ -60,8 +60,8 @@ struct Narrow {
 }
 
 impl SingleColumnSampler {
-    /// The sampler of a plan with a single column, if it is one; with the Gram matrix of the first layer's patches and
-    /// its factor.
+    /// The sampler of a plan, if it has a single column; with the Gram matrix of the first layer's
+    /// patches and its factor.
     pub fn new(plan: &Plan, first_patch_gram: &[f64], first_factor: &Factor) -> Option<Self> {
         let linear = plan.steps.iter().map(|step| match step {
             Step::Linear(step) if matches!(step.activation, Activation::None | Activation::Relu) => {
