@@ -7,6 +7,8 @@
 pub mod disk;
 #[cfg(feature = "faults")]
 pub mod faults;
+#[cfg(feature = "faults")]
+pub mod power_loss;
 mod whole;
 
-pub use whole::{TEMPORARY, write_whole};
+pub use whole::{TEMPORARY, WriteError, sweep, write_whole};

@@ -1,25 +1,64 @@
 //! Single files, whole or not at all.
 
-use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{fmt, io};
 
 use crate::disk;
 
 /// What the names of files begin with until they are whole.
 pub const TEMPORARY: &str = ".collegial-";
 
+/// How old a temporary file is that no process still writes.
+const ABANDONED: Duration = Duration::from_secs(3600);
+
+/// Removes what processes that were killed left in a directory. Others may write here now, so only
+/// old files go.
+pub fn sweep(directory: &Path) {
+    let Ok(entries) = std::fs::read_dir(directory) else { return };
+    for entry in entries.filter_map(Result::ok) {
+        let ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(TEMPORARY));
+        let age = || entry.metadata().and_then(|metadata| metadata.modified()).map(|time| time.elapsed());
+        if ours && matches!(age(), Ok(Ok(age)) if age > ABANDONED) {
+            // One that cannot be removed only takes room.
+            let _ = disk::remove(&entry.path());
+        }
+    }
+}
+
 /// Writes a file whole or not at all: into a temporary file beside it first, which then takes its
 /// name. A link is followed, and what is not a regular file (a pipe, a device) is written to
-/// directly.
+/// directly. What processes that were killed left beside it is [swept](sweep).
 ///
 /// # Errors
 ///
-/// One sentence with the path.
-pub fn write_whole(path: &Path, content: &[u8]) -> Result<(), String> {
+/// Where the system refuses one of the steps.
+pub fn write_whole(path: &Path, content: &[u8]) -> Result<(), WriteError> {
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let special = target.metadata().is_ok_and(|metadata| !metadata.is_file());
     let written = if special { std::fs::write(&target, content) } else { replace(&target, content) };
-    written.map_err(|error| format!("cannot write {}: {}", path.display(), plain(&error)))
+    written.map_err(|error| WriteError { path: path.to_owned(), source: plain(error) })
+}
+
+/// A file that could not be written.
+#[derive(Debug)]
+pub struct WriteError {
+    /// Which.
+    pub path: PathBuf,
+    /// What the system says.
+    pub source: io::Error,
+}
+
+impl fmt::Display for WriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot write {}: {}", self.path.display(), self.source)
+    }
+}
+
+impl std::error::Error for WriteError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
+    }
 }
 
 fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
@@ -27,6 +66,7 @@ fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
+    sweep(directory);
     let mut builder = tempfile::Builder::new();
     builder.prefix(TEMPORARY);
     #[cfg(unix)]
@@ -46,12 +86,12 @@ fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     disk::sync_directory(directory)
 }
 
-/// The system's words without the temporary file's name.
-fn plain(error: &io::Error) -> String {
-    match error.raw_os_error() {
-        Some(code) => io::Error::from_raw_os_error(code).to_string(),
-        None => {
-            error.get_ref().and_then(|inner| inner.source()).map_or(error.to_string(), ToString::to_string)
-        }
+/// The system's error without the temporary file's name.
+fn plain(error: io::Error) -> io::Error {
+    let inner = || error.get_ref().and_then(|inner| inner.source()).map(ToString::to_string);
+    match (error.raw_os_error(), inner()) {
+        (Some(code), _) => io::Error::from_raw_os_error(code),
+        (None, Some(words)) => io::Error::new(error.kind(), words),
+        (None, None) => error,
     }
 }

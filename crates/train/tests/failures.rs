@@ -2,19 +2,17 @@
 //! bytes.
 
 mod common;
-#[path = "common/disk.rs"]
-mod disk;
 
 use std::path::Path;
 
 use collegial_arch::{Overrides, Spec};
 use collegial_files::faults::{Plan, recorded, with_failures};
+use collegial_files::power_loss::{Luck, after_power_loss};
 use collegial_stats::Silent;
 use collegial_train::checkpoint::MODEL_FILE;
 use collegial_train::data::Dataset;
 use collegial_train::{Data, Error, Job, Outcome, Recipe, RunDirectory, Saving, Trainer, recipe, spec_for};
 use common::{NETWORK, write_data};
-use disk::{Luck, after_power_loss};
 
 fn job(data: &Path) -> Job {
     write_data(data, 40, 10);

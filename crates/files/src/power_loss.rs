@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use collegial_files::faults::Step;
+use crate::faults::Step;
 
 /// Which of the things that need not last do.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +19,7 @@ pub struct Luck {
 }
 
 impl Luck {
+    /// What is worth trying.
     pub const ALL: [Self; 5] = [
         Self { entries: false, halves: 0 },
         Self { entries: false, halves: 2 },
@@ -42,6 +43,10 @@ struct Bytes {
 }
 
 /// Makes the directory `to` what is left of `from` if the power goes after these steps.
+///
+/// # Panics
+///
+/// If a file cannot be written: this is for tests.
 pub fn after_power_loss(steps: &[Step], luck: Luck, from: &Path, to: &Path) {
     let bytes = contents(steps);
     let mut entries: BTreeMap<PathBuf, Entry> = BTreeMap::new();
