@@ -81,6 +81,30 @@ impl Bottleneck {
         block.with_widths(design.widths)
     }
 
+    /// A block of a network whose images have this side: a 3x3 convolution with norms, and a
+    /// projection wherever the identity does not fit.
+    pub(crate) fn of_network(
+        design: StageDesign,
+        [inputs, outputs]: [usize; 2],
+        stride: usize,
+        image: usize,
+    ) -> Self {
+        let fits = stride == 1 && inputs == outputs;
+        let block = Self {
+            inputs,
+            outputs,
+            width: design.widths[0],
+            second_width: None,
+            members: design.multiplicity,
+            kernel: 3,
+            stride,
+            norm: Norm::Batch,
+            shortcut: if fits { Shortcut::Identity } else { Shortcut::Projection },
+            image,
+        };
+        block.with_widths(design.widths)
+    }
+
     /// The widths into and out of the middle convolution.
     pub fn widths(&self) -> [usize; 2] {
         [self.width, self.second_width.unwrap_or(self.width)]

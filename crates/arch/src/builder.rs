@@ -122,7 +122,8 @@ impl Graph {
     /// let pooled = graph.global_average_pool("pool", sum)?;
     /// graph.dense("fc", pooled, Dense::new(10).bias(true))?;
     /// assert_eq!(graph.output_shape(), Shape::vector(10));
-    /// // 3 to 16 channels, two per channel of the norm, 4 groups of 4 to 4 channels, 16 to 10 with biases.
+    /// // 3 to 16 channels, two per channel of the norm, 4 groups of 4 to 4 channels, 16 to 10 with
+    /// // biases.
     /// assert_eq!(graph.counts()?.total.parameters, 9 * 3 * 16 + 2 * 16 + 9 * 4 * 4 * 4 + 17 * 10);
     ///
     /// // A mistake names the layer and both shapes.
@@ -213,6 +214,20 @@ impl Graph {
         // A window that lies in the border has no maximum.
         within(format!("the padding of {name}"), padding, 0, kernel / 2)?;
         self.push(name, Op::MaxPool { kernel, stride, padding }, vec![from], output)
+    }
+
+    /// Appends means over windows of a side that lie side by side, cut at the edges.
+    pub fn average_pool(
+        &mut self,
+        name: impl Into<String>,
+        from: NodeId,
+        side: usize,
+    ) -> Result<NodeId, Error> {
+        let name = name.into();
+        within(format!("the window of {name}"), side, 1, MAX_KERNEL)?;
+        let input = self.operand(&name, from)?;
+        let (height, width) = (input.height.div_ceil(side), input.width.div_ceil(side));
+        self.push(name, Op::AveragePool { side }, vec![from], Shape { height, width, ..input })
     }
 
     /// Appends the mean over all pixels of a channel.

@@ -172,7 +172,11 @@ impl Wide {
             }
             Op::Add | Op::Scale => Self { flops: out, ..Self::default() },
             Op::MemberSum { members } => Self { flops: members as u128 * out, ..Self::default() },
-            Op::Input | Op::Activation(_) | Op::MaxPool { .. } | Op::GlobalAveragePool => Self::default(),
+            Op::Input
+            | Op::Activation(_)
+            | Op::MaxPool { .. }
+            | Op::AveragePool { .. }
+            | Op::GlobalAveragePool => Self::default(),
         }
     }
 
@@ -217,6 +221,7 @@ fn kind(node: &Node) -> String {
         Op::Add => "residual sum".into(),
         Op::Scale => "gate".into(),
         Op::MaxPool { kernel, stride, .. } => format!("max pool {kernel}x{kernel}{}", strided(stride)),
+        Op::AveragePool { side } => format!("average pool {side}x{side}{}", strided(side)),
         Op::GlobalAveragePool => "global average pool".into(),
         Op::MemberSum { members } => format!("sum of {members} members / sqrt({members})"),
     }

@@ -15,6 +15,12 @@ pub const MAX_DIMENSION: usize = 1 << 24;
 /// The largest side of an image or a pool window.
 pub(crate) const MAX_IMAGE_SIDE: usize = 1 << 16;
 
+/// The most layers of a sequence: a text of some megabytes could list millions.
+pub(crate) const MAX_LAYERS: usize = 10_000;
+
+/// The longest text of a spec in bytes; as many layers as there may be take less than one megabyte.
+pub(crate) const MAX_TEXT: usize = 4 << 20;
+
 /// The largest side of a convolution kernel.
 pub(crate) const MAX_KERNEL: usize = 1 << 10;
 
@@ -66,9 +72,128 @@ pub enum Error {
         /// The largest accepted value.
         high: usize,
     },
-    /// Parts that do not fit together.
-    #[error("{0}")]
-    Inconsistent(String),
+    /// Text that is not a design m x n.
+    #[error("{text:?} is not a design; write the number of members and their width, such as 37x10d")]
+    NotADesign {
+        /// What was given.
+        text: String,
+    },
+    /// Text that is not the design of a stage.
+    #[error(
+        "{text:?} is not a design; write the number of members and their width, such as 37x10d, or their two widths, such as 37x10_12d"
+    )]
+    NotAStageDesign {
+        /// What was given.
+        text: String,
+    },
+    /// A stage that none of the designs is for.
+    #[error("{designs} designs were given, but there is a stage {stage}; give one per stage")]
+    MissingDesign {
+        /// How many there are.
+        designs: usize,
+        /// The stage, counted from 1.
+        stage: usize,
+    },
+    /// More or fewer designs than stages.
+    #[error(
+        "the network has {stages} stages but {designs} designs; give one for all stages or one per stage"
+    )]
+    DesignsPerStage {
+        /// Stages of the network.
+        stages: usize,
+        /// How many were given.
+        designs: usize,
+    },
+    /// Several designs for one block.
+    #[error("{name} is one block but {designs} designs were given")]
+    DesignsOfBlock {
+        /// Its name.
+        name: String,
+        /// How many were given.
+        designs: usize,
+    },
+    /// More or fewer widths of stages than stages.
+    #[error("the network has {stages} stages but {outputs} numbers of outputs; give one per stage")]
+    OutputsPerStage {
+        /// Stages of the network.
+        stages: usize,
+        /// How many were given.
+        outputs: usize,
+    },
+    /// Blocks that the stages cannot share equally.
+    #[error(
+        "a Wide ResNet of {stages} stages cannot have depth {depth}; the nearest depths are {below} and {above}"
+    )]
+    WideResnetDepth {
+        /// Its stages.
+        stages: usize,
+        /// The depth that was given.
+        depth: usize,
+        /// The next lower one that is possible.
+        below: usize,
+        /// The next higher one.
+        above: usize,
+    },
+    /// Widths that do not grow.
+    #[error(
+        "the widths of a RegNet grow by a slope of at least 0 in steps above 1, not by {slope} and {step}"
+    )]
+    RegnetGrowth {
+        /// By which the widths grow from block to block.
+        slope: f64,
+        /// The ratio of two stages' widths.
+        step: f64,
+    },
+    /// A network that no single block stands for.
+    #[error(
+        "the stages of {name} have widths of their own, so that no single block stands for it; its blocks can be analysed one by one, as TOML modules of kind bottleneck"
+    )]
+    NoSingleBlock {
+        /// Its name.
+        name: String,
+    },
+    /// A module without anything to scale.
+    #[error("{name} has no inner width to scale; it needs at least two layers with parameters")]
+    NoInnerWidth {
+        /// Its name.
+        name: String,
+    },
+    /// A width vector of another length than the module's.
+    #[error("{name} has {expected} inner widths but {given} were given")]
+    InnerWidths {
+        /// The module's name.
+        name: String,
+        /// How many it has.
+        expected: usize,
+        /// How many were given.
+        given: usize,
+    },
+    /// More or fewer hidden widths than there are between the matrices.
+    #[error("{depth} weight matrices have {hidden} hidden widths between them, but {given} were given")]
+    HiddenWidths {
+        /// Weight matrices.
+        depth: usize,
+        /// Widths between them.
+        hidden: usize,
+        /// How many were given.
+        given: usize,
+    },
+    /// A module that has nothing to learn.
+    #[error("the module {name:?} has no layer with parameters; give it at least one conv or dense layer")]
+    NoParameters {
+        /// Its name.
+        name: String,
+    },
+    /// Members of one layer, whose sum is one layer.
+    #[error(
+        "the {members} members of {name:?} have one layer each and would collapse into one; add a layer or set join = \"scaled-sum\""
+    )]
+    OneLayerMembers {
+        /// The module's name.
+        name: String,
+        /// Its members.
+        members: usize,
+    },
     /// Two branches of unequal shape that a layer should add.
     #[error("{layer} cannot add {left} to {right}; use a projection shortcut")]
     Branches {
@@ -161,9 +286,9 @@ pub enum Error {
     #[error("{0} is measured, not counted; take params, flops or activations")]
     NotCounted(crate::Cost),
     /// A setting that this model does not have.
-    #[error("{option} does not apply to {model}: {reason}")]
+    #[error("`{option}=` does not apply to {model}: {reason}")]
     NotApplicable {
-        /// The command-line option or field.
+        /// The field.
         option: &'static str,
         /// The model's name.
         model: String,

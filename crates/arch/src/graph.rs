@@ -56,6 +56,12 @@ pub enum Op {
         /// Border that never wins.
         padding: usize,
     },
+    /// Mean over square windows that lie side by side; those at the right and the lower edge are cut
+    /// to what lies in the image.
+    AveragePool {
+        /// Side of the window, and the step between windows.
+        side: usize,
+    },
     /// Mean over all pixels of a channel.
     GlobalAveragePool,
     /// Sum over m members of equal output, divided by sqrt(m) (Eq. 2 of the paper).

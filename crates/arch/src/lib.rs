@@ -19,11 +19,11 @@
 mod block;
 mod bottleneck;
 mod builder;
-mod complaint;
 mod counts;
 mod design;
 mod error;
 mod fully_connected;
+mod gate;
 mod graph;
 mod module;
 mod names;
@@ -36,6 +36,7 @@ mod sequence;
 mod shape;
 mod spec;
 mod stage_design;
+mod toml_error;
 mod wide_resnet;
 mod zoo;
 

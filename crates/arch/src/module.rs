@@ -49,12 +49,7 @@ impl Module {
 
     /// The largest inner width: the one number that stands for **n** on the axis of a curve.
     pub fn width(&self) -> Result<usize, Error> {
-        self.widths().into_iter().max().ok_or_else(|| {
-            Error::Inconsistent(format!(
-                "{} has no inner width to scale; it needs at least two layers with parameters",
-                self.name()
-            ))
-        })
+        self.widths().into_iter().max().ok_or_else(|| Error::NoInnerWidth { name: self.name() })
     }
 
     /// The module with every inner width multiplied by the ratio `width / self.width()` and rounded
@@ -71,13 +66,9 @@ impl Module {
 
     /// The module with another width vector.
     pub fn with_widths(&self, widths: &[usize]) -> Result<Self, Error> {
-        if widths.len() != self.widths().len() {
-            return Err(Error::Inconsistent(format!(
-                "{} has {} inner widths but {} were given",
-                self.name(),
-                self.widths().len(),
-                widths.len()
-            )));
+        let (expected, given) = (self.widths().len(), widths.len());
+        if given != expected {
+            return Err(Error::InnerWidths { name: self.name(), expected, given });
         }
         let module = match self {
             Self::FullyConnected(module) => {

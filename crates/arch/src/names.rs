@@ -5,7 +5,7 @@ use crate::bottleneck::Bottleneck;
 use crate::design::number;
 use crate::error::MAX_NAME;
 use crate::fully_connected::FullyConnected;
-use crate::resnext::Resnext;
+use crate::resnext::{Resnext, SQUEEZE, Stem};
 use crate::stage_design::{Designs, StageDesign};
 use crate::wide_resnet::WideResnet;
 use crate::{Error, Spec, outside, regnet_models, zoo};
@@ -37,8 +37,12 @@ fn match_form(name: &str) -> Option<Result<Spec, Error>> {
     if let Some(rest) = name.strip_prefix("wide_resnet") {
         return wide(rest);
     }
-    if let Some(rest) = name.strip_prefix("resnext").or_else(|| name.strip_prefix("resnet")) {
-        return resnext(rest);
+    let (gated, plain) = match name.strip_prefix("se") {
+        Some(rest) => (true, rest),
+        None => (false, name),
+    };
+    if let Some(rest) = plain.strip_prefix("resnext").or_else(|| plain.strip_prefix("resnet")) {
+        return resnext(rest, gated.then_some(SQUEEZE));
     }
     if name.starts_with("regnet") {
         return regnet(name);
@@ -61,9 +65,9 @@ fn match_form(name: &str) -> Option<Result<Spec, Error>> {
     fully_connected(name.strip_prefix("fc")?)
 }
 
-/// `29-37x10d`, `50_32x4d` as torchvision writes it, `20_1x64d_cifar10`, or `50` alone for the
-/// plain ResNet-50 (1x64d).
-fn resnext(rest: &str) -> Option<Result<Spec, Error>> {
+/// `29-37x10d`, `50_32x4d` as torchvision writes it, `20_1x64d_cifar10`, `50d` and `50d_32x4d` as
+/// timm calls the stem of ResNet-D, or `50` alone for the plain ResNet-50 (1x64d).
+fn resnext(rest: &str, squeeze: Option<usize>) -> Option<Result<Spec, Error>> {
     let (rest, classes) = match rest.strip_suffix("_cifar100") {
         Some(rest) => (rest, Some(100)),
         None => match rest.strip_suffix("_cifar10").or_else(|| rest.strip_suffix("_svhn")) {
@@ -76,19 +80,28 @@ fn resnext(rest: &str) -> Option<Result<Spec, Error>> {
         Some(depth) => (depth, true),
         None => (depth, classes.is_some()),
     };
+    let (depth, stem) = match (depth.strip_suffix('c'), depth.strip_suffix('d')) {
+        (Some(depth), _) => (depth, Some(Stem::C)),
+        (_, Some(depth)) => (depth, Some(Stem::D)),
+        _ => (depth, None),
+    };
     let depth = number("the depth of a ResNeXt", depth)?;
     let designs = Designs::parse(designs)?;
     Some(both(depth, designs).and_then(|(depth, designs)| {
         let name = format!("resnext{depth}-{designs}");
-        let network = if small { Resnext::cifar(depth, designs) } else { Resnext::of_depth(depth, designs) };
-        let mut network = network.ok_or_else(|| Error::UnknownName { name, hint: DEPTHS.into() })?;
-        network.classes = classes.unwrap_or(network.classes);
-        Ok(Spec::Resnext(network))
+        let network = match (small, stem) {
+            (true, _) => Resnext::cifar(depth, designs),
+            (false, None) => Resnext::of_depth(depth, designs),
+            (false, Some(_)) => Resnext::imagenet(depth, designs),
+        };
+        let network = network.ok_or_else(|| Error::UnknownName { name, hint: DEPTHS.into() })?;
+        let (classes, stem) = (classes.unwrap_or(network.classes), stem.unwrap_or(network.stem));
+        Ok(Spec::Resnext(Resnext { classes, stem, squeeze, ..network }))
     }))
 }
 
-const DEPTHS: &str = "ResNeXt depths with names are 29, 38 (64x64 images), 50, 101, 152 and 9k + 2 for CIFAR, such \
-                      as 20 and 56; describe others in a TOML spec";
+const DEPTHS: &str = "ResNeXt depths with names are 29, 38 (64x64 images), 26, 50, 101, 152 and 9k + 2 for CIFAR, such \
+                      as 20 and 56 (stems c and d with 26, 50, 101 and 152 only); describe others in a TOML spec";
 
 /// `50_2`: torchvision's wide ResNets are ResNets with an inner width of 64 times the factor.
 fn wide(rest: &str) -> Option<Result<Spec, Error>> {
@@ -151,14 +164,12 @@ fn fully_connected(rest: &str) -> Option<Result<Spec, Error>> {
 
 /// One width stands for all depth - 1 hidden layers.
 fn hidden_widths(depth: usize, widths: &[usize]) -> Result<Vec<usize>, Error> {
-    let hidden = crate::error::within("the number of weight matrices", depth, 1, 10_000)? - 1;
+    let hidden =
+        crate::error::within("the number of weight matrices", depth, 1, crate::error::MAX_LAYERS)? - 1;
     match widths {
         &[width] if hidden > 0 => Ok(vec![width; hidden]),
         _ if widths.len() == hidden => Ok(widths.to_vec()),
-        _ => Err(Error::Inconsistent(format!(
-            "{depth} weight matrices have {hidden} hidden widths between them, but {} were given",
-            widths.len()
-        ))),
+        _ => Err(Error::HiddenWidths { depth, hidden, given: widths.len() }),
     }
 }
 

@@ -16,7 +16,7 @@ pub(crate) fn reason(name: &str) -> Option<&'static str> {
 /// Beginnings of names, and the rest of the sentence "NAME is outside: ...".
 const OUTSIDE: &[(&[&str], &str)] = &[
     (
-        &["resnet18", "resnet34"],
+        &["resnet18", "resnet34", "seresnet18", "seresnet34"],
         "it has basic blocks: one hidden layer, and splitting that changes nothing; take a ResNet with \
          bottleneck blocks, such as resnet50",
     ),

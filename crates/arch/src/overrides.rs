@@ -17,8 +17,9 @@ pub struct Overrides {
     pub image: Option<usize>,
 }
 
-const CLASSES_HINT: &str = "it has outputs, not classes; use --outputs";
-const FIXED_PORTS_HINT: &str = "its input is an image and its outputs are classes; use --image and --classes";
+const CLASSES_HINT: &str = "it has outputs, not classes; use `outputs=`";
+const FIXED_PORTS_HINT: &str =
+    "its input is an image and its outputs are classes; use `image=` and `classes=`";
 const FLAT_HINT: &str = "its input is a vector, not an image";
 const WRITTEN_HINT: &str = "write it in the TOML file instead";
 
@@ -31,40 +32,40 @@ impl Spec {
         let Overrides { classes, inputs, outputs, image } = *overrides;
         match &mut spec {
             Spec::FullyConnected(network) => {
-                forbid(image, || refuse("--image", FLAT_HINT))?;
+                forbid(image, || refuse("image", FLAT_HINT))?;
                 set(&mut network.inputs, inputs);
                 set(&mut network.outputs, classes);
                 set(&mut network.outputs, outputs);
             }
             Spec::Bottleneck(block) => {
-                forbid(classes, || refuse("--classes", CLASSES_HINT))?;
+                forbid(classes, || refuse("classes", CLASSES_HINT))?;
                 set(&mut block.inputs, inputs);
                 set(&mut block.outputs, outputs);
                 set(&mut block.image, image);
             }
             Spec::Sequence(sequence) => {
-                forbid(classes, || refuse("--classes", CLASSES_HINT))?;
-                forbid(outputs, || refuse("--outputs", WRITTEN_HINT))?;
+                forbid(classes, || refuse("classes", CLASSES_HINT))?;
+                forbid(outputs, || refuse("outputs", WRITTEN_HINT))?;
                 set(&mut sequence.input.channels, inputs);
                 if let Some(side) = image {
                     sequence.input = Shape::image(sequence.input.channels, side);
                 }
             }
             Spec::Resnext(network) => {
-                forbid(inputs, || refuse("--inputs", FIXED_PORTS_HINT))?;
-                forbid(outputs, || refuse("--outputs", FIXED_PORTS_HINT))?;
+                forbid(inputs, || refuse("inputs", FIXED_PORTS_HINT))?;
+                forbid(outputs, || refuse("outputs", FIXED_PORTS_HINT))?;
                 set(&mut network.classes, classes);
                 set(&mut network.image, image);
             }
             Spec::Regnet(network) => {
-                forbid(inputs, || refuse("--inputs", FIXED_PORTS_HINT))?;
-                forbid(outputs, || refuse("--outputs", FIXED_PORTS_HINT))?;
+                forbid(inputs, || refuse("inputs", FIXED_PORTS_HINT))?;
+                forbid(outputs, || refuse("outputs", FIXED_PORTS_HINT))?;
                 set(&mut network.classes, classes);
                 set(&mut network.image, image);
             }
             Spec::WideResnet(network) => {
-                forbid(inputs, || refuse("--inputs", FIXED_PORTS_HINT))?;
-                forbid(outputs, || refuse("--outputs", FIXED_PORTS_HINT))?;
+                forbid(inputs, || refuse("inputs", FIXED_PORTS_HINT))?;
+                forbid(outputs, || refuse("outputs", FIXED_PORTS_HINT))?;
                 set(&mut network.classes, classes);
                 set(&mut network.image, image);
             }

@@ -10,9 +10,10 @@ use crate::bottleneck::Bottleneck;
 use crate::builder::{Conv, Dense};
 use crate::design::Design;
 use crate::error::{dimension, product, within};
+use crate::gate;
 use crate::graph::{Graph, NodeId};
 use crate::regnet_models;
-use crate::sequence::{Activation, Norm, Shortcut};
+use crate::sequence::{Activation, Shortcut};
 use crate::shape::Shape;
 use crate::stage_design::{Designs, StageDesign};
 
@@ -90,10 +91,7 @@ impl LinearRule {
         dimension("the first width of a RegNet", self.initial_width)?;
         dimension("the group width of a RegNet", self.group_width)?;
         if !(self.slope >= 0.0 && self.step > 1.0 && self.slope.is_finite() && self.step.is_finite()) {
-            return Err(Error::Inconsistent(format!(
-                "the widths of a RegNet grow by a slope of at least 0 in steps above 1, not by {} and {}",
-                self.slope, self.step
-            )));
+            return Err(Error::RegnetGrowth { slope: self.slope, step: self.step });
         }
         let mut stages: Vec<(usize, usize)> = Vec::new();
         for block in 0..self.depth {
@@ -205,31 +203,13 @@ impl Regnet {
         stride: usize,
         image: usize,
     ) -> Result<Bottleneck, Error> {
-        let StageDesign { multiplicity, widths } = self.design.stage(stage)?;
-        let shortcut = if stride == 1 { Shortcut::Identity } else { Shortcut::Projection };
-        let block = Bottleneck {
-            inputs,
-            outputs: self.outputs[stage],
-            width: widths[0],
-            second_width: None,
-            members: multiplicity,
-            kernel: 3,
-            stride,
-            norm: Norm::Batch,
-            shortcut,
-            image,
-        };
-        Ok(block.with_widths(widths))
+        Ok(Bottleneck::of_network(self.design.stage(stage)?, [inputs, self.outputs[stage]], stride, image))
     }
 
     pub(crate) fn check(&self) -> Result<(), Error> {
         within("the number of stages", self.stages(), 1, 8)?;
         if self.outputs.len() != self.stages() {
-            return Err(Error::Inconsistent(format!(
-                "the network has {} stages but {} numbers of outputs; give one per stage",
-                self.stages(),
-                self.outputs.len()
-            )));
+            return Err(Error::OutputsPerStage { stages: self.stages(), outputs: self.outputs.len() });
         }
         for (stage, &count) in self.blocks.iter().enumerate() {
             within(format!("the number of blocks of stage {}", stage + 1), count, 1, 1000)?;
@@ -283,7 +263,7 @@ fn lower(
     let mut b = graph.activation(format!("{prefix}f.b.2"), b, Activation::Relu)?;
     if let Some(squeeze) = squeeze {
         let hidden = (block.inputs as f64 / squeeze as f64).round_ties_even().max(1.0) as usize;
-        b = gate(graph, b, hidden, &format!("{prefix}f.se."))?;
+        b = gate::lower(graph, b, hidden, &format!("{prefix}f.se."))?;
     }
     let c = conv_norm(graph, b, &format!("{prefix}f.c."), Conv::new(outputs, 1))?;
     let shortcut = match block.shortcut {
@@ -295,18 +275,6 @@ fn lower(
     };
     let sum = graph.add(format!("{prefix}add"), c, shortcut)?;
     graph.activation(format!("{prefix}activation"), sum, Activation::Relu)
-}
-
-/// Squeeze-and-excitation: every channel is scaled by a number that two small layers make of all
-/// channels' means.
-fn gate(graph: &mut Graph, from: NodeId, hidden: usize, prefix: &str) -> Result<NodeId, Error> {
-    let channels = graph.shape(from).channels;
-    let means = graph.global_average_pool(format!("{prefix}avgpool"), from)?;
-    let first = graph.conv(format!("{prefix}fc1"), means, Conv::new(hidden, 1).bias(true))?;
-    let active = graph.activation(format!("{prefix}activation"), first, Activation::Relu)?;
-    let second = graph.conv(format!("{prefix}fc2"), active, Conv::new(channels, 1).bias(true))?;
-    let gate = graph.activation(format!("{prefix}scale_activation"), second, Activation::Sigmoid)?;
-    graph.scale(format!("{prefix}scale"), from, gate)
 }
 
 /// A convolution and its norm, called 0 and 1 as in torchvision's sequences of layers.

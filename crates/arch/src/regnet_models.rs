@@ -129,7 +129,7 @@ pub(crate) fn find(name: &str) -> Option<Regnet> {
         }
         let size = name.strip_prefix(&format!("regnet{letter}"))?.strip_prefix(['-', '_'])?;
         let spelled = |model: &&Published| {
-            model.pycls && (model.pycls_size() == size || format!("{:03}", model.hundreds) == size)
+            (model.pycls && model.pycls_size() == size) || format!("{:03}", model.hundreds) == size
         };
         Some(sizes.iter().find(spelled)?.network(Rounding::Nearest, squeeze))
     })

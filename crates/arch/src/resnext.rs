@@ -9,8 +9,9 @@ use crate::bottleneck::Bottleneck;
 use crate::builder::{Conv, Dense, MaxPool};
 use crate::design::Design;
 use crate::error::{dimension, product, within};
+use crate::gate;
 use crate::graph::{Graph, NodeId};
-use crate::sequence::{Activation, Norm, Shortcut};
+use crate::sequence::{Activation, Shortcut};
 use crate::shape::Shape;
 use crate::stage_design::{Designs, StageDesign};
 
@@ -22,7 +23,31 @@ pub enum Stem {
     Small,
     /// A 7x7 convolution of stride 2 and a max pool of stride 2: ImageNet.
     Imagenet,
+    /// Three 3x3 convolutions, the first of stride 2 and the first two of half the channels, in
+    /// place of the 7x7 one: ResNet-C.
+    C,
+    /// The same, and shortcuts of stride 2 average over 2x2 pixels before they project: ResNet-D.
+    D,
 }
+
+impl Stem {
+    /// Whether it brings an image down to a quarter of its side.
+    pub fn quarters(self) -> bool {
+        self != Self::Small
+    }
+
+    /// What names have behind the depth: timm's `resnet50d` is a ResNet-50-D.
+    fn letter(self) -> &'static str {
+        match self {
+            Self::Small | Self::Imagenet => "",
+            Self::C => "c",
+            Self::D => "d",
+        }
+    }
+}
+
+/// What the gates of published networks squeeze by: `seresnet50` has this one.
+pub(crate) const SQUEEZE: usize = 16;
 
 /// A ResNeXt `m x n d`; m = 1 is a ResNet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,6 +70,11 @@ pub struct Resnext {
     /// Output channels of the first stage's blocks; stage s has 2^s times as many.
     #[serde(default = "two_hundred_fifty_six")]
     pub outputs: usize,
+    /// Squeeze-and-excitation behind a block's last norm: the hidden layer of the gate has as many
+    /// channels as the block puts out, divided by this and rounded to a multiple of 8. A plain
+    /// network has none, an SE-ResNet has 16.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub squeeze: Option<usize>,
 }
 
 fn sixty_four() -> usize {
@@ -58,6 +88,7 @@ fn two_hundred_fifty_six() -> usize {
 const NAMED: &[(usize, Stem, &[usize], usize, usize)] = &[
     (29, Stem::Small, &[3, 3, 3], 10, 32),
     (38, Stem::Small, &[3, 3, 3, 3], 1000, 64),
+    (26, Stem::Imagenet, &[2, 2, 2, 2], 1000, 224),
     (50, Stem::Imagenet, &[3, 4, 6, 3], 1000, 224),
     (101, Stem::Imagenet, &[3, 4, 23, 3], 1000, 224),
     (152, Stem::Imagenet, &[3, 8, 36, 3], 1000, 224),
@@ -65,20 +96,21 @@ const NAMED: &[(usize, Stem, &[usize], usize, usize)] = &[
 
 impl Resnext {
     /// The network of a depth: 29 and all others of the form 9k + 2 (32x32 images, 10 classes), but
-    /// for 38 (64x64, 1000) and 101, which like 50 and 152 is ImageNet's; for those two see
+    /// for 38 (64x64, 1000) and 101, which like 26, 50 and 152 is ImageNet's; for those two see
     /// [`cifar`](Self::cifar).
     pub fn of_depth(depth: usize, design: impl Into<Designs>) -> Option<Self> {
         let design = design.into();
         match NAMED.iter().find(|named| named.0 == depth) {
             Some(&(_, stem, blocks, classes, image)) => {
                 let (stem_channels, outputs) = (sixty_four(), two_hundred_fifty_six());
-                Some(Self { stem, blocks: blocks.to_vec(), design, classes, image, stem_channels, outputs })
+                let (blocks, squeeze) = (blocks.to_vec(), None);
+                Some(Self { stem, blocks, design, classes, image, stem_channels, outputs, squeeze })
             }
             None => Self::cifar(depth, design),
         }
     }
 
-    /// The network of depth 50, 101 or 152 for ImageNet.
+    /// The network of depth 26, 50, 101 or 152 for ImageNet.
     pub fn imagenet(depth: usize, design: impl Into<Designs>) -> Option<Self> {
         Self::of_depth(depth, design).filter(|network| network.stem == Stem::Imagenet)
     }
@@ -94,6 +126,7 @@ impl Resnext {
             image: 32,
             stem_channels: sixty_four(),
             outputs: two_hundred_fifty_six(),
+            squeeze: None,
         })
     }
 
@@ -103,14 +136,16 @@ impl Resnext {
     }
 
     /// `resnext29-37x10d`, or with one design per stage `resnext29-37x10d-19x20d-9x40d`;
-    /// `resnext38cifar-1x64d` where the depth alone would name another network.
+    /// `resnext38cifar-1x64d` where the depth alone would name another network, `seresnext50d-1x64d`
+    /// with gates and the stem of ResNet-D.
     pub fn name(&self) -> String {
         let depth = self.depth();
         let other =
             |named: &&(usize, Stem, &[usize], usize, usize)| named.0 == depth && named.2 != self.blocks;
         let for_cifar = self.stages() == 3 && self.blocks.iter().all(|count| *count == self.blocks[0]);
         let suffix = if for_cifar && NAMED.iter().any(|named| other(&named)) { "cifar" } else { "" };
-        format!("resnext{depth}{suffix}-{}", self.design)
+        let gates = if self.squeeze.is_some() { "se" } else { "" };
+        format!("{gates}resnext{depth}{}{suffix}-{}", self.stem.letter(), self.design)
     }
 
     /// The same network with one design for all stages.
@@ -164,10 +199,7 @@ impl Resnext {
 
     /// Side of the image inside a stage (each stage after the first halves it, rounding up).
     fn stage_image(&self, stage: usize) -> usize {
-        let entry = match self.stem {
-            Stem::Small => self.image,
-            Stem::Imagenet => self.image.div_ceil(4),
-        };
+        let entry = if self.stem.quarters() { self.image.div_ceil(4) } else { self.image };
         (0..stage).fold(entry, |side, _| side.div_ceil(2))
     }
 
@@ -179,22 +211,7 @@ impl Resnext {
         stride: usize,
         image: usize,
     ) -> Result<Bottleneck, Error> {
-        let StageDesign { multiplicity, widths } = self.design.stage(stage)?;
-        let shortcut =
-            if stride == 1 && inputs == outputs { Shortcut::Identity } else { Shortcut::Projection };
-        let block = Bottleneck {
-            inputs,
-            outputs,
-            width: widths[0],
-            second_width: None,
-            members: multiplicity,
-            kernel: 3,
-            stride,
-            norm: Norm::Batch,
-            shortcut,
-            image,
-        };
-        Ok(block.with_widths(widths))
+        Ok(Bottleneck::of_network(self.design.stage(stage)?, [inputs, outputs], stride, image))
     }
 
     pub(crate) fn check(&self) -> Result<(), Error> {
@@ -203,6 +220,9 @@ impl Resnext {
             within(format!("the number of blocks of stage {}", stage + 1), count, 1, 1000)?;
         }
         dimension("the number of classes", self.classes)?;
+        if let Some(squeeze) = self.squeeze {
+            dimension("what the gates squeeze by", squeeze)?;
+        }
         self.design.check(self.stages())
     }
 
@@ -215,10 +235,9 @@ impl Resnext {
             if of != stage {
                 (stage, index) = (of, 0);
             }
-            let chain = bottleneck.sequence();
             for _ in 0..count {
                 let prefix = format!("layer{}.{index}.", stage + 1);
-                let sum = chain.lower(&mut graph, node, &prefix)?;
+                let sum = self.lower_block(&mut graph, node, &bottleneck, &prefix)?;
                 node = graph.activation(format!("{prefix}relu"), sum, Activation::Relu)?;
                 index += 1;
             }
@@ -229,16 +248,67 @@ impl Resnext {
     }
 
     fn lower_stem(&self, graph: &mut Graph) -> Result<NodeId, Error> {
-        let conv = match self.stem {
-            Stem::Small => Conv::new(self.stem_channels, 3),
-            Stem::Imagenet => Conv::new(self.stem_channels, 7).stride(2),
+        let image = graph.input();
+        let node = match self.stem {
+            Stem::Small => graph.conv("conv1", image, Conv::new(self.stem_channels, 3))?,
+            Stem::Imagenet => graph.conv("conv1", image, Conv::new(self.stem_channels, 7).stride(2))?,
+            Stem::C | Stem::D => self.lower_deep_stem(graph, image)?,
         };
-        let node = graph.conv("conv1", graph.input(), conv)?;
         let node = graph.batch_norm("bn1", node)?;
         let node = graph.activation("relu", node, Activation::Relu)?;
-        match self.stem {
-            Stem::Small => Ok(node),
-            Stem::Imagenet => graph.max_pool("maxpool", node, MaxPool::new(3).stride(2).padding(1)),
+        if !self.stem.quarters() {
+            return Ok(node);
         }
+        graph.max_pool("maxpool", node, MaxPool::new(3).stride(2).padding(1))
     }
+
+    /// Three convolutions, called by their places in timm's sequence of layers.
+    fn lower_deep_stem(&self, graph: &mut Graph, image: NodeId) -> Result<NodeId, Error> {
+        let half = (self.stem_channels / 2).max(1);
+        let mut node = image;
+        for (at, stride) in [(0, 2), (3, 1)] {
+            node = graph.conv(format!("conv1.{at}"), node, Conv::new(half, 3).stride(stride))?;
+            node = graph.batch_norm(format!("conv1.{}", at + 1), node)?;
+            node = graph.activation(format!("conv1.{}", at + 2), node, Activation::Relu)?;
+        }
+        graph.conv("conv1.6", node, Conv::new(self.stem_channels, 3))
+    }
+
+    /// A block with its gate and shortcut, without the last ReLU.
+    fn lower_block(
+        &self,
+        graph: &mut Graph,
+        from: NodeId,
+        block: &Bottleneck,
+        prefix: &str,
+    ) -> Result<NodeId, Error> {
+        let chain = block.sequence();
+        chain.check()?;
+        let mut branch = chain.lower_members(graph, from, prefix)?;
+        if let Some(squeeze) = self.squeeze {
+            let hidden = (block.outputs / squeeze + 4) / 8 * 8;
+            branch = gate::lower(graph, branch, hidden.max(8), &format!("{prefix}se."))?;
+        }
+        let shortcut = match (block.shortcut, self.stem) {
+            (Shortcut::Projection, Stem::D) => lower_averaged(graph, from, block, prefix)?,
+            (Shortcut::Projection, _) => chain.lower_projection(graph, from, branch, prefix)?,
+            (Shortcut::Identity | Shortcut::None, _) => from,
+        };
+        graph.add(format!("{prefix}add"), branch, shortcut)
+    }
+}
+
+/// The shortcut of a ResNet-D: means over as many pixels as the block steps over, then a projection.
+fn lower_averaged(
+    graph: &mut Graph,
+    from: NodeId,
+    block: &Bottleneck,
+    prefix: &str,
+) -> Result<NodeId, Error> {
+    let pooled = match block.stride {
+        1 => from,
+        stride => graph.average_pool(format!("{prefix}downsample.0"), from, stride)?,
+    };
+    let conv = graph.conv(format!("{prefix}downsample.1"), pooled, Conv::new(block.outputs, 1))?;
+    graph.batch_norm(format!("{prefix}downsample.2"), conv)
 }

@@ -9,7 +9,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::builder::{Conv, Dense};
-use crate::error::{dimension, product};
+use crate::error::{MAX_LAYERS, dimension, product, within};
 use crate::graph::{Graph, NodeId};
 use crate::shape::Shape;
 use crate::{Error, Spec};
@@ -258,18 +258,13 @@ impl Sequence {
     pub(crate) fn check(&self) -> Result<(), Error> {
         self.input.check("the input")?;
         dimension("the number of members", self.members)?;
+        within("the number of layers", self.layers.len(), 0, MAX_LAYERS)?;
         let linear = self.linear_layers().count();
         if linear == 0 {
-            return Err(Error::Inconsistent(format!(
-                "the module {:?} has no layer with parameters; give it at least one conv or dense layer",
-                self.name
-            )));
+            return Err(Error::NoParameters { name: self.name.clone() });
         }
         if linear == 1 && self.members > 1 && self.join == Join::LastLayer {
-            return Err(Error::Inconsistent(format!(
-                "the {} members of {:?} have one layer each and would collapse into one; add a layer or set join = \"scaled-sum\"",
-                self.members, self.name
-            )));
+            return Err(Error::OneLayerMembers { name: self.name.clone(), members: self.members });
         }
         for (index, layer) in self.linear_layers().enumerate() {
             dimension(format!("the width of layer {}", index + 1), layer.width)?;
@@ -294,8 +289,13 @@ impl Sequence {
         }
     }
 
-    /// The m chains without the shortcut.
-    fn lower_members(&self, graph: &mut Graph, from: NodeId, prefix: &str) -> Result<NodeId, Error> {
+    /// Appends the m chains without the shortcut.
+    pub(crate) fn lower_members(
+        &self,
+        graph: &mut Graph,
+        from: NodeId,
+        prefix: &str,
+    ) -> Result<NodeId, Error> {
         let count = self.linear_layers().count();
         let (mut node, mut index, mut pools) = (from, 0, 0);
         for layer in &self.layers {
@@ -317,7 +317,7 @@ impl Sequence {
         Ok(node)
     }
 
-    fn lower_projection(
+    pub(crate) fn lower_projection(
         &self,
         graph: &mut Graph,
         from: NodeId,

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::block::Block;
 use crate::bottleneck::Bottleneck;
-use crate::complaint::complaint;
 use crate::design::Design;
+use crate::error::{MAX_TEXT, within};
 use crate::fully_connected::FullyConnected;
 use crate::graph::Graph;
 use crate::module::Module;
@@ -16,6 +16,7 @@ use crate::regnet::Regnet;
 use crate::resnext::Resnext;
 use crate::sequence::Sequence;
 use crate::stage_design::{Designs, StageDesign};
+use crate::toml_error::explained;
 use crate::wide_resnet::WideResnet;
 use crate::{Error, names};
 
@@ -65,9 +66,10 @@ impl Spec {
 
     /// Reads the TOML form and checks it.
     pub fn from_toml(text: &str) -> Result<Self, Error> {
+        check_length(text)?;
         let spec: Self = toml::from_str(text).map_err(|error| Error::Malformed {
             path: "the spec".into(),
-            message: complaint::<Self>(text, &error),
+            message: explained::<Self>(text, &error),
         })?;
         spec.check()?;
         Ok(spec)
@@ -75,6 +77,7 @@ impl Spec {
 
     /// Reads the JSON form and checks it.
     pub fn from_json(text: &str) -> Result<Self, Error> {
+        check_length(text)?;
         let spec: Self = serde_json::from_str(text)
             .map_err(|error| Error::Malformed { path: "the spec".into(), message: error.to_string() })?;
         spec.check()?;
@@ -124,11 +127,7 @@ impl Spec {
     pub fn analysed_module(&self) -> Result<Module, Error> {
         match self {
             Self::Resnext(network) => Ok(Module::Bottleneck(network.block(0)?)),
-            Self::Regnet(_) => Err(Error::Inconsistent(format!(
-                "the stages of {} have widths of their own, so that no single block stands for it; its blocks can be \
-                 analysed one by one, as TOML modules of kind bottleneck",
-                self.name()
-            ))),
+            Self::Regnet(_) => Err(Error::NoSingleBlock { name: self.name() }),
             Self::WideResnet(_) => Err(self.basic_blocks()),
             _ => self.module().ok_or_else(|| Error::NoBlocks { model: self.name() }),
         }
@@ -202,11 +201,7 @@ impl Spec {
                 Self::Bottleneck(block.with_widths(design.widths))
             }
             (Self::Bottleneck(_), _) => {
-                return Err(Error::Inconsistent(format!(
-                    "{} is one block but {} designs were given",
-                    self.name(),
-                    designs.len()
-                )));
+                return Err(Error::DesignsOfBlock { name: self.name(), designs: designs.len() });
             }
             _ => return Err(Error::NoBlocks { model: self.name() }),
         };
@@ -226,6 +221,11 @@ impl Spec {
             Self::WideResnet(network) => network.name(),
         }
     }
+}
+
+/// Before it is parsed, which takes longer the longer it is.
+fn check_length(text: &str) -> Result<(), Error> {
+    within("the length of the spec in bytes", text.len(), 0, MAX_TEXT).map(drop)
 }
 
 impl fmt::Display for Spec {

@@ -79,12 +79,7 @@ impl fmt::Display for StageDesign {
 impl std::str::FromStr for StageDesign {
     type Err = Error;
     fn from_str(text: &str) -> Result<Self, Error> {
-        Self::parse(text).unwrap_or_else(|| {
-            Err(Error::Inconsistent(format!(
-                "{text:?} is not a design; write the number of members and their width, such as 37x10d, or \
-                 their two widths, such as 37x10_12d"
-            )))
-        })
+        Self::parse(text).unwrap_or_else(|| Err(Error::NotAStageDesign { text: text.to_owned() }))
     }
 }
 
@@ -117,13 +112,10 @@ impl Designs {
     pub fn stage(&self, stage: usize) -> Result<StageDesign, Error> {
         match self {
             Self::Doubling(design) => design.widened(2usize.saturating_pow(stage as u32), stage),
-            Self::PerStage(designs) => designs.get(stage).copied().ok_or_else(|| {
-                Error::Inconsistent(format!(
-                    "{} designs were given, but there is a stage {}; give one per stage",
-                    designs.len(),
-                    stage + 1
-                ))
-            }),
+            Self::PerStage(designs) => designs
+                .get(stage)
+                .copied()
+                .ok_or_else(|| Error::MissingDesign { designs: designs.len(), stage: stage + 1 }),
         }
     }
 
@@ -147,10 +139,9 @@ impl Designs {
     /// Checks that there are as many designs as stages, each with members of at least one unit.
     pub(crate) fn check(&self, stages: usize) -> Result<(), Error> {
         match self {
-            Self::PerStage(designs) if designs.len() != stages => Err(Error::Inconsistent(format!(
-                "the network has {stages} stages but {} designs; give one for all stages or one per stage",
-                designs.len()
-            ))),
+            Self::PerStage(designs) if designs.len() != stages => {
+                Err(Error::DesignsPerStage { stages, designs: designs.len() })
+            }
             _ => (0..stages).try_for_each(|stage| {
                 let StageDesign { multiplicity, widths } = self.stage(stage)?;
                 StageDesign::new(multiplicity, widths).map(|_| ())

@@ -56,12 +56,8 @@ impl WideResnet {
         if !(self.depth - 4).is_multiple_of(2 * self.stages) {
             let step = 2 * self.stages;
             let below = 4 + (self.depth - 4) / step * step;
-            return Err(Error::Inconsistent(format!(
-                "a Wide ResNet of {} stages cannot have depth {}; the nearest depths are {below} and {}",
-                self.stages,
-                self.depth,
-                below + step
-            )));
+            let (stages, depth) = (self.stages, self.depth);
+            return Err(Error::WideResnetDepth { stages, depth, below, above: below + step });
         }
         Ok(())
     }

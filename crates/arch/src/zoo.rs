@@ -58,8 +58,8 @@ const FAMILIES: &[(&str, &str, &[&str])] = &[
     ),
     (
         "ResNet and ResNeXt for ImageNet",
-        "resnext50-32x4d (also 101, 152); resnet50 is resnext50-1x64d, wide_resnet50_2 is resnext50-1x128d, \
-         resnext50_32x4d is understood",
+        "resnext50-32x4d (also 26, 101, 152); resnet50 is resnext50-1x64d, wide_resnet50_2 is resnext50-1x128d, \
+         resnext50_32x4d is understood; resnet50c and resnet50d have those stems, seresnet50 has gates",
         &[
             "resnext50-1x64d",
             "resnext50-1x128d",
@@ -72,6 +72,11 @@ const FAMILIES: &[(&str, &str, &[&str])] = &[
             "resnext101-64x4d",
             "resnext101-12x10d",
             "resnext152-1x64d",
+            "resnext50d-1x64d",
+            "resnext50d-32x4d",
+            "seresnext50-1x64d",
+            "seresnext50-32x4d",
+            "seresnext101-32x8d",
         ],
     ),
     (

@@ -140,6 +140,50 @@ const TORCHVISION: &[(&str, u64)] = &[
     ("regnet_y_128gf", 644_812_894),
 ];
 
+/// Parameters of timm 1.0's models, by timm's names.
+const TIMM: &[(&str, u64)] = &[
+    ("resnet26", 15_995_176),
+    ("resnet26d", 16_014_408),
+    ("resnet50c", 25_576_264),
+    ("resnet50d", 25_576_264),
+    ("resnet101d", 44_568_392),
+    ("resnet152d", 60_212_040),
+    ("resnext50d_32x4d", 25_048_136),
+    ("resnext101_32x4d", 44_177_704),
+    ("seresnet50", 28_088_024),
+    ("seresnet101", 49_326_872),
+    ("seresnet152", 66_821_848),
+    ("seresnet152d", 66_841_080),
+    ("seresnext26d_32x4d", 16_809_512),
+    ("seresnext50_32x4d", 27_559_896),
+    ("seresnext101_32x4d", 48_955_416),
+    ("seresnext101_32x8d", 93_569_048),
+    ("seresnext101_64x4d", 88_232_984),
+    ("seresnext101d_32x8d", 93_588_280),
+    ("regnetx_004", 5_157_512),
+    ("regnety_008", 6_263_168),
+    ("regnety_1280", 644_812_894),
+];
+
+#[test]
+fn timm_counts() {
+    for &(name, parameters) in TIMM {
+        assert_eq!(graph(name).counts().unwrap().total.parameters, parameters, "{name}");
+        let spec: Spec = name.parse().unwrap();
+        assert_eq!(spec.name().parse::<Spec>().unwrap(), spec, "{name} is {spec}");
+    }
+}
+
+/// The stem c has no shortcuts of its own, d averages in three of them.
+#[test]
+fn average_pools_of_resnet_d() {
+    let pools = |name: &str| {
+        let pool = |op: &Op| matches!(op, Op::AveragePool { side: 2 });
+        graph(name).nodes.iter().filter(|node| pool(&node.op)).count()
+    };
+    assert_eq!(["resnet50", "resnet50c", "resnet50d"].map(pools), [0, 0, 3]);
+}
+
 #[test]
 fn torchvision_counts() {
     for &(name, parameters) in TORCHVISION {

@@ -99,6 +99,25 @@ fn absurd_sizes_are_refused_in_a_sentence() {
     assert!(refusal("resnext29-999999x999999d").contains("over all members is 999998000001"));
 }
 
+/// A text of 40 megabytes with two million layers took half a minute.
+#[test]
+fn specs_of_millions_of_layers_are_refused_at_once() {
+    let sequence = |layers: usize| {
+        let head =
+            "kind = 'sequence'\nname = 'x'\ninput = { channels = 2, height = 1, width = 1 }\nlayers = [";
+        let layers = "{type='dense',width=2},".repeat(layers);
+        Spec::from_toml(&format!("{head}{layers}]\n")).map(drop).map_err(|error| error.to_string())
+    };
+    sequence(10_000).unwrap();
+    assert!(
+        sequence(10_001)
+            .unwrap_err()
+            .contains("the number of layers is 10001; it must be between 0 and 10000")
+    );
+    assert!(sequence(200_000).unwrap_err().contains("the length of the spec in bytes is"));
+    parse("fc10000-2");
+}
+
 #[test]
 fn counts_beyond_64_bits_are_refused_not_wrapped() {
     let largest = Overrides { image: Some(65_536), ..Overrides::default() };
@@ -112,7 +131,10 @@ fn overrides_apply_where_they_mean_something() {
     let hundred = Overrides { classes: Some(100), ..Overrides::default() };
     assert_eq!(count(&parse("resnext29-1x128d").with(&hundred).unwrap()), 13_775_178 + 90 * 1025);
     let error = parse("bottleneck-8").with(&hundred).unwrap_err().to_string();
-    assert_eq!(error, "--classes does not apply to bottleneck-8: it has outputs, not classes; use --outputs");
+    assert_eq!(
+        error,
+        "`classes=` does not apply to bottleneck-8: it has outputs, not classes; use `outputs=`"
+    );
     let too_many = Overrides { classes: Some(usize::MAX), ..Overrides::default() };
     assert!(parse("resnext29-1x128d").with(&too_many).is_err());
     let zero = Overrides { classes: Some(0), ..Overrides::default() };

@@ -10,7 +10,7 @@ use toml::{Table, Value};
 const ALIKE: f64 = 0.75;
 
 /// The sentence for an error that reading `text` as a `T` gave.
-pub(crate) fn complaint<T: DeserializeOwned>(text: &str, error: &toml::de::Error) -> String {
+pub(crate) fn explained<T: DeserializeOwned>(text: &str, error: &toml::de::Error) -> String {
     let message = error.message().trim().replace('\n', " ");
     let unknown =
         quoted_after(&message, "unknown field ").or_else(|| quoted_after(&message, "unknown variant "));
