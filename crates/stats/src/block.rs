@@ -57,6 +57,7 @@ impl TryFrom<Unchecked> for Tally {
 
 /// Why two tallies cannot be joined, or one cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum TallyError {
     /// Their blocks differ.
     #[error("tallies with blocks of {0} and {1} trials cannot be joined: both must use the same block size")]

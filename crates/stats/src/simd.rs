@@ -1,5 +1,7 @@
 //! One portable source, compiled for several instruction sets and chosen at run time.
 
+use std::sync::OnceLock;
+
 /// Compiles a function for AVX-512, AVX2 and the target's baseline, and calls the widest version
 /// the CPU supports.
 ///
@@ -56,7 +58,7 @@ macro_rules! multiversion {
 }
 
 /// The instruction sets [`multiversion!`](crate::multiversion) compiles for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// What every CPU of the target architecture has (SSE2, NEON).
     Baseline,
@@ -67,9 +69,27 @@ pub enum Level {
 }
 
 impl Level {
-    /// The widest level this CPU supports; the standard library caches the answer.
+    /// The widest level that this CPU supports and [`allowed`](Self::allowed) admits.
     #[inline]
     pub fn of_this_cpu() -> Self {
+        static LEVEL: OnceLock<Level> = OnceLock::new();
+        *LEVEL.get_or_init(|| Self::detected().min(Self::allowed()))
+    }
+
+    /// The widest level that the environment admits: `COLLEGIAL_INSTRUCTIONS` is `portable`, `avx2`
+    /// or `avx512`, the last by default; `COLLEGIAL_PORTABLE=1` is another word for the first.
+    pub fn allowed() -> Self {
+        let is = |name: &str, value: &str| std::env::var_os(name).is_some_and(|set| set == value);
+        if is("COLLEGIAL_PORTABLE", "1") || is("COLLEGIAL_INSTRUCTIONS", "portable") {
+            Self::Baseline
+        } else if is("COLLEGIAL_INSTRUCTIONS", "avx2") {
+            Self::Avx2
+        } else {
+            Self::Avx512
+        }
+    }
+
+    fn detected() -> Self {
         #[cfg(target_arch = "x86_64")]
         {
             if is_x86_feature_detected!("avx512f")
