@@ -15,7 +15,7 @@
 mod shared;
 
 use collegial_arch::{Graph, Op, Spec};
-use collegial_nn::{Mode, Network, Optimiser, Rule, cross_entropy};
+use collegial_nn::{Mode, Network, Optimiser, UpdateRule, cross_entropy};
 use shared::{Clock, Sgemm, noise};
 use std::time::Instant;
 
@@ -101,7 +101,7 @@ fn flops(graph: &Graph) -> (f64, f64) {
     totals
 }
 
-fn train(name: &str, batch: usize, rule: Rule) -> Work {
+fn train(name: &str, batch: usize, rule: UpdateRule) -> Work {
     let graph = graph(name);
     let network = Network::builder(&graph).batch(batch).seed(1).build();
     let network = network.expect("the benchmark's networks are valid");
@@ -162,12 +162,12 @@ fn works(wanted: &dyn Fn(&str) -> bool) -> Vec<Work> {
     for name in ["resnext29-37x10d", "resnext29-10x10d", "resnext29-1x128d", "resnext29-3x64d"] {
         for batch in [16, 32] {
             if wanted(&format!("train {name} batch {batch}")) {
-                works.push(train(name, batch, Rule::SGD));
+                works.push(train(name, batch, UpdateRule::SGD));
             }
         }
     }
     if wanted("train fc6-30x48 batch 128") {
-        works.push(train("fc6-30x48", 128, Rule::ADAM));
+        works.push(train("fc6-30x48", 128, UpdateRule::ADAM));
     }
     for (batch, folded) in [(16, false), (1, true), (16, true), (32, true)] {
         let name = format!("infer resnext29-37x10d batch {batch}{}", if folded { " folded" } else { "" });

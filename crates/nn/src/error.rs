@@ -2,6 +2,7 @@
 
 use crate::kernels::ShapeError;
 use crate::memory::words;
+use std::fmt;
 use thiserror::Error;
 
 /// Why a network cannot be planned, filled or run.
@@ -59,13 +60,16 @@ pub enum Error {
         reason: ShapeError,
     },
     /// The graph does not fit itself.
-    #[error("the graph is not well formed at {name}: {reason}")]
+    #[error("the graph is not well formed at {name}: it {defect}")]
     Malformed {
         /// The node.
         name: String,
-        /// What is wrong.
-        reason: String,
+        /// What is wrong with it.
+        defect: Defect,
     },
+    /// A graph without nodes.
+    #[error("the graph has no nodes")]
+    EmptyGraph,
     /// More memory than there is.
     #[error("the network needs {} of memory, but {} are free", words(*needed), words(*available))]
     Memory {
@@ -74,6 +78,9 @@ pub enum Error {
         /// Bytes that can be had.
         available: u64,
     },
+    /// Somebody wanted the pass to stop.
+    #[error("interrupted")]
+    Interrupted,
     /// A tensor that is not there.
     #[error("the network has no tensor {name:?}; its first is {first:?}")]
     UnknownTensor {
@@ -92,4 +99,51 @@ pub enum Error {
         /// The length of what was given.
         given: usize,
     },
+}
+
+impl Error {
+    /// Whether somebody wanted the pass to stop.
+    pub fn is_interruption(&self) -> bool {
+        matches!(self, Self::Interrupted)
+    }
+}
+
+/// What is wrong with a node of a graph; shown as the end of a sentence about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Defect {
+    /// It reads a node that is not there.
+    NoSuchInput(usize),
+    /// It reads too many or too few nodes, or later ones.
+    Inputs {
+        /// How many it needs.
+        needed: usize,
+        /// Those it reads.
+        given: Vec<usize>,
+    },
+    /// Its groups do not divide its channels.
+    Groups {
+        /// How many there are.
+        groups: usize,
+        /// What they would have to divide.
+        channels: Vec<usize>,
+    },
+    /// It is an input in the middle of the graph.
+    SecondInput,
+    /// It should have weights.
+    NoWeights,
+}
+
+impl fmt::Display for Defect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSuchInput(input) => write!(f, "reads node {input}, which does not exist"),
+            Self::Inputs { needed, given } => write!(f, "needs {needed} earlier nodes, not {given:?}"),
+            Self::Groups { groups, channels } => {
+                write!(f, "has {groups} groups, which do not divide {channels:?} channels")
+            }
+            Self::SecondInput => f.write_str("is an input, which only the first node can be"),
+            Self::NoWeights => f.write_str("has no weights"),
+        }
+    }
 }

@@ -4,14 +4,14 @@
 //! at most two affine terms, until something needs its value; a ReLU that follows closes it as one
 //! [`Step::Fused`].
 
-use crate::Error;
 use crate::builder::Settings;
+use crate::error::{Defect, Error};
 use crate::kernels::{Conv, ConvShape, Isa};
 use crate::options::{NormPolicy, Parametrisation, Purpose};
 use crate::parameters::{Fans, Role, Table};
 use crate::passes::Dims;
 use crate::passes::fused::Affine;
-use crate::passes::pool::MaxPool;
+use crate::passes::pool::{AveragePool, MaxPool};
 use crate::program::{Kind, Linear, Norm, Place, Program, Step, Term, Value, ValueId};
 use collegial_arch::{Activation, Graph, Node, NodeId, Op, Shape};
 
@@ -54,7 +54,7 @@ pub(crate) fn lower(graph: &Graph, options: Options) -> Result<Program, Error> {
         return Err(Error::EmptyBatch);
     }
     if graph.nodes.is_empty() {
-        return Err(Error::Malformed { name: "its beginning".into(), reason: "it has no nodes".into() });
+        return Err(Error::EmptyGraph);
     }
     let mut lowering = Lowering {
         graph,
@@ -69,7 +69,7 @@ pub(crate) fn lower(graph: &Graph, options: Options) -> Result<Program, Error> {
     for node in &graph.nodes {
         for &input in &node.inputs {
             if input >= lowering.readers.len() {
-                return Err(malformed(node, format!("it reads node {input}, which does not exist")));
+                return Err(malformed(node, Defect::NoSuchInput(input)));
             }
             lowering.readers[input] += 1;
         }
@@ -81,8 +81,8 @@ pub(crate) fn lower(graph: &Graph, options: Options) -> Result<Program, Error> {
     lowering.finish()
 }
 
-fn malformed(node: &Node, reason: String) -> Error {
-    Error::Malformed { name: node.name.clone(), reason }
+fn malformed(node: &Node, defect: Defect) -> Error {
+    Error::Malformed { name: node.name.clone(), defect }
 }
 
 struct Lowering<'a> {
@@ -105,7 +105,7 @@ impl Lowering<'_> {
             _ => 1,
         };
         if node.inputs.len() != operands || node.inputs.iter().any(|&input| input >= id) {
-            return Err(malformed(node, format!("it needs {operands} earlier nodes, not {:?}", node.inputs)));
+            return Err(malformed(node, Defect::Inputs { needed: operands, given: node.inputs.clone() }));
         }
         if let Op::Conv { groups, .. } | Op::Dense { groups, .. } | Op::MemberSum { members: groups } =
             node.op
@@ -114,11 +114,11 @@ impl Lowering<'_> {
             let divided =
                 if matches!(node.op, Op::MemberSum { .. }) { &channels[..1] } else { &channels[..] };
             if groups == 0 || divided.iter().any(|channels| !channels.is_multiple_of(groups)) {
-                return Err(malformed(node, format!("{groups} groups do not divide {divided:?} channels")));
+                return Err(malformed(node, Defect::Groups { groups, channels: divided.to_vec() }));
             }
         }
         match node.op {
-            Op::Input if id > 0 => Err(malformed(node, "only the first node can be the input".into())),
+            Op::Input if id > 0 => Err(malformed(node, Defect::SecondInput)),
             Op::Input => Ok(Built::Ready(self.image_value(node.shape))),
             Op::Conv { kernel, stride, padding, groups, bias } => {
                 let pixels = self.graph.nodes[node.inputs[0]].shape.pixels();
@@ -148,6 +148,13 @@ impl Lowering<'_> {
                 let pool = MaxPool { kernel, stride, padding, input, output };
                 let to = self.image_value(node.shape);
                 self.push(Step::MaxPool { pool, from, to })
+            }
+            Op::AveragePool { side } => {
+                let from = self.image(node.inputs[0]);
+                let input = self.graph.nodes[node.inputs[0]].shape;
+                let pool = AveragePool { side, input: (input.height, input.width) };
+                let to = self.image_value(node.shape);
+                self.push(Step::AveragePool { pool, from, to })
             }
             Op::GlobalAveragePool => {
                 let from = self.ready(node.inputs[0]);
@@ -227,7 +234,7 @@ impl Lowering<'_> {
             .map_err(|reason| Error::Layer { name: node.name.clone(), reason })?;
         // Nodes are built in order: this one is next.
         let Some(fans) = Fans::of(self.graph, self.built.len()) else {
-            return Err(malformed(node, "it has no weights".into()));
+            return Err(malformed(node, Defect::NoWeights));
         };
         let weight = self.parameters.add(format!("{}.weight", node.name), weights, Role::Weight(fans));
         let factor = fans.factor(self.options.parametrisation) as f32;

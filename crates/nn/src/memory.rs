@@ -1,4 +1,4 @@
-//! Arrays that start at a cache line and lie on large pages, prefetching, and whether a plan fits.
+//! Memory: how much is free, arrays that start at a cache line and lie on large pages, prefetching.
 
 use crate::Error;
 use std::ops::{Deref, DerefMut};
@@ -52,16 +52,16 @@ pub(crate) fn check(floats: usize) -> Result<(), Error> {
     }
 }
 
-/// Bytes that can be had without swapping.
-fn available() -> Option<u64> {
+/// Bytes that can be had without swapping, where the system says so (Linux).
+pub fn available() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kibibytes.checked_mul(1024)
 }
 
-/// "3.2 GiB", "12 MiB".
-pub(crate) fn words(bytes: u64) -> String {
+/// Says a number of bytes: "3.2 GiB", "12 MiB".
+pub fn words(bytes: u64) -> String {
     let gibibytes = bytes as f64 / f64::from(1 << 30);
     if gibibytes >= 1.0 { format!("{gibibytes:.1} GiB") } else { format!("{} MiB", bytes >> 20) }
 }

@@ -78,5 +78,19 @@ pub enum Observed<'a> {
     },
 }
 
-/// Who is shown the layers of a backward pass, last layer first.
-pub(crate) type Observer<'a> = &'a mut (dyn FnMut(Observed<'_>) + Send);
+/// Who is shown the layers of a backward pass, last layer first. A closure is one that never stops.
+pub trait Observer: Send + Sync {
+    /// Sees a layer.
+    fn see(&mut self, layer: Observed<'_>);
+
+    /// Says whether the passes must end early; heard before every step of them.
+    fn stopped(&self) -> bool {
+        false
+    }
+}
+
+impl<F: FnMut(Observed<'_>) + Send + Sync> Observer for F {
+    fn see(&mut self, layer: Observed<'_>) {
+        self(layer);
+    }
+}

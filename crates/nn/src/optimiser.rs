@@ -6,48 +6,70 @@ use collegial_stats::multiversion;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// How a parameter p with gradient g is updated.
+/// How a parameter p with gradient g is updated: the rule of a training step, and the `optimiser`
+/// of a recipe. The constants are f64, as people write them; a step rounds them to f32.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Rule {
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum UpdateRule {
     /// `g += decay p; v = momentum v + g; p -= rate v`, or with Nesterov's `p -= rate (g + momentum
     /// v)`.
     Sgd {
         /// The factor of the velocity v.
-        momentum: f32,
-        /// Coupled weight decay.
-        weight_decay: f32,
+        #[serde(default = "nine_tenths")]
+        momentum: f64,
         /// Whether the step looks ahead.
+        #[serde(default)]
         nesterov: bool,
+        /// Weight decay of all parameters, a part of the gradient.
+        #[serde(default)]
+        weight_decay: f64,
     },
     /// `m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; p -= rate mhat / (sqrt(vhat) + epsilon)`
-    /// with `mhat = m / (1 - b1^t)`, `vhat = v / (1 - b2^t)`.
-    Adam {
-        /// b1 and b2.
-        betas: (f32, f32),
-        /// Added to the root.
-        epsilon: f32,
-        /// Weight decay.
-        weight_decay: f32,
-        /// Decoupled (AdamW: `p *= 1 - rate decay` first) or coupled (`g += decay p`).
-        decoupled: bool,
-    },
+    /// with `mhat = m / (1 - b1^t)`, `vhat = v / (1 - b2^t)`; the decay is a part of the gradient.
+    Adam(AdamConstants),
+    /// Adam with decoupled decay: `p *= 1 - rate decay` first.
+    AdamW(AdamConstants),
 }
 
-impl Rule {
+/// The constants of Adam and AdamW; by default PyTorch's, without decay.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AdamConstants {
+    /// The decay rates b1 and b2 of the two moments.
+    pub betas: [f64; 2],
+    /// Added to the root.
+    pub epsilon: f64,
+    /// Weight decay of all parameters.
+    pub weight_decay: f64,
+}
+
+impl AdamConstants {
+    /// PyTorch's betas and epsilon, no decay.
+    pub const USUAL: Self = Self { betas: [0.9, 0.999], epsilon: 1e-8, weight_decay: 0.0 };
+}
+
+impl Default for AdamConstants {
+    fn default() -> Self {
+        Self::USUAL
+    }
+}
+
+fn nine_tenths() -> f64 {
+    0.9
+}
+
+impl UpdateRule {
     /// The paper's recipe: momentum 0.9, weight decay 5e-4, no Nesterov.
     pub const SGD: Self = Self::Sgd { momentum: 0.9, weight_decay: 5e-4, nesterov: false };
     /// Adam with its usual constants and no decay.
-    pub const ADAM: Self =
-        Self::Adam { betas: (0.9, 0.999), epsilon: 1e-8, weight_decay: 0.0, decoupled: false };
+    pub const ADAM: Self = Self::Adam(AdamConstants::USUAL);
     /// AdamW with its usual constants.
-    pub const ADAMW: Self =
-        Self::Adam { betas: (0.9, 0.999), epsilon: 1e-8, weight_decay: 0.01, decoupled: true };
+    pub const ADAMW: Self = Self::AdamW(AdamConstants { weight_decay: 0.01, ..AdamConstants::USUAL });
 }
 
 /// A rule with its memory of earlier steps.
 pub struct Optimiser {
-    rule: Rule,
+    rule: UpdateRule,
     steps: u64,
     /// Velocity, or first moment.
     first: Array,
@@ -57,17 +79,17 @@ pub struct Optimiser {
 
 impl Optimiser {
     /// A fresh optimiser for so many parameters.
-    pub fn new(rule: Rule, parameters: usize) -> Self {
+    pub fn new(rule: UpdateRule, parameters: usize) -> Self {
         let (first, second) = match rule {
-            Rule::Sgd { momentum: 0.0, .. } => (0, 0),
-            Rule::Sgd { .. } => (parameters, 0),
-            Rule::Adam { .. } => (parameters, parameters),
+            UpdateRule::Sgd { momentum: 0.0, .. } => (0, 0),
+            UpdateRule::Sgd { .. } => (parameters, 0),
+            UpdateRule::Adam(_) | UpdateRule::AdamW(_) => (parameters, parameters),
         };
         Self { rule, steps: 0, first: Array::zeros(first), second: Array::zeros(second) }
     }
 
     /// The rule.
-    pub fn rule(&self) -> Rule {
+    pub fn rule(&self) -> UpdateRule {
         self.rule
     }
 
@@ -98,8 +120,8 @@ impl Optimiser {
 
     fn names(&self) -> (&'static str, &'static str) {
         match self.rule {
-            Rule::Sgd { .. } => ("momentum_buffer", ""),
-            Rule::Adam { .. } => ("exp_avg", "exp_avg_sq"),
+            UpdateRule::Sgd { .. } => ("momentum_buffer", ""),
+            UpdateRule::Adam(_) | UpdateRule::AdamW(_) => ("exp_avg", "exp_avg_sq"),
         }
     }
 
@@ -117,15 +139,17 @@ impl Optimiser {
         let parameters = parameters.par_chunks_mut(TASK_FLOATS).zip(gradients);
         let first = self.first.par_chunks_mut(TASK_FLOATS);
         match self.rule {
-            Rule::Sgd { momentum: 0.0, weight_decay, .. } => {
-                parameters.for_each(|(p, g)| descend(p, g, rate, weight_decay));
+            UpdateRule::Sgd { momentum: 0.0, weight_decay, .. } => {
+                parameters.for_each(|(p, g)| descend(p, g, rate, weight_decay as f32));
             }
-            Rule::Sgd { momentum, weight_decay, nesterov } => {
+            UpdateRule::Sgd { momentum, weight_decay, nesterov } => {
+                let (momentum, weight_decay) = (momentum as f32, weight_decay as f32);
                 let by = Sgd { rate, momentum, weight_decay, nesterov };
                 parameters.zip(first).for_each(|((p, g), v)| sgd(p, v, g, by));
             }
-            Rule::Adam { betas, epsilon, weight_decay, decoupled } => {
-                let by = Adam::new(self.steps, rate, betas, epsilon, weight_decay, decoupled);
+            UpdateRule::Adam(constants) | UpdateRule::AdamW(constants) => {
+                let decoupled = matches!(self.rule, UpdateRule::AdamW(_));
+                let by = Adam::new(self.steps, rate, constants, decoupled);
                 let second = self.second.par_chunks_mut(TASK_FLOATS);
                 let all = parameters.zip(first).zip(second);
                 all.for_each(|(((p, g), m), v)| adam(p, m, v, g, by));
@@ -157,14 +181,16 @@ struct Adam {
 }
 
 impl Adam {
-    fn new(step: u64, rate: f32, betas: (f32, f32), epsilon: f32, decay: f32, decoupled: bool) -> Self {
+    fn new(step: u64, rate: f32, constants: AdamConstants, decoupled: bool) -> Self {
+        let [beta1, beta2] = constants.betas.map(|beta| beta as f32);
+        let decay = constants.weight_decay as f32;
         let correction = |beta: f32| 1.0 - f64::from(beta).powi(step.min(i32::MAX as u64) as i32);
         Self {
-            beta1: betas.0,
-            beta2: betas.1,
-            rate: (f64::from(rate) / correction(betas.0)) as f32,
-            root: (1.0 / correction(betas.1).sqrt()) as f32,
-            epsilon,
+            beta1,
+            beta2,
+            rate: (f64::from(rate) / correction(beta1)) as f32,
+            root: (1.0 / correction(beta2).sqrt()) as f32,
+            epsilon: constants.epsilon as f32,
             coupled_decay: if decoupled { 0.0 } else { decay },
             shrink: if decoupled { 1.0 - rate * decay } else { 1.0 },
         }

@@ -5,7 +5,7 @@ use crate::observed::{Extent, Layer, Layout};
 use crate::parameters::Table;
 use crate::passes::Dims;
 use crate::passes::fused::Affine;
-use crate::passes::pool::MaxPool;
+use crate::passes::pool::{AveragePool, MaxPool};
 use collegial_arch::Activation;
 use std::ops::Range;
 
@@ -91,6 +91,11 @@ pub(crate) enum Step {
         from: ValueId,
         to: ValueId,
     },
+    AveragePool {
+        pool: AveragePool,
+        from: ValueId,
+        to: ValueId,
+    },
     MeanPool {
         from: ValueId,
         to: ValueId,
@@ -131,6 +136,7 @@ impl Step {
             | Self::Activation { to, .. }
             | Self::Scale { to, .. }
             | Self::MaxPool { to, .. }
+            | Self::AveragePool { to, .. }
             | Self::MeanPool { to, .. }
             | Self::MemberSum { to, .. }
             | Self::Transpose { to, .. } => *to,
@@ -145,6 +151,7 @@ impl Step {
             Self::Scale { from, gate, .. } => ([Some(*from), Some(*gate)], &[]),
             Self::Activation { from, .. }
             | Self::MaxPool { from, .. }
+            | Self::AveragePool { from, .. }
             | Self::MeanPool { from, .. }
             | Self::MemberSum { from, .. }
             | Self::Transpose { from, .. } => ([Some(*from), None], &[]),
@@ -159,7 +166,10 @@ impl Step {
             Self::Fused { terms, to, .. } => ([self.masks_by_output().then_some(*to), None], terms),
             Self::Scale { from, gate, .. } => ([Some(*from), Some(*gate)], &[]),
             Self::Activation { from, .. } | Self::MaxPool { from, .. } => ([Some(*from), None], &[]),
-            Self::MeanPool { .. } | Self::MemberSum { .. } | Self::Transpose { .. } => ([None; 2], &[]),
+            Self::AveragePool { .. }
+            | Self::MeanPool { .. }
+            | Self::MemberSum { .. }
+            | Self::Transpose { .. } => ([None; 2], &[]),
         };
         let norms = terms.iter().filter(|term| matches!(term.affine, Affine::Norm { .. }));
         single.into_iter().flatten().chain(norms.map(|term| term.from))

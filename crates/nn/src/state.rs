@@ -166,6 +166,10 @@ impl State {
                 let x = self.read(schedule, schedule.values[*from]);
                 pool.forward(dims.images * dims.channels, x, to);
             }
+            Step::AveragePool { pool, from, .. } => {
+                let x = self.read(schedule, schedule.values[*from]);
+                pool.forward(dims.images * dims.channels, x, to);
+            }
             Step::MeanPool { from, .. } => {
                 let x = self.read(schedule, schedule.values[*from]);
                 pool::mean_forward(program.values[*from].dims, x, to);
@@ -214,7 +218,7 @@ impl State {
         schedule: &Schedule,
         back: &Backward,
         mode: Mode,
-        observer: &mut Option<Observer<'_>>,
+        observer: &mut Option<&mut dyn Observer>,
         lent: Lent<'_>,
     ) {
         match *back {
@@ -260,7 +264,7 @@ impl State {
         schedule: &Schedule,
         linear: &Linear,
         (incoming, result): (BufferId, Option<BufferId>),
-        observer: &mut Option<Observer<'_>>,
+        observer: &mut Option<&mut dyn Observer>,
         lent: Lent<'_>,
     ) {
         let started = self.profile.start();
@@ -269,7 +273,7 @@ impl State {
         let inputs = self.read(schedule, schedule.values[linear.from]);
         let cotangents = self.read(schedule, incoming);
         if let Some(observer) = observer {
-            observer(Observed::Linear { index: linear.index, inputs, cotangents });
+            observer.see(Observed::Linear { index: linear.index, inputs, cotangents });
         } else {
             linear.conv.weight_gradient(inputs, cotangents, weight_gradient, &mut scratch);
             if linear.factor != 1.0 {
@@ -297,7 +301,7 @@ impl State {
         step: &Step,
         (incoming, result, targets): ((BufferId, Option<BufferId>), BufferId, [Option<BufferId>; 2]),
         mode: Mode,
-        observer: &mut Option<Observer<'_>>,
+        observer: &mut Option<&mut dyn Observer>,
     ) {
         let Step::Fused { terms, relu, to, .. } = step else { return };
         let len = schedule.buffers[result].len;
@@ -339,12 +343,12 @@ impl State {
             for term in terms {
                 match term.affine {
                     Affine::Plain => {}
-                    Affine::Bias(_) => observer(Observed::Bias { extent, cotangents }),
+                    Affine::Bias(_) => observer.see(Observed::Bias { extent, cotangents }),
                     Affine::Norm { state, .. } => {
                         let inputs = self.read(schedule, schedule.values[term.from]);
                         let (mean, inverse_deviation) =
                             (&self.norms[state].mean[..], &self.norms[state].inverse_deviation[..]);
-                        observer(Observed::Norm { extent, inputs, cotangents, mean, inverse_deviation });
+                        observer.see(Observed::Norm { extent, inputs, cotangents, mean, inverse_deviation });
                     }
                 }
             }
@@ -403,6 +407,10 @@ impl State {
             Step::MaxPool { pool, from, to: of } => {
                 let dims = program.values[*of].dims;
                 pool.backward(dims.images * dims.channels, value(*from), self.read(schedule, incoming), to);
+            }
+            Step::AveragePool { pool, to: of, .. } => {
+                let dims = program.values[*of].dims;
+                pool.backward(dims.images * dims.channels, self.read(schedule, incoming), to);
             }
             Step::MeanPool { from, .. } => {
                 pool::mean_backward(program.values[*from].dims, self.read(schedule, incoming), to);

@@ -4,7 +4,7 @@
 mod reference;
 
 use collegial_arch::{Graph, Spec};
-use collegial_nn::{Error, Layout, Mode, Network, NormPolicy, Observed, Parametrisation};
+use collegial_nn::{Error, Layout, Mode, Network, NormPolicy, Observed, Observer, Parametrisation};
 use reference::{normals, randomise};
 
 fn graph(text: &str) -> Graph {
@@ -120,7 +120,7 @@ fn what_does_not_fit_is_an_error() {
     inference.forward(&x[..784], Mode::Evaluate).expect("images");
     assert_eq!(inference.backward(&[0.0; 10]), Err(Error::WrongPurpose));
     assert_eq!(network.load(&x), Err(Error::WrongPurpose));
-    assert_eq!(network.observe(None, &[], &mut |_| ()), Err(Error::NoForwardPass));
+    assert_eq!(network.observe(None, &[], &mut |_: Observed<'_>| ()), Err(Error::NoForwardPass));
     let mut table = network.tensors();
     table.get_mut("fc2.weight").expect("a tensor").values_mut()[3] = f32::INFINITY;
     let refusal = Network::builder(&graph).weights(&table).build().err().map(|error| error.to_string());
@@ -218,7 +218,8 @@ fn observers_see_what_gradients_are_made_of() {
         blank.load(&x).expect("images");
         blank.observe(Some(&own), std::slice::from_ref(&gradient), &mut finite).expect("images");
         assert!(count >= own.len());
-        let refusal = blank.observe(Some(&own[1..]), std::slice::from_ref(&gradient), &mut |_| ());
+        let refusal =
+            blank.observe(Some(&own[1..]), std::slice::from_ref(&gradient), &mut |_: Observed<'_>| ());
         assert!(matches!(refusal, Err(Error::WrongLength { .. })));
         // Every parameter's gradient is among what was seen, and nothing else.
         assert_eq!(first.len(), trained.parameters().len());
@@ -227,5 +228,55 @@ fn observers_see_what_gradients_are_made_of() {
             let found = first.iter().any(|(_, got)| close(got, expected, 1e-4));
             assert!(found, "the gradient of {} was not seen", parameter.name);
         }
+    }
+}
+
+/// Says stop at its nth question.
+struct StopsAt(usize, std::sync::atomic::AtomicUsize);
+
+impl StopsAt {
+    fn nth(n: usize) -> Self {
+        Self(n, std::sync::atomic::AtomicUsize::new(0))
+    }
+}
+
+impl Observer for StopsAt {
+    fn see(&mut self, _: Observed<'_>) {}
+
+    fn stopped(&self) -> bool {
+        self.1.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1 == self.0
+    }
+}
+
+/// Wherever passes are stopped, forward or back, the network computes on as if nothing had been.
+#[test]
+fn passes_stop_between_any_two_steps() {
+    for graph in networks() {
+        let x = images(&graph, 2);
+        let gradient = normals(2 * graph.output_shape().elements() as usize, 7);
+        let mut network = Network::builder(&graph).observation().seed(3).build().expect("a network");
+        network.load(&x).expect("images");
+        let mut never = StopsAt::nth(usize::MAX);
+        network.observe(None, std::slice::from_ref(&gradient), &mut never).expect("loaded images");
+        let questions = never.1.into_inner();
+        let whole = network.forward(&x, Mode::Evaluate).expect("images").to_vec();
+        let mut forward = 0;
+        for nth in 1..=questions {
+            network.load(&x).expect("images");
+            let stopped =
+                network.observe(None, std::slice::from_ref(&gradient), &mut StopsAt::nth(nth)).unwrap_err();
+            assert!(stopped.is_interruption());
+            let stops = StopsAt::nth(nth);
+            match network.forward_until(&x, Mode::Evaluate, &|| stops.stopped()) {
+                Err(error) => {
+                    assert!(error.is_interruption());
+                    assert_eq!(network.backward(&gradient), Err(Error::NoForwardPass));
+                    forward += 1;
+                }
+                Ok(outputs) => assert_eq!(outputs, whole),
+            }
+        }
+        assert!(0 < forward && forward < questions, "{forward} of {questions}");
+        assert_eq!(network.forward(&x, Mode::Evaluate).expect("images"), whole);
     }
 }

@@ -275,7 +275,7 @@ fn improvised(side: usize, choices: &[(u8, u8)]) -> Graph {
         let from = graph.output();
         let earlier = usize::from(place) % (from + 1);
         // What does not fit is left out.
-        let _ = match layer % 11 {
+        let _ = match layer % 12 {
             0 => graph.conv(name, from, Conv::new(4, 3)),
             1 => graph.conv(name, from, Conv::new(8, 3).stride(2).groups(2)),
             2 => graph.conv(name, from, Conv::new(4, 1)),
@@ -286,6 +286,7 @@ fn improvised(side: usize, choices: &[(u8, u8)]) -> Graph {
             7 => graph.member_sum(name, from, 2),
             8 => gated(&mut graph, name, from),
             9 => graph.conv(name, from, Conv::new(6, 3).groups(2).bias(true)),
+            10 => graph.average_pool(name, from, 2 + usize::from(place) % 2),
             _ => graph.add(name, from, earlier),
         };
     }
@@ -318,4 +319,31 @@ proptest! {
             check(&graph, batch, Parametrisation::Standard, mode, &squares(&graph, batch), &|_| 1.0);
         }
     }
+}
+
+/// Values of the definitions that were worked out apart from this code, to ten digits: φ(1/2) and
+/// φ(-2) of every activation, and φ(7) of those with a second kink.
+#[test]
+fn activations_have_their_published_values() {
+    use Activation::{Erf, Gelu, HardSwish, LeakyRelu, None, Relu, Relu6, Sigmoid, Silu, Tanh};
+    let values = [
+        (None, [0.5, -2.0]),
+        (Relu, [0.5, 0.0]),
+        (Erf, [0.520_499_877_8, -0.995_322_265_0]),
+        (Tanh, [0.462_117_157_3, -0.964_027_580_1]),
+        (Gelu, [0.345_731_230_6, -0.045_500_263_9]),
+        (Sigmoid, [0.622_459_331_2, 0.119_202_922_0]),
+        (Silu, [0.311_229_665_6, -0.238_405_844_0]),
+        (HardSwish, [0.291_666_666_7, -0.333_333_333_3]),
+        (Relu6, [0.5, 0.0]),
+        (LeakyRelu, [0.5, -0.02]),
+    ];
+    assert_eq!(values.len(), Activation::ALL.len());
+    for (activation, [at_half, at_minus_two]) in values {
+        for (x, expected) in [(0.5, at_half), (-2.0, at_minus_two)] {
+            let found = reference::phi(activation, x);
+            assert!((found - expected).abs() < 1e-10, "{activation} at {x}: {found}, expected {expected}");
+        }
+    }
+    assert_eq!((reference::phi(Relu6, 7.0), reference::phi(HardSwish, 7.0)), (6.0, 7.0));
 }

@@ -1,7 +1,7 @@
 //! Update rules against their formulas in f64, and a network that learns.
 
 use collegial_arch::Spec;
-use collegial_nn::{Mode, Network, Optimiser, Rule, cross_entropy};
+use collegial_nn::{AdamConstants, Mode, Network, Optimiser, UpdateRule, cross_entropy};
 use collegial_stats::Rng;
 use proptest::prelude::*;
 
@@ -12,19 +12,18 @@ fn normals(len: usize, trial: u64) -> Vec<f32> {
 }
 
 /// One parameter by PyTorch's formulas, as its documentation prints them.
-fn reference(rule: Rule, rate: f64, start: f64, gradients: &[f64]) -> f64 {
+fn reference(rule: UpdateRule, rate: f64, start: f64, gradients: &[f64]) -> f64 {
     let (mut p, mut first, mut second) = (start, 0.0, 0.0);
     for (step, &g) in gradients.iter().enumerate() {
         match rule {
-            Rule::Sgd { momentum, weight_decay, nesterov } => {
-                let (momentum, decay) = (f64::from(momentum), f64::from(weight_decay));
-                let g = g + decay * p;
+            UpdateRule::Sgd { momentum, weight_decay, nesterov } => {
+                let g = g + weight_decay * p;
                 first = if step == 0 { g } else { momentum * first + g };
                 p -= rate * if nesterov { g + momentum * first } else { first };
             }
-            Rule::Adam { betas, epsilon, weight_decay, decoupled } => {
-                let (b1, b2) = (f64::from(betas.0), f64::from(betas.1));
-                let decay = f64::from(weight_decay);
+            UpdateRule::Adam(constants) | UpdateRule::AdamW(constants) => {
+                let AdamConstants { betas: [b1, b2], epsilon, weight_decay: decay } = constants;
+                let decoupled = matches!(rule, UpdateRule::AdamW(_));
                 let g = if decoupled { g } else { g + decay * p };
                 if decoupled {
                     p -= rate * decay * p;
@@ -33,22 +32,23 @@ fn reference(rule: Rule, rate: f64, start: f64, gradients: &[f64]) -> f64 {
                 second = b2 * second + (1.0 - b2) * g * g;
                 let t = step as i32 + 1;
                 let (mean, square) = (first / (1.0 - b1.powi(t)), second / (1.0 - b2.powi(t)));
-                p -= rate * mean / (square.sqrt() + f64::from(epsilon));
+                p -= rate * mean / (square.sqrt() + epsilon);
             }
         }
     }
     p
 }
 
-fn rules() -> impl Strategy<Value = Rule> {
+fn rules() -> impl Strategy<Value = UpdateRule> {
     let sgd = (prop_oneof![Just(0.0), Just(0.9)], prop_oneof![Just(0.0), Just(5e-4)], any::<bool>())
-        .prop_map(|(momentum, weight_decay, nesterov)| Rule::Sgd {
+        .prop_map(|(momentum, weight_decay, nesterov)| UpdateRule::Sgd {
             momentum,
             weight_decay,
             nesterov: nesterov && momentum > 0.0,
         });
     let adam = (prop_oneof![Just(0.0), Just(0.1)], any::<bool>()).prop_map(|(weight_decay, decoupled)| {
-        Rule::Adam { betas: (0.9, 0.999), epsilon: 1e-8, weight_decay, decoupled }
+        let constants = AdamConstants { weight_decay, ..AdamConstants::USUAL };
+        if decoupled { UpdateRule::AdamW(constants) } else { UpdateRule::Adam(constants) }
     });
     prop_oneof![sgd, adam]
 }
@@ -84,9 +84,9 @@ proptest! {
 #[test]
 fn restored_state_continues_exactly() {
     let (mut a, gradient) = (normals(100, 0), normals(100, 1));
-    let mut first = Optimiser::new(Rule::ADAM, 100);
+    let mut first = Optimiser::new(UpdateRule::ADAM, 100);
     first.step(0.1, &mut a, &gradient);
-    let mut second = Optimiser::new(Rule::ADAM, 100);
+    let mut second = Optimiser::new(UpdateRule::ADAM, 100);
     for ((name, to), (other, from)) in second.state_mut().zip(first.state()) {
         assert_eq!(name, other);
         to.copy_from_slice(from);
@@ -106,7 +106,7 @@ fn a_small_ensemble_learns_its_batch() {
         .build()
         .expect("the graph is valid");
     network.initialise(2);
-    let mut optimiser = Optimiser::new(Rule::ADAM, network.values().len());
+    let mut optimiser = Optimiser::new(UpdateRule::ADAM, network.values().len());
     let (input, labels) = (normals(16 * 784, 3), (0..16).map(|n| n % 10).collect::<Vec<_>>());
     let mut gradient = vec![0.0; 160];
     let mut losses = Vec::new();

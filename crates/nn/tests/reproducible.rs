@@ -3,11 +3,11 @@
 mod reference;
 
 use collegial_arch::Spec;
-use collegial_nn::{Mode, Network, Optimiser, Rule, cross_entropy};
+use collegial_nn::{Mode, Network, Optimiser, UpdateRule, cross_entropy};
 use reference::normals;
 
 /// Parameters, gradients and statistics after three steps.
-fn bits(spec: &Spec, batch: usize, rule: Rule, threads: usize) -> Vec<u32> {
+fn bits(spec: &Spec, batch: usize, rule: UpdateRule, threads: usize) -> Vec<u32> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool starts");
     pool.install(|| {
         let graph = spec.graph().expect("the spec is valid");
@@ -39,9 +39,9 @@ fn steps_do_not_depend_on_threads() {
     let resnext = "kind = \"resnext\"\nstem = \"small\"\nblocks = [2, 2]\nclasses = 7\nimage = 24\nstem_channels = 20\n\
                    outputs = 36\ndesign = \"5x7d\"\n";
     let specs = [
-        (Spec::from_toml(resnext).expect("the spec is valid"), 9, Rule::SGD),
-        ("fc5-11x37".parse().expect("the name is known"), 70, Rule::ADAM),
-        ("wrn10-1".parse().expect("the name is known"), 5, Rule::ADAMW),
+        (Spec::from_toml(resnext).expect("the spec is valid"), 9, UpdateRule::SGD),
+        ("fc5-11x37".parse().expect("the name is known"), 70, UpdateRule::ADAM),
+        ("wrn10-1".parse().expect("the name is known"), 5, UpdateRule::ADAMW),
     ];
     for (spec, batch, rule) in specs {
         let one = bits(&spec, batch, rule, 1);

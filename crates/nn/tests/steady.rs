@@ -3,7 +3,7 @@
 mod reference;
 
 use collegial_arch::Spec;
-use collegial_nn::{Mode, Network, Optimiser, Rule, cross_entropy};
+use collegial_nn::{Mode, Network, Optimiser, UpdateRule, cross_entropy};
 use reference::normals;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,7 +31,7 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 /// Allocations of four steps in a steady state.
-fn allocations_of_steps(spec: &Spec, batch: usize, rule: Rule, threads: usize) -> usize {
+fn allocations_of_steps(spec: &Spec, batch: usize, rule: UpdateRule, threads: usize) -> usize {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool starts");
     pool.install(|| {
         let graph = spec.graph().expect("the spec is valid");
@@ -78,11 +78,11 @@ fn a_steady_step_does_not_allocate() {
         "kind = \"fully-connected\"\ninputs = 20\noutputs = 6\nmembers = 5\nwidths = [12, 7, 12]\n";
     for threads in [1, 2] {
         for (text, batch, rule) in [
-            (resnext, 4, Rule::SGD),
-            (wide, 3, Rule::ADAMW),
-            (ensemble, 9, Rule::ADAM),
-            (wide_products, 4, Rule::SGD),
-            (wide_ensemble, 64, Rule::ADAM),
+            (resnext, 4, UpdateRule::SGD),
+            (wide, 3, UpdateRule::ADAMW),
+            (ensemble, 9, UpdateRule::ADAM),
+            (wide_products, 4, UpdateRule::SGD),
+            (wide_ensemble, 64, UpdateRule::ADAM),
         ] {
             let count = allocations_of_steps(
                 &Spec::from_toml(text).expect("the spec is valid"),

@@ -4,6 +4,9 @@
 //! they are read as they are. A task owns a block of pixels, which it packs and multiplies with all
 //! weights; if there are few blocks, the pixels are packed once too, and tasks share out the rows.
 //! Every sum is taken in an order that the shape alone decides.
+//!
+//! By hand, because crates for products allocate in every call and pack the weights anew; the best
+//! of them is the benchmarks' yardstick.
 
 use super::pack::{pack_across, pack_along};
 use super::panels::{Block, COLUMNS, DEPTH, Finish, Left, ROWS, multiply_block, packed_len};

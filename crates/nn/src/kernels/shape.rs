@@ -31,6 +31,7 @@ pub struct ConvShape {
 
 /// Why a [`ConvShape`] cannot be planned.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum ShapeError {
     /// A count is zero.
     #[error("{0} of a convolution is 0, but must be at least 1")]

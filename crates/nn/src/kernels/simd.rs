@@ -6,6 +6,8 @@
 
 use std::sync::OnceLock;
 
+use collegial_stats::simd::Level;
+
 /// Floats per vector, on every instruction set.
 pub(crate) const LANES: usize = 8;
 
@@ -21,13 +23,15 @@ pub enum Isa {
 }
 
 impl Isa {
-    /// The best instruction set of the CPU that runs this, unless the environment has
-    /// `COLLEGIAL_PORTABLE=1`.
+    /// The best instruction set of the CPU that runs this, of those that [`Level::allowed`] admits.
     #[must_use]
     pub fn detect() -> Self {
         static DETECTED: OnceLock<Isa> = OnceLock::new();
-        let forced = || std::env::var_os("COLLEGIAL_PORTABLE").is_some_and(|value| value == "1");
-        *DETECTED.get_or_init(|| if forced() { Self::Portable } else { Self::of_cpu() })
+        *DETECTED.get_or_init(|| match (Level::allowed(), Self::of_cpu()) {
+            (Level::Baseline, _) => Self::Portable,
+            (Level::Avx2, Self::Avx512) => Self::Avx2,
+            (_, best) => best,
+        })
     }
 
     fn of_cpu() -> Self {

@@ -14,7 +14,7 @@ pub(crate) mod pool;
 pub(crate) mod rearrange;
 pub(crate) mod vector;
 
-use crate::workers::for_each;
+use crate::workers::{Shared, for_each};
 use std::ops::Range;
 
 /// Floats of one tensor that a task visits: a quarter of a second-level cache holds four such
@@ -53,6 +53,34 @@ impl Dims {
         let per_task = (TASK_FLOATS / (self.images * self.pixels)).clamp(1, self.channels.min(BLOCK));
         for_each(self.channels.div_ceil(per_task), |task| {
             run(task * per_task..((task + 1) * per_task).min(self.channels));
+        });
+    }
+
+    /// Calls `run(image, channel, plane)` with every plane of a tensor, in parallel.
+    pub(crate) fn for_each_plane(&self, to: &mut [f32], run: impl Fn(usize, usize, &mut [f32]) + Sync) {
+        assert_eq!(to.len(), self.len(), "the planes make up the tensor");
+        let to = Shared::new(to);
+        self.for_each_block(|channels| {
+            for image in 0..self.images {
+                for channel in channels.clone() {
+                    let at = self.plane(image, channel);
+                    // SAFETY: a task owns its channels.
+                    run(image, channel, unsafe { to.piece(at..at + self.pixels) });
+                }
+            }
+        });
+    }
+
+    /// Sets one number per plane, `[channels][images]` as dense layers want them, in parallel.
+    pub(crate) fn set_per_plane(&self, to: &mut [f32], value: impl Fn(usize, usize) -> f32 + Sync) {
+        assert_eq!(to.len(), self.channels * self.images, "one number per plane");
+        let to = Shared::new(to);
+        self.for_each_block(|channels| {
+            for channel in channels {
+                // SAFETY: a task owns its channels.
+                let to = unsafe { to.piece(channel * self.images..(channel + 1) * self.images) };
+                to.iter_mut().enumerate().for_each(|(image, to)| *to = value(image, channel));
+            }
         });
     }
 

@@ -49,20 +49,12 @@ pub(crate) fn transpose(rows: usize, columns: usize, x: &[f32], to: &mut [f32]) 
 pub(crate) fn member_sum_forward(dims: Dims, members: usize, x: &[f32], to: &mut [f32]) {
     let scale = 1.0 / (members as f32).sqrt();
     let from = Dims { channels: dims.channels * members, ..dims };
-    let to = Shared::new(to);
-    dims.for_each_block(|channels| {
-        for image in 0..dims.images {
-            for channel in channels.clone() {
-                let at = dims.plane(image, channel);
-                // SAFETY: a task owns its channels.
-                let to = unsafe { to.piece(at..at + dims.pixels) };
-                for member in 0..members {
-                    let x = &x[from.plane(image, member * dims.channels + channel)..][..dims.pixels];
-                    if member == 0 { to.copy_from_slice(x) } else { vector::add(to, x) }
-                }
-                vector::scale_in_place(to, scale);
-            }
+    dims.for_each_plane(to, |image, channel, to| {
+        for member in 0..members {
+            let x = &x[from.plane(image, member * dims.channels + channel)..][..dims.pixels];
+            if member == 0 { to.copy_from_slice(x) } else { vector::add(to, x) }
         }
+        vector::scale_in_place(to, scale);
     });
 }
 
@@ -70,16 +62,9 @@ pub(crate) fn member_sum_forward(dims: Dims, members: usize, x: &[f32], to: &mut
 pub(crate) fn member_sum_backward(dims: Dims, members: usize, gradient: &[f32], to: &mut [f32]) {
     let scale = 1.0 / (members as f32).sqrt();
     let from = Dims { channels: dims.channels * members, ..dims };
-    let to = Shared::new(to);
-    from.for_each_block(|channels| {
-        for image in 0..dims.images {
-            for channel in channels.clone() {
-                let (at, source) = (from.plane(image, channel), dims.plane(image, channel % dims.channels));
-                // SAFETY: a task owns its channels.
-                let to = unsafe { to.piece(at..at + dims.pixels) };
-                vector::scale(to, &gradient[source..][..dims.pixels], scale);
-            }
-        }
+    from.for_each_plane(to, |image, channel, to| {
+        let source = dims.plane(image, channel % dims.channels);
+        vector::scale(to, &gradient[source..][..dims.pixels], scale);
     });
 }
 

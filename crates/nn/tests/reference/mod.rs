@@ -49,6 +49,7 @@ pub fn forward(
             Op::MaxPool { kernel, stride, padding } => {
                 max_pool(operand(0), node.shape, (*kernel, *stride, *padding), batch)
             }
+            Op::AveragePool { side } => average_pool(operand(0), node.shape, *side, batch),
             Op::GlobalAveragePool => {
                 let pixels = operand(0).1.pixels();
                 operand(0).0.chunks(pixels).map(|plane| plane.iter().sum::<f64>() / pixels as f64).collect()
@@ -140,6 +141,20 @@ fn batch_norm(node: &Node, x: &[f64], tensors: &mut Tensors, batch: usize, mode:
     result
 }
 
+/// Every pixel's share of its window, pixel by pixel.
+fn average_pool((x, from): (&Vec<f64>, Shape), to: Shape, side: usize, batch: usize) -> Vec<f64> {
+    let mut sums = vec![0.0; batch * from.channels * to.pixels()];
+    let mut counts = vec![0.0; sums.len()];
+    for (at, value) in x.iter().enumerate() {
+        let (plane, pixel) = (at / from.pixels(), at % from.pixels());
+        let (row, column) = (pixel / from.width / side, pixel % from.width / side);
+        let window = plane * to.pixels() + row * to.width + column;
+        sums[window] += value;
+        counts[window] += 1.0;
+    }
+    sums.iter().zip(counts).map(|(sum, count)| sum / count).collect()
+}
+
 fn max_pool(
     (x, from): (&Vec<f64>, Shape),
     to: Shape,
@@ -163,22 +178,23 @@ fn max_pool(
     result
 }
 
-/// erf through `collegial-stats`, whose series is not the engine's.
-fn phi(activation: Activation, x: f64) -> f64 {
+/// In other forms than the engine's: kinks by absolute values, tanh and the logistic function by
+/// each other's, erf through `collegial-stats`, whose series is not the engine's.
+pub fn phi(activation: Activation, x: f64) -> f64 {
     let erf = |x: f64| 1.0 - collegial_stats::special::erfc(x);
     match activation {
         Activation::None => x,
-        Activation::Relu => x.max(0.0),
+        Activation::Relu => 0.5 * (x + x.abs()),
         Activation::Erf => erf(x),
-        Activation::Tanh => x.tanh(),
+        Activation::Tanh => 1.0 - 2.0 / ((2.0 * x).exp() + 1.0),
         Activation::Gelu => 0.5 * x * (1.0 + erf(x / 2.0_f64.sqrt())),
         Activation::Sigmoid => 0.5 * (1.0 + (0.5 * x).tanh()),
         Activation::Silu => 0.5 * x * (1.0 + (0.5 * x).tanh()),
         Activation::HardSwish if x < -3.0 => 0.0,
         Activation::HardSwish if x > 3.0 => x,
         Activation::HardSwish => x * (x + 3.0) / 6.0,
-        Activation::Relu6 => x.clamp(0.0, 6.0),
-        Activation::LeakyRelu => x.max(0.01 * x),
+        Activation::Relu6 => 3.0 + 0.5 * (x.abs() - (x - 6.0).abs()),
+        Activation::LeakyRelu => 0.505 * x + 0.495 * x.abs(),
     }
 }
 

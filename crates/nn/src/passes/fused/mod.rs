@@ -12,7 +12,7 @@
 //! | norm (+ ReLU), forward | x | out |
 //! | norm (+ ReLU), backward | gradient, x | gradient (in place) |
 //! | norm + shortcut + ReLU, forward | x, shortcut | out |
-//! | norm + shortcut + ReLU, backward | two gradients of out, out, x | one gradient each for x and the shortcut |
+//! | norm + shortcut + ReLU, backward | two gradients of out, out, x | gradients of x, shortcut |
 //!
 //! The two gradients that meet at a block's output (from the next block's first convolution and
 //! from its shortcut) are added in the same visit. Layer by layer, as a tape does it, a norm + ReLU
