@@ -1,7 +1,16 @@
 //! What can be wrong with a question about a kernel.
 
+use std::fmt;
+
+use collegial_arch::Activation;
+use collegial_nn::kernels::ShapeError;
+use collegial_nn::memory::words;
+
+use crate::fit::FitError;
+
 /// A question that has no answer, said in one sentence.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The spec itself.
     #[error(transparent)]
@@ -34,17 +43,40 @@ pub enum Error {
         /// The limit.
         most: usize,
     },
+    /// A draw that would last for minutes, in which nobody could stop it.
+    #[error(
+        "one draw of the kernel takes about {work:.1e} multiplications, more than the sampler takes ({most:.0e}); take smaller widths, one output unit instead of a pooled one, or a smaller image"
+    )]
+    DrawTooLarge {
+        /// Multiplications, a random number counted as several.
+        work: f64,
+        /// The limit.
+        most: f64,
+    },
+    /// More memory than there is.
+    #[error(
+        "draws of the kernel need {} of memory on {threads} threads, but {} are free; take smaller widths or fewer threads",
+        words(*needed), words(*available)
+    )]
+    Memory {
+        /// Bytes of all buffers.
+        needed: u64,
+        /// Bytes that can be had.
+        available: u64,
+        /// How many draw side by side.
+        threads: usize,
+    },
     /// A chain whose second moment has no closed form.
     #[error(
-        "{module} has no exact moments: its layer {layer} {reason}; they are known for linear and ReLU layers that one output unit sees at one position behind the first layer"
+        "{module} has no exact moments: its layer {layer} {obstacle}; they are known for linear and ReLU layers that one output unit sees at one position behind the first layer"
     )]
     NoClosedForm {
         /// The module's name.
         module: String,
         /// The layer in the way, counted from 1.
         layer: usize,
-        /// What is in the way, as the end of a sentence about the layer.
-        reason: String,
+        /// What is in the way.
+        obstacle: Obstacle,
     },
     /// A Gram matrix that no patches have.
     #[error(
@@ -92,8 +124,16 @@ pub enum Error {
     Layer {
         /// Its name.
         name: String,
-        /// What is wrong.
-        reason: String,
+        /// What the kernels say.
+        reason: ShapeError,
+    },
+    /// A layer whose outputs' covariance is not worked out.
+    #[error(
+        "the covariance behind the layer {layer} is not known; it is behind convolutions, batch norms, ReLUs, sums, average pools and max pools of ReLUs"
+    )]
+    UnknownCovariance {
+        /// Its name.
+        layer: String,
     },
     /// An output that is not there.
     #[error("output {unit} does not exist: the network has {outputs}, counted from 0")]
@@ -103,13 +143,61 @@ pub enum Error {
         /// How many there are.
         outputs: usize,
     },
-    /// No hidden layer to take moments over, or a width of 0.
-    #[error("{0}")]
-    Widths(String),
+    /// A width of 0.
+    #[error("one of the widths is 0; widths must be at least 1")]
+    ZeroWidth,
+    /// A hidden layer of width 0.
+    #[error("hidden layer {layer} has width 0; widths must be at least 1")]
+    ZeroHiddenWidth {
+        /// Which, counted from 1.
+        layer: usize,
+    },
+    /// A mean kernel of nothing.
+    #[error("the mean kernel needs at least two layers and ensembles of at least one")]
+    EmptyEnsemble,
     /// Too few trials for a variance.
     #[error("the number of trials is {0}; a variance needs at least 2")]
     TooFewTrials(u64),
     /// A fit that cannot be made.
-    #[error("{0}")]
-    Fit(String),
+    #[error(transparent)]
+    Fit(#[from] FitError),
+    /// Somebody wanted to stop.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl Error {
+    /// Whether a monitor stopped the computation.
+    pub fn is_interruption(&self) -> bool {
+        match self {
+            Self::Interrupted => true,
+            Self::Engine(error) => error.is_interruption(),
+            _ => false,
+        }
+    }
+}
+
+/// What a layer has that no closed form is known for; shown as the end of a sentence about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Obstacle {
+    /// It is a pool.
+    Pool,
+    /// It is neither linear nor followed by a ReLU.
+    Activation(Activation),
+    /// More than one position is seen of it.
+    Positions(usize),
+    /// It is the last, and not linear.
+    OutputActivation(Activation),
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pool => f.write_str("is a pool"),
+            Self::Activation(activation) => write!(f, "has the activation {activation}"),
+            Self::Positions(positions) => write!(f, "is seen at {positions} positions"),
+            Self::OutputActivation(activation) => write!(f, "puts out {activation}"),
+        }
+    }
 }

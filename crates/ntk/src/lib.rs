@@ -17,7 +17,7 @@
 //!
 //! ```
 //! use collegial_arch::{Activation, Conv, Dense, Graph, Shape};
-//! use collegial_nn::{Mode, Network, Optimiser, Rule, cross_entropy};
+//! use collegial_nn::{Mode, Network, Optimiser, UpdateRule, cross_entropy};
 //! use collegial_ntk::explicit::{ExplicitKernel, NormPolicy, Options};
 //!
 //! let mut graph = Graph::new(Shape { channels: 2, height: 6, width: 6 })?;
@@ -40,7 +40,7 @@
 //! let kernel = ExplicitKernel::new(&graph, options, &images[..2])?;
 //! let before = kernel.at(&network.tensors())?;
 //!
-//! let mut optimiser = Optimiser::new(Rule::SGD, network.values().len());
+//! let mut optimiser = Optimiser::new(UpdateRule::SGD, network.values().len());
 //! let mut losses = vec![];
 //! for _ in 0..60 {
 //!     let logits = network.forward(&images.concat(), Mode::Train)?;
@@ -65,7 +65,7 @@ mod law;
 pub mod mean_kernel;
 
 pub use draws::NetworkDraws;
-pub use error::Error;
+pub use error::{Error, Obstacle};
 pub use exact::{ExactMoments, SingleColumn};
 pub use explicit::ExplicitKernel;
 pub use fit::Fit;

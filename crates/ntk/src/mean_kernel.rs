@@ -32,9 +32,7 @@ pub fn circle_curves(
     seed: u64,
 ) -> Result<Vec<Curve>, Error> {
     if layers < 2 || members.contains(&0) {
-        return Err(Error::Widths(
-            "the mean kernel needs at least two layers and ensembles of at least one".into(),
-        ));
+        return Err(Error::EmptyEnsemble);
     }
     let network =
         FullyConnected { inputs: 2, outputs: 1, ..FullyConnected::mnist(1, vec![width; layers - 1]) };

@@ -39,28 +39,6 @@ fn exact_moments_give_the_papers_alpha_without_noise() {
     );
 }
 
-/// Where the input is one of many, the interval must know: over 600 fits with other seeds, 95 %
-/// intervals contain the exact alpha, an average over inputs, in at least 93 %. A share of 93 % in
-/// 600 has a standard error of 1.04 %; two of them are allowed.
-#[test]
-fn intervals_contain_the_exact_alpha() {
-    let narrow = "kind = 'bottleneck'\ninputs = 4\noutputs = 4\nwidth = 32\nimage = 3\n";
-    for (block, widths) in [
-        (module("bottleneck-128"), vec![8, 16, 32, 64]),
-        (Spec::from_toml(narrow).unwrap().module().unwrap(), vec![4, 8, 16, 32]),
-    ] {
-        let alpha = Fit::exact(&block, &widths, Method::default()).unwrap().alpha;
-        let covered = (0..600)
-            .filter(|&seed| {
-                let sampling = Sampling { trials: 1000, ..Sampling::paper(seed) };
-                fit(&block, &widths, &sampling, Method::default()).alpha_ci.contains(alpha)
-            })
-            .count() as f64
-            / 600.0;
-        assert!(covered >= 0.93 - 2.0 * 0.0104, "{}: {covered}", block.name());
-    }
-}
-
 #[test]
 fn the_papers_block_has_alpha_1_60_on_the_default_grid() {
     let block = module("bottleneck-128");

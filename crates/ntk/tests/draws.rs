@@ -1,9 +1,13 @@
 //! Kernels of whole networks over initialisations: single draws by definition, moments against
 //! theory.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use collegial_arch::{Graph, Spec};
 use collegial_nn::{Mode, Network};
-use collegial_ntk::explicit::{ExplicitKernel, NormPolicy, Options, Parametrisation, Readout, normal_inputs};
+use collegial_ntk::explicit::{
+    ExplicitKernel, NormPolicy, Options, Parametrisation, Readout, drawn_weights, normal_inputs,
+};
 use collegial_ntk::{NetworkDraws, exact};
 use collegial_stats::{Monitor, Silent};
 
@@ -159,6 +163,41 @@ impl Monitor for Stopped {
     fn progress(&self, _: f64, _: Option<&str>) {}
     fn stopped(&self) -> bool {
         true
+    }
+}
+
+/// Says stop at its nth question.
+struct StopsAt(usize, AtomicUsize);
+
+impl Monitor for StopsAt {
+    fn progress(&self, _: f64, _: Option<&str>) {}
+    fn stopped(&self) -> bool {
+        self.1.fetch_add(1, Ordering::Relaxed) + 1 >= self.0
+    }
+}
+
+/// Inside a single kernel: an interruption at any layer, and the same bits afterwards.
+#[test]
+fn a_stop_is_heard_inside_a_kernel() {
+    let graph = resnext();
+    let inputs = normal_inputs(&graph, 2, 1);
+    let options = Options { norms: NormPolicy::Frozen, readout: Readout::Trace, ..Options::default() };
+    let kernel = ExplicitKernel::new(&graph, options, &inputs).unwrap();
+    let weights = drawn_weights(&graph, options.parametrisation, 3).unwrap();
+    let whole = kernel.at(&weights).unwrap();
+    let monitor = StopsAt(usize::MAX, AtomicUsize::new(0));
+    assert_eq!(kernel.at_watched(&weights, &monitor).unwrap(), whole);
+    let questions = monitor.1.into_inner();
+    assert!(questions > 2 * kernel.inputs() + 10, "{questions}");
+    for nth in [1, 2, questions / 3, questions / 2, questions] {
+        let stopped = kernel.at_watched(&weights, &StopsAt(nth, AtomicUsize::new(0))).unwrap_err();
+        assert!(stopped.is_interruption(), "{stopped}");
+        assert_eq!(kernel.at(&weights).unwrap(), whole);
+    }
+    // And inside a draw, with every policy.
+    for norms in [NormPolicy::None, NormPolicy::Frozen, NormPolicy::Batch] {
+        let draws = NetworkDraws::new(&graph, Options { norms, ..Options::default() }, &inputs).unwrap();
+        assert!(draws.kernels(0..2, &StopsAt(5, AtomicUsize::new(0))).unwrap().is_none(), "{norms:?}");
     }
 }
 

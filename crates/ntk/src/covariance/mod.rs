@@ -15,6 +15,7 @@
 //!   mean 0;
 //! - a gate (squeeze-and-excitation) is taken to scale all images alike, which the next norm
 //!   divides out;
+//! - an average pool takes the mean of C over all pairs of pixels of two windows; M stays M;
 //! - a max pool has no closed form: see `pool.rs`.
 //!
 //! What is neglected: zeros in the padding (positions near a border), differences in contrast
@@ -110,6 +111,7 @@ fn needed_lags(graph: &Graph, wanted: &[(NodeId, BTreeSet<Lag>)]) -> Vec<BTreeSe
         let lags: BTreeSet<Lag> = match node.op {
             Op::Conv { stride, .. } => needed[id].iter().map(|&(y, x)| (y * stride, x * stride)).collect(),
             Op::MaxPool { kernel, stride, .. } => pool::lags_before(&needed[id], kernel, stride),
+            Op::AveragePool { side } => pool::lags_before(&needed[id], side, side),
             _ => needed[id].clone(),
         };
         // What makes a gate is not looked at.
@@ -130,12 +132,7 @@ fn behind(
 ) -> Result<Field, Error> {
     let node = &graph.nodes[id];
     let operand = |at: usize| &fields[node.inputs[at]];
-    let unknown = || Error::Layer {
-        name: node.name.clone(),
-        reason:
-            "covariances are known behind convolutions, batch norms, ReLUs, sums and max pools of ReLUs only"
-                .into(),
-    };
+    let unknown = || Error::UnknownCovariance { layer: node.name.clone() };
     match node.op {
         Op::Input => {
             let side = node.shape.height.max(node.shape.width);
@@ -161,6 +158,7 @@ fn behind(
                 _ => Err(unknown()),
             }
         }
+        Op::AveragePool { side } => Ok(pool::averaged(operand(0), lags, side)),
         _ => Err(unknown()),
     }
 }

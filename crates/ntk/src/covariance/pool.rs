@@ -1,4 +1,4 @@
-//! Max pools, by quadrature with fixed normal numbers.
+//! Pools: averages in closed form, maxima by quadrature with fixed normal numbers.
 //!
 //! The maximum of ReLUs is the ReLU of the maximum, so the covariance behind a max pool over ReLUs
 //! of a Gaussian field is E[max(0, max_w g) max(0, max_w' g)] over two windows w, w' at the given
@@ -26,6 +26,17 @@ pub(super) fn lags_before(lags: &BTreeSet<Lag>, kernel: usize, stride: usize) ->
 
 fn between(p: (usize, usize), q: (usize, usize)) -> Lag {
     (p.0.abs_diff(q.0), p.1.abs_diff(q.1))
+}
+
+/// The covariance behind means over windows side by side: the mean over the pixels of both.
+pub(super) fn averaged(before: &Field, lags: &BTreeSet<Lag>, side: usize) -> Field {
+    let pixels = || (0..side * side).map(move |at| (at / side, at % side));
+    let at_lag = |&(y, x): &Lag| {
+        let pair = |p, q: Lag| before.at(between(p, (y * side + q.0, x * side + q.1)));
+        let sum: f64 = pixels().map(|p| pixels().map(|q| pair(p, q)).sum::<f64>()).sum();
+        ((y, x), sum / (side * side * side * side) as f64)
+    };
+    Field { at: lags.iter().map(at_lag).collect(), other: before.other }
 }
 
 /// The covariance behind a max pool over ReLUs of the Gaussian field `before`.
@@ -115,6 +126,25 @@ mod tests {
         assert!((behind.variance() - 0.5).abs() < 0.06, "{behind:?}");
         assert!((behind.at((0, 1)) - behind.variance()).abs() < 1e-9);
         assert!((behind.other - 0.5 / PI).abs() < 0.03, "{behind:?}");
+    }
+
+    /// White pixels: a window of four has a quarter of the variance and nothing in common with the
+    /// next. A linear covariance: the mean over all pairs, by hand.
+    #[test]
+    fn averages_over_windows() {
+        let lags: BTreeSet<Lag> = [(0, 0), (0, 1), (1, 1)].into();
+        let of = |value: fn(Lag) -> f64| {
+            let at = lags_before(&lags, 2, 2).iter().map(|&lag| (lag, value(lag))).collect();
+            averaged(&Field { at, other: 0.3 }, &lags, 2)
+        };
+        let white = of(|lag| if lag == (0, 0) { 1.0 } else { 0.0 });
+        assert_eq!(
+            (white.variance(), white.at((0, 1)), white.at((1, 1)), white.other),
+            (0.25, 0.0, 0.0, 0.3)
+        );
+        // Columns 0 and 1 against 0 and 1: lags 0, 1, 1, 0; against 2 and 3: 2, 3, 1, 2.
+        let linear = of(|(_, column)| 10.0 - column as f64);
+        assert_eq!((linear.variance(), linear.at((0, 1))), (9.5, 8.0));
     }
 
     /// The maximum of two independent standard normals, rectified: E[max(0, g1, g2)] = (1 + √2) /

@@ -4,11 +4,12 @@ use std::sync::{Mutex, PoisonError};
 
 use collegial_arch::Graph;
 use collegial_nn::{Mode, Network};
+use collegial_stats::Monitor;
 
 use crate::Error;
 use crate::explicit::gram::Gram;
 use crate::explicit::tasks::Threads;
-use crate::explicit::{Options, Readout, check_inputs};
+use crate::explicit::{Options, check_inputs};
 
 /// Gradients of single images' outputs by all parameters, and their inner products.
 ///
@@ -45,14 +46,7 @@ impl BatchKernel {
         count: usize,
     ) -> Result<Self, Error> {
         check_inputs(graph, images)?;
-        let outputs = graph.output_shape().channels;
-        let unit = match options.readout {
-            Readout::Unit(unit) | Readout::PooledUnit(unit) if unit >= outputs => {
-                return Err(Error::OutputUnit { unit, outputs });
-            }
-            Readout::Unit(unit) | Readout::PooledUnit(unit) => unit,
-            Readout::Trace | Readout::PooledTrace => 0,
-        };
+        let unit = options.readout.unit(graph)?;
         let kernel = Self {
             graph: graph.clone(),
             options,
@@ -84,21 +78,28 @@ impl BatchKernel {
     }
 
     /// The kernel at the weights that training from a seed starts with.
-    pub(crate) fn at_seed(&self, seed: u64) -> Result<Vec<f64>, Error> {
+    pub(crate) fn at_seed(&self, seed: u64, monitor: &dyn Monitor) -> Result<Vec<f64>, Error> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut worker = idle.map_or_else(|| self.worker(), Ok)?;
         worker.network.initialise(seed);
-        let kernel = self.run(&mut worker);
+        let kernel = self.run(&mut worker, monitor);
         self.put_back(worker);
         kernel
     }
 
-    fn run(&self, Worker { network, gradients }: &mut Worker) -> Result<Vec<f64>, Error> {
+    fn run(
+        &self,
+        Worker { network, gradients }: &mut Worker,
+        monitor: &dyn Monitor,
+    ) -> Result<Vec<f64>, Error> {
         let mut kernel = Gram::zeros(self.count, Threads::One);
         let parameters = network.values().len();
-        network.forward(&self.inputs, Mode::Train)?;
+        network.forward_until(&self.inputs, Mode::Train, &|| monitor.stopped())?;
         for seed in &self.seeds {
             for (image, gradient) in gradients.chunks_exact_mut(parameters).enumerate() {
+                if monitor.stopped() {
+                    return Err(collegial_nn::Error::Interrupted.into());
+                }
                 let mut all = vec![0.0; self.batch * seed.len()];
                 all[image * seed.len()..][..seed.len()].copy_from_slice(seed);
                 network.backward(&all)?;

@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use collegial_arch::Graph;
-use collegial_stats::Monitor;
+use collegial_stats::{Monitor, Silent};
 use collegial_tensors::TensorTable;
 use rayon::prelude::*;
 
@@ -120,9 +120,13 @@ impl NetworkDraws {
     ///
     /// If the network cannot be run.
     pub fn at(&self, seed: u64) -> Result<Vec<f64>, Error> {
+        self.at_watched(seed, &Silent)
+    }
+
+    fn at_watched(&self, seed: u64, monitor: &dyn Monitor) -> Result<Vec<f64>, Error> {
         match &self.kernel {
-            Kernel::Explicit(kernel) => kernel.at_seed(seed),
-            Kernel::Batch(kernel) => kernel.at_seed(seed),
+            Kernel::Explicit(kernel) => kernel.at_seed(seed, monitor),
+            Kernel::Batch(kernel) => kernel.at_seed(seed, monitor),
         }
     }
 
@@ -141,7 +145,7 @@ impl NetworkDraws {
     }
 
     /// The kernels of the draws of these seeds, in parallel; the same bits for any number of
-    /// threads. `None` if the monitor stopped it, which is heard before every draw.
+    /// threads. `None` if the monitor stopped it, which is heard before every layer of a draw.
     ///
     /// # Errors
     ///
@@ -154,7 +158,8 @@ impl NetworkDraws {
             if monitor.stopped() {
                 return Err(None);
             }
-            let kernel = self.at(seed).map_err(Some);
+            let kernel = self.at_watched(seed, monitor);
+            let kernel = kernel.map_err(|error| (!error.is_interruption()).then_some(error));
             monitor.progress((done.fetch_add(1, Ordering::Relaxed) + 1) as f64 / count as f64, None);
             kernel
         };

@@ -5,7 +5,7 @@ use collegial_stats::{Moments, Rng};
 use serde::Serialize;
 
 use super::{ExactMoments, Gate, PatchSums, block_second_moment_ratio};
-use crate::Error;
+use crate::error::{Error, Obstacle};
 use crate::law::{LinearStep, Output, Plan, Step, columns};
 
 /// One output unit of a chain that is seen at a single position behind its first layer, see the
@@ -53,16 +53,16 @@ impl SingleColumn {
     /// [`Error::NoClosedForm`] names the first layer that does not fit.
     pub fn new(chain: &Sequence) -> Result<Self, Error> {
         let plan = Plan::new(chain, Output::Unit, 1)?;
-        let refusal = |layer: usize, reason: String| Error::NoClosedForm {
+        let refusal = |layer: usize, obstacle: Obstacle| Error::NoClosedForm {
             module: chain.name.clone(),
             layer: layer + 1,
-            reason,
+            obstacle,
         };
         let mut steps: Vec<&LinearStep> = vec![];
         for (index, step) in plan.steps.iter().enumerate() {
             match step {
                 Step::Linear(step) => steps.push(step),
-                Step::Pool { .. } => return Err(refusal(index, "is a pool".into())),
+                Step::Pool { .. } => return Err(refusal(index, Obstacle::Pool)),
             }
         }
         let Some((last, hidden)) = steps.split_last() else {
@@ -73,14 +73,14 @@ impl SingleColumn {
             gates.push(match step.activation {
                 Activation::Relu => Gate::Relu,
                 Activation::None => Gate::Linear,
-                other => return Err(refusal(index, format!("has the activation {other}"))),
+                other => return Err(refusal(index, Obstacle::Activation(other))),
             });
             if index > 0 && step.positions > 1 {
-                return Err(refusal(index, format!("is seen at {} positions", step.positions)));
+                return Err(refusal(index, Obstacle::Positions(step.positions)));
             }
         }
         if last.activation != Activation::None {
-            return Err(refusal(hidden.len(), format!("puts out {}", last.activation)));
+            return Err(refusal(hidden.len(), Obstacle::OutputActivation(last.activation)));
         }
         // E[K] = L s_L^2 E|c_L|^2, and a layer multiplies E|c|^2 by s^2 n a.
         let powers = hidden
@@ -152,24 +152,39 @@ impl SingleColumn {
     /// Exact where the first layer's patches do not overlap (1x1 kernels, fully connected
     /// networks); elsewhere from fixed draws, until the variance is known to 0.025 %.
     pub fn averaged(&self) -> Result<AveragedMoments, Error> {
+        match self.exact_average()? {
+            Some(moments) => {
+                let spread = self.ratios(0..SPREAD_INPUTS)?.variance().sqrt();
+                Ok(AveragedMoments { moments, spread, standard_error: 0.0 })
+            }
+            None => self.sampled(),
+        }
+    }
+
+    /// The same average without its spread, which takes draws even where the average takes none.
+    pub(crate) fn average(&self) -> Result<ExactMoments, Error> {
+        self.exact_average()?.map_or_else(|| Ok(self.sampled()?.moments), Ok)
+    }
+
+    /// The average in closed form: where patches do not overlap.
+    fn exact_average(&self) -> Result<Option<ExactMoments>, Error> {
         let Some(Step::Linear(first)) = self.plan.steps.first() else {
             return Err(Error::NoInputs);
         };
-        let square = (first.source.iter().flatten().count() * first.inputs) as f64;
-        let disjoint = first.taps == 1 || first.positions == 1;
-        if !disjoint {
-            return self.sampled(square);
+        if first.taps > 1 && first.positions > 1 {
+            return Ok(None);
         }
         let entries = if first.positions == 1 { self.plan.pixels.len() * first.inputs } else { first.inputs };
         let gate = self.gates.first().copied().unwrap_or(Gate::Linear);
         let sums = PatchSums::of_normal_patches(first.positions, entries, gate);
-        let moments = self.with(&sums, square);
-        let spread = self.ratios(0..SPREAD_INPUTS)?.variance().sqrt();
-        Ok(AveragedMoments { moments, spread, standard_error: 0.0 })
+        Ok(Some(self.with(&sums, average_square(first))))
     }
 
     /// The average by draws.
-    fn sampled(&self, square: f64) -> Result<AveragedMoments, Error> {
+    fn sampled(&self) -> Result<AveragedMoments, Error> {
+        let Some(Step::Linear(first)) = self.plan.steps.first() else {
+            return Err(Error::NoInputs);
+        };
         let mut ratios = Moments::new();
         while ratios.count < MOST_INPUTS {
             ratios = ratios.merge(self.ratios(ratios.count..ratios.count + SPREAD_INPUTS)?);
@@ -177,7 +192,7 @@ impl SingleColumn {
                 break;
             }
         }
-        let mean = self.mean_per_square * square;
+        let mean = self.mean_per_square * average_square(first);
         let moments = ExactMoments { mean, second_moment_ratio: ratios.mean() };
         Ok(AveragedMoments {
             moments,
@@ -203,7 +218,12 @@ impl SingleColumn {
     }
 
     /// The moments where the pixels that the unit sees have the given values, position by position.
-    pub(crate) fn at_columns(&self, values: &[f32]) -> Result<ExactMoments, Error> {
+    fn at_columns(&self, values: &[f32]) -> Result<ExactMoments, Error> {
+        self.at_gram(&self.patch_gram(values)?)
+    }
+
+    /// The Gram matrix of the patches there.
+    pub(crate) fn patch_gram(&self, values: &[f32]) -> Result<Vec<f64>, Error> {
         let Some(Step::Linear(first)) = self.plan.steps.first() else {
             return Err(Error::NoInputs);
         };
@@ -211,7 +231,7 @@ impl SingleColumn {
         let (mut gram, mut patches) = (vec![0.0; count * count], vec![]);
         columns::gram(values, self.plan.channels, &columns::all_pairs(count), &mut gram);
         first.patch_gram(1, &gram, &mut patches);
-        self.at_gram(&patches)
+        Ok(patches)
     }
 
     fn with(&self, sums: &PatchSums, square: f64) -> ExactMoments {
@@ -222,4 +242,10 @@ impl SingleColumn {
         };
         ExactMoments { mean, second_moment_ratio }
     }
+}
+
+/// The sum of the squared lengths of the first layer's patches, averaged over standard normal
+/// inputs.
+fn average_square(first: &LinearStep) -> f64 {
+    (first.source.iter().flatten().count() * first.inputs) as f64
 }

@@ -23,7 +23,7 @@ use std::sync::{Mutex, PoisonError};
 use collegial_arch::{Graph, Op};
 use collegial_nn::Network;
 pub use collegial_nn::{NormPolicy, Parametrisation};
-use collegial_stats::{Moments, Rng, Tally, tally_blocks};
+use collegial_stats::{Moments, Monitor, Rng, Silent, Tally, tally_blocks};
 use collegial_tensors::TensorTable;
 
 use crate::{BLOCK, Error};
@@ -47,6 +47,18 @@ pub enum Readout {
 impl Readout {
     pub(crate) fn is_trace(self) -> bool {
         matches!(self, Self::Trace | Self::PooledTrace)
+    }
+
+    /// The unit that is read, where it exists; 0 of a trace.
+    pub(crate) fn unit(self, graph: &Graph) -> Result<usize, Error> {
+        let outputs = graph.output_shape().channels;
+        match self {
+            Self::Unit(unit) | Self::PooledUnit(unit) if unit >= outputs => {
+                Err(Error::OutputUnit { unit, outputs })
+            }
+            Self::Unit(unit) | Self::PooledUnit(unit) => Ok(unit),
+            Self::Trace | Self::PooledTrace => Ok(0),
+        }
     }
 
     /// The gradients of the outputs of all images, one for each output that the kernel is summed
@@ -149,14 +161,7 @@ impl ExplicitKernel {
         if options.norms == NormPolicy::Batch {
             return Err(Error::BatchNorms);
         }
-        let outputs = graph.output_shape().channels;
-        let unit = match options.readout {
-            Readout::Unit(unit) | Readout::PooledUnit(unit) if unit >= outputs => {
-                return Err(Error::OutputUnit { unit, outputs });
-            }
-            Readout::Unit(unit) | Readout::PooledUnit(unit) => unit,
-            Readout::Trace | Readout::PooledTrace => 0,
-        };
+        let unit = options.readout.unit(graph)?;
         let read = Network::builder(graph).norms(options.norms).build()?;
         if read.parameters().is_empty() {
             return Err(Error::NoParameters { module: "network".into() });
@@ -193,12 +198,21 @@ impl ExplicitKernel {
     ///
     /// If a tensor is missing, has another shape, or contains NaN or an infinity.
     pub fn at(&self, weights: &TensorTable) -> Result<Vec<f64>, Error> {
+        self.at_watched(weights, &Silent)
+    }
+
+    /// As [`at`](Self::at), until the monitor says stop, which is heard before every layer.
+    ///
+    /// # Errors
+    ///
+    /// As [`at`](Self::at), and where it was stopped; see [`Error::is_interruption`].
+    pub fn at_watched(&self, weights: &TensorTable, monitor: &dyn Monitor) -> Result<Vec<f64>, Error> {
         for (name, shape) in &self.tensors {
             weights.shaped(name, shape).map_err(Error::Weights)?;
         }
         let kernel = self.with_worker(Threads::Pool, |worker| {
             let lent = worker.set(&self.layers, weights, self.unit)?;
-            worker.run(&self.layers, Some(&lent), &self.seeds)?;
+            worker.run(&self.layers, Some(&lent), &self.seeds, monitor)?;
             Ok(worker.kernel().symmetric())
         })?;
         // Inputs are finite: what is not comes from the weights, which are searched only then.
@@ -209,10 +223,10 @@ impl ExplicitKernel {
     }
 
     /// The kernel at the weights that training from a seed starts with.
-    pub(crate) fn at_seed(&self, seed: u64) -> Result<Vec<f64>, Error> {
+    pub(crate) fn at_seed(&self, seed: u64, monitor: &dyn Monitor) -> Result<Vec<f64>, Error> {
         self.with_worker(Threads::One, |worker| {
             worker.initialise(&self.layers, seed, self.unit);
-            worker.run(&self.layers, None, &self.seeds)?;
+            worker.run(&self.layers, None, &self.seeds, monitor)?;
             Ok(worker.kernel().symmetric())
         })
     }
@@ -253,7 +267,7 @@ impl ExplicitKernel {
                 let mut moments = Moments::new();
                 for trial in block {
                     worker.draw(&self.layers, &mut Rng::new(seed, stream, trial));
-                    worker.run(&self.layers, None, &self.seeds)?;
+                    worker.run(&self.layers, None, &self.seeds, &Silent)?;
                     moments.push(worker.kernel().first());
                 }
                 Ok(moments)

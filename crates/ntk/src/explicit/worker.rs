@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use collegial_arch::Graph;
 use collegial_nn::kernels::{ConvShape, ShapeError};
-use collegial_nn::{Fans, Layout, Network, Observed, Parametrisation};
-use collegial_stats::Rng;
+use collegial_nn::{Fans, Layout, Network, Observed, Observer, Parametrisation};
+use collegial_stats::{Monitor, Rng};
 use collegial_tensors::TensorTable;
 
 use super::Options;
@@ -58,8 +58,7 @@ impl Layer {
                 return Err(Error::NoParameters { module: name.to_owned() });
             };
             let len = whole.parameters()[place].range.len();
-            let refuse =
-                |reason: ShapeError| Error::Layer { name: name.to_owned(), reason: reason.to_string() };
+            let refuse = |reason: ShapeError| Error::Layer { name: name.to_owned(), reason };
             Ok(Self {
                 weight: parameter.name.clone(),
                 range: parameter.range.clone(),
@@ -169,14 +168,35 @@ impl Worker {
         layers: &[Layer],
         weights: Option<&[&[f32]]>,
         seeds: &[Vec<f32>],
+        monitor: &dyn Monitor,
     ) -> Result<(), Error> {
         let Self { network, kernel, input_grams } = self;
         kernel.clear();
-        let mut observer = |observed: Observed<'_>| match observed {
+        let mut sum = Sum { kernel, layers, input_grams, monitor };
+        Ok(network.observe(weights, seeds, &mut sum)?)
+    }
+}
+
+/// Adds the parts of the layers that a backward pass shows.
+struct Sum<'a> {
+    kernel: &'a mut Gram,
+    layers: &'a [Layer],
+    input_grams: &'a [Option<Vec<f32>>],
+    monitor: &'a dyn Monitor,
+}
+
+impl Observer for Sum<'_> {
+    fn stopped(&self) -> bool {
+        self.monitor.stopped()
+    }
+
+    fn see(&mut self, observed: Observed<'_>) {
+        let kernel = &mut *self.kernel;
+        match observed {
             Observed::Linear { index, inputs, cotangents } => {
-                let Layer { shape, layout, factor, method, .. } = &layers[index];
+                let Layer { shape, layout, factor, method, .. } = &self.layers[index];
                 let scale = f64::from(*factor).powi(2);
-                match &input_grams[index] {
+                match &self.input_grams[index] {
                     Some(gram) => {
                         contribution::add_at_input(kernel, shape, gram, cotangents, scale);
                     }
@@ -198,8 +218,7 @@ impl Worker {
                 });
                 contribution::add_channels(kernel, extent, |_, at| cotangents[at].iter().sum());
             }
-        };
-        Ok(network.observe(weights, seeds, &mut observer)?)
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use collegial_arch::Module;
 
+use super::FitError;
 use crate::Error;
 
 /// The default width grid: 1, 16, 32, ..., 256 for a bottleneck block, on which the paper's α =
@@ -15,6 +16,20 @@ pub fn default_widths(module: &Module) -> Result<Vec<usize>, Error> {
     let mut widths: Vec<usize> = (1..=16).map(|ratio| (base * ratio).div_ceil(16)).collect();
     widths.dedup();
     Ok(widths)
+}
+
+/// The widths in ascending order, each once.
+pub(super) fn ascending(widths: &[usize]) -> Result<Vec<usize>, Error> {
+    if widths.contains(&0) {
+        return Err(Error::ZeroWidth);
+    }
+    let mut sorted = widths.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup();
+    match sorted.len() {
+        0 | 1 => Err(FitError::FewWidths { found: sorted.len() }.into()),
+        _ => Ok(sorted),
+    }
 }
 
 #[cfg(test)]

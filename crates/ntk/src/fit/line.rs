@@ -1,7 +1,6 @@
 //! A straight line through points with errors.
 
-use super::{Method, Point};
-use crate::Error;
+use super::{FitError, Method, Point};
 
 /// ln R = intercept + slope S, with the slope's standard error from the points' own (delta method).
 #[derive(Clone, Copy, Debug)]
@@ -15,18 +14,12 @@ pub(super) struct Line {
 impl Line {
     /// Least squares. The slope is a weighted sum of the y, so its variance is the sum of squared
     /// weights times theirs.
-    pub fn through(points: &[Point], method: Method) -> Result<Self, Error> {
+    pub fn through(points: &[Point], method: Method) -> Result<Self, FitError> {
         if points.len() < 2 {
-            return Err(Error::Fit(format!(
-                "a fit needs at least two different widths, but {} was given",
-                points.len()
-            )));
+            return Err(FitError::FewWidths { found: points.len() });
         }
         if let Some(point) = points.iter().find(|point| !point.second_moment_ratio.is_finite()) {
-            return Err(Error::Fit(format!(
-                "all {} kernels drawn at width {} are 0, so its variance is unknown; take more trials or leave it out",
-                point.trials, point.width
-            )));
+            return Err(FitError::ZeroKernels { width: point.width, trials: point.trials });
         }
         let x: Vec<f64> = points.iter().map(|point| point.inverse_fan_in_sum).collect();
         let y: Vec<f64> = points.iter().map(|point| point.second_moment_ratio.ln()).collect();
@@ -37,9 +30,7 @@ impl Line {
         let (x_mean, y_mean) = if method.intercept { (mean(&x), mean(&y)) } else { (0.0, 0.0) };
         let spread: f64 = weights.iter().zip(&x).map(|(w, x)| w * (x - x_mean).powi(2)).sum();
         if spread <= 0.0 {
-            return Err(Error::Fit(
-                "all widths given have the same sum of inverse fan-ins; give different widths".into(),
-            ));
+            return Err(FitError::SameSums);
         }
         let shares: Vec<f64> = weights.iter().zip(&x).map(|(w, x)| w * (x - x_mean) / spread).collect();
         let slope: f64 = shares.iter().zip(&y).map(|(share, y)| share * (y - y_mean)).sum();

@@ -2,22 +2,20 @@
 //! bit.
 
 use std::ops::Range;
-use std::time::Duration;
 
 use collegial_arch::{Module, Spec};
-use collegial_stats::{Instant, Monitor, Tally};
+use collegial_stats::{Monitor, Tally};
 use serde::{Deserialize, Serialize};
 
-use super::{Method, Point, closed_form};
+use super::closed_form::Known;
+use super::grid::ascending;
+use super::{FitError, Method, Point};
 use crate::law::{BLOCK, LawSampler, Output};
 use crate::{Error, Fit};
 
 /// Trials of a width that are done before the next width has its turn, so that an interrupted run
 /// has points everywhere.
 const ROUND: u64 = 10 * BLOCK;
-
-/// Trials of a width that are taken however long they last.
-const FEWEST_TRIALS: u64 = 20;
 
 /// Trials beyond which `precision` gives up narrowing.
 const MOST_TRIALS: u64 = 50_000_000;
@@ -37,15 +35,13 @@ impl Shard {
     pub const ALL: Self = Self { index: 1, count: 1 };
 
     /// Shard `index` of `count`.
-    pub fn new(index: u64, count: u64) -> Result<Self, Error> {
+    pub fn new(index: u64, count: u64) -> Result<Self, FitError> {
         if count == 0 {
-            Err(Error::Fit("a run has at least one shard; write 1/1 for the whole".into()))
+            Err(FitError::NoShards)
         } else if (1..=count).contains(&index) {
             Ok(Self { index, count })
         } else {
-            Err(Error::Fit(format!(
-                "shard {index}/{count} does not exist; shards are 1/{count} to {count}/{count}"
-            )))
+            Err(FitError::NoSuchShard { index, count })
         }
     }
 
@@ -99,9 +95,9 @@ struct Sample {
 }
 
 impl Sample {
-    fn add(&mut self, tally: Tally) -> Result<(), Error> {
+    fn add(&mut self, tally: Tally) -> Result<(), FitError> {
         let before = std::mem::replace(&mut self.tally, Tally::new(BLOCK));
-        self.tally = before.join(tally).map_err(|error| Error::Fit(error.to_string()))?;
+        self.tally = before.join(tally)?;
         Ok(())
     }
 }
@@ -128,8 +124,9 @@ impl Measurements {
         let mut measurements = Self::empty(module, widths, sampling)?;
         measurements.draw(module, sampling.shard.trials(sampling.trials), monitor)?;
         if let Some(precision) = sampling.precision {
+            let known = measurements.known(sampling.method)?;
             while !monitor.stopped() && measurements.trials < MOST_TRIALS {
-                let fit = Fit::new(&measurements, sampling.method)?;
+                let fit = Fit::knowing(&measurements, sampling.method, known.as_ref())?;
                 if fit.alpha_ci.width() / 2.0 <= precision * fit.alpha.abs() {
                     break;
                 }
@@ -141,79 +138,21 @@ impl Measurements {
         Ok(measurements)
     }
 
-    /// Samples the module at every width, as often as a time allows: up to a hundred trials by the
-    /// time that two take, at least twenty, then at most twice as many at a time. How many there
-    /// are depends on the machine; so many `trials` of the same seed are the same draws again.
-    ///
-    /// # Errors
-    ///
-    /// As [`take`](Self::take).
-    pub fn take_within(
-        module: &Module,
-        widths: &[usize],
-        sampling: &Sampling,
-        time: Duration,
-        monitor: &dyn Monitor,
-    ) -> Result<Self, Error> {
-        let fixed = |trials| Sampling { trials, precision: None, shard: Shard::ALL, ..*sampling };
-        let start = Instant::now();
-        Self::take(module, widths, &fixed(2), monitor)?;
-        let affordable = (2.0 * time.as_secs_f64() / start.elapsed().as_secs_f64()) as u64;
-        let first = fixed(affordable.clamp(FEWEST_TRIALS, 2 * BLOCK));
-        let mut measurements = Self::take(module, widths, &first, monitor)?;
-        loop {
-            let (trials, spent) = (measurements.trials, start.elapsed().as_secs_f64());
-            // Without a clock, the paper's number of trials.
-            let affordable = match spent > 0.0 {
-                true => trials as f64 * (time.as_secs_f64() / spent - 1.0),
-                false => 2000.0 - trials as f64,
-            };
-            let more = (affordable.clamp(0.0, trials as f64) as u64) / BLOCK * BLOCK;
-            // Shares of one run meet at the ends of blocks.
-            if more == 0 || !trials.is_multiple_of(BLOCK) || trials >= MOST_TRIALS || monitor.stopped() {
-                return Ok(measurements);
-            }
-            measurements.trials = trials + more;
-            measurements.draw(module, trials..trials + more, monitor)?;
-        }
-    }
-
     fn empty(module: &Module, widths: &[usize], sampling: &Sampling) -> Result<Self, Error> {
         if sampling.trials < 2 {
             return Err(Error::TooFewTrials(sampling.trials));
         }
         if sampling.trials > ABSURD_TRIALS {
-            return Err(Error::Fit(format!(
-                "{} trials would never end; take at most {ABSURD_TRIALS}",
-                sampling.trials
-            )));
+            return Err(FitError::TooManyTrials { given: sampling.trials, most: ABSURD_TRIALS }.into());
         }
-        if sampling.precision.is_some_and(|precision| !(precision.is_finite() && precision > 0.0)) {
-            let given = sampling.precision.unwrap_or_default();
-            return Err(Error::Fit(format!(
-                "the precision is {given}; it must be a positive share of alpha, such as 0.02"
-            )));
-        }
+        sampling.precision.map_or(Ok(()), check_precision)?;
         if sampling.precision.is_some()
             && (sampling.shard != Shard::ALL || !sampling.trials.is_multiple_of(BLOCK))
         {
-            return Err(Error::Fit(format!(
-                "a precision cannot be reached by one shard alone and needs trials that are a multiple of {BLOCK}"
-            )));
+            return Err(FitError::PrecisionOfShard { block: BLOCK }.into());
         }
-        if widths.contains(&0) {
-            return Err(Error::Widths("one of the widths is 0; widths must be at least 1".into()));
-        }
-        let mut sorted = widths.to_vec();
-        sorted.sort_unstable();
-        sorted.dedup();
-        if sorted.len() < 2 {
-            return Err(Error::Fit(format!(
-                "a fit needs at least two different widths, but {} was given",
-                sorted.len()
-            )));
-        }
-        let samples = sorted.into_iter().map(|width| Sample { width, tally: Tally::new(BLOCK) }).collect();
+        let samples =
+            ascending(widths)?.into_iter().map(|width| Sample { width, tally: Tally::new(BLOCK) }).collect();
         Ok(Self {
             spec: module.clone().into(),
             seed: sampling.seed,
@@ -248,7 +187,12 @@ impl Measurements {
                     return Ok(());
                 }
                 let sampler = self.sampler(module, width)?;
-                self.samples[index].add(sampler.tally(self.seed, width as u32, round.clone()))?;
+                match sampler.tally_until(self.seed, width as u32, round.clone(), monitor) {
+                    Ok(tally) => self.samples[index].add(tally)?,
+                    // The rounds before are kept.
+                    Err(Error::Interrupted) => return Ok(()),
+                    Err(other) => return Err(other),
+                }
                 done += cost(&sampler) * (round.end - round.start) as f64;
                 monitor.progress(done / total, None);
             }
@@ -259,25 +203,22 @@ impl Measurements {
 
     /// Refuses measurements that were read and that no sampling can have written: widths that do
     /// not ascend, trials beyond those of the run.
-    pub fn check(&self) -> Result<(), Error> {
+    pub fn check(&self) -> Result<(), FitError> {
         let widths = self.samples.iter().map(|sample| sample.width);
         let ascending = widths.clone().zip(widths.skip(1)).all(|(a, b)| a < b);
         let outside =
             |sample: &Sample| sample.tally.trials().last().is_some_and(|last| last.end > self.trials);
         if self.samples.len() < 2 || self.samples[0].width == 0 || !ascending {
-            return Err(Error::Fit("its widths are not at least two in ascending order".into()));
+            return Err(FitError::NotAscending);
         }
         match self.samples.iter().find(|sample| outside(sample)) {
-            Some(sample) => Err(Error::Fit(format!(
-                "width {} has trials beyond the {} of the run",
-                sample.width, self.trials
-            ))),
+            Some(sample) => Err(FitError::TrialsBeyond { width: sample.width, trials: self.trials }),
             None => Ok(()),
         }
     }
 
     /// Joins the draws of two shards of one run; the result equals one process's to the bit.
-    pub fn join(self, other: Self) -> Result<Self, Error> {
+    pub fn join(self, other: Self) -> Result<Self, FitError> {
         let widths =
             |measurements: &Self| measurements.samples.iter().map(|sample| sample.width).collect::<Vec<_>>();
         let difference = if self.spec != other.spec {
@@ -291,10 +232,8 @@ impl Measurements {
         } else {
             None
         };
-        if let Some(difference) = difference {
-            return Err(Error::Fit(format!(
-                "these shards have different {difference}; merge shards of one run only"
-            )));
+        if let Some(what) = difference {
+            return Err(FitError::DifferentRuns { what });
         }
         let mut joined = self;
         for (sample, other) in joined.samples.iter_mut().zip(other.samples) {
@@ -318,31 +257,39 @@ impl Measurements {
         self.spec.name()
     }
 
-    /// How far α varies with the input that is drawn, where a closed form tells.
-    pub(super) fn input_spread(&self, method: Method) -> Result<Option<f64>, Error> {
+    /// What theory knows of the errors, where there is a closed form.
+    pub(super) fn known(&self, method: Method) -> Result<Option<Known>, Error> {
         let widths: Vec<usize> = self.samples.iter().map(|sample| sample.width).collect();
         match self.spec.module() {
-            Some(module) if !self.pooled => closed_form::slope_spread(&module, &widths, method),
+            Some(module) if !self.pooled => Known::of(&module, &widths, method),
             _ => Ok(None),
         }
     }
 
     /// The measured ratios, without a line through them yet.
-    pub(super) fn points(&self) -> Result<Vec<Point>, Error> {
-        let module =
-            self.spec.module().ok_or_else(|| Error::Fit(format!("{} is not a module", self.spec.name())))?;
-        let point = |sample: &Sample| {
+    pub(super) fn points(&self, known: Option<&Known>) -> Result<Vec<Point>, Error> {
+        let module = self.spec.module().ok_or_else(|| FitError::NotAModule { name: self.spec.name() })?;
+        let point = |(index, sample): (usize, &Sample)| {
             let moments = sample.tally.moments();
             if moments.count < 2 {
                 return Err(Error::TooFewTrials(moments.count));
             }
             let sum = module.scaled_to(sample.width)?.inverse_fan_in_sum();
-            Ok(Point {
-                standard_error: moments.second_moment_ratio_standard_error(),
-                trials: moments.count,
-                ..Point::new(sample.width, sum, moments.second_moment_ratio())
-            })
+            let ratio = moments.second_moment_ratio();
+            let standard_error = match known.and_then(|known| known.draw_errors[index]) {
+                Some(error) => ratio * error / (moments.count as f64).sqrt(),
+                None => moments.second_moment_ratio_standard_error(),
+            };
+            Ok(Point { standard_error, trials: moments.count, ..Point::new(sample.width, sum, ratio) })
         };
-        self.samples.iter().map(point).collect()
+        self.samples.iter().enumerate().map(point).collect()
+    }
+}
+
+/// Refuses a precision that no interval can have.
+pub(super) fn check_precision(precision: f64) -> Result<(), Error> {
+    match precision.is_finite() && precision > 0.0 {
+        true => Ok(()),
+        false => Err(FitError::Precision { given: precision, quantity: "alpha" }.into()),
     }
 }

@@ -6,20 +6,27 @@
 //! points, residuals and a verdict on whether the law holds.
 
 mod closed_form;
+#[cfg(test)]
+mod coverage;
+mod error;
 mod grid;
 mod line;
 mod measure;
+mod over_inputs;
 mod variance;
 
 use collegial_arch::Module;
 use collegial_stats::Interval;
-use collegial_stats::special::{chi_square_tail, normal_quantile};
+use collegial_stats::special::{chi_square_tail, normal_quantile, student_quantile};
 use serde::Serialize;
 
 use crate::Error;
+use closed_form::Known;
+pub use error::FitError;
 pub use grid::default_widths;
 use line::Line;
 pub use measure::{Measurements, Sampling, Shard};
+pub use over_inputs::{Effort, OverInputs};
 pub use variance::{VarianceSample, measure_variance};
 
 /// How the line is fitted.
@@ -84,7 +91,7 @@ impl Point {
 pub enum Source {
     /// The closed form, averaged over standard normal inputs.
     Exact,
-    /// Draws at one standard normal input.
+    /// Draws at standard normal inputs: one, or many.
     Sampled,
 }
 
@@ -92,7 +99,10 @@ pub enum Source {
 #[derive(Clone, Copy)]
 struct Sampled {
     trials: u64,
+    inputs: u64,
     input_spread: Option<f64>,
+    /// What the slope's error is multiplied by.
+    quantile: f64,
 }
 
 /// Whether the measured ratios follow the law.
@@ -129,12 +139,17 @@ pub struct Fit {
     pub intercept: f64,
     /// Share of the points' spread that the line explains.
     pub r_squared: f64,
-    /// Draws per width that were asked for; 0 where nothing was sampled.
+    /// Draws per width that were asked for, or the fewest that a width has; 0 where nothing was
+    /// sampled.
     pub trials: u64,
+    /// Inputs at which a width was sampled, the fewest that a width has: 1 as Algorithm 1 is
+    /// printed, 0 where nothing was sampled.
+    pub inputs: u64,
     /// Where the points come from.
     pub source: Source,
-    /// The standard deviation of α over inputs, which the interval contains; `None` where there is
-    /// no closed form to tell it, and the interval is about the one input that was drawn.
+    /// The standard deviation of α over inputs, which the interval of draws at one input contains;
+    /// `None` where many inputs were drawn, and where there is no closed form to tell it: then the
+    /// interval is about the one input.
     pub input_spread: Option<f64>,
     /// How it was fitted.
     pub method: Method,
@@ -151,9 +166,28 @@ fn as_pair<S: serde::Serializer>(interval: &Interval, serializer: S) -> Result<S
 impl Fit {
     /// Fits the law to measurements.
     pub fn new(measurements: &Measurements, method: Method) -> Result<Self, Error> {
-        let sampled =
-            Sampled { trials: measurements.trials, input_spread: measurements.input_spread(method)? };
-        Self::through(measurements.module_name(), measurements.points()?, method, Some(sampled))
+        Self::knowing(measurements, method, measurements.known(method)?.as_ref())
+    }
+
+    fn knowing(measurements: &Measurements, method: Method, known: Option<&Known>) -> Result<Self, Error> {
+        let sampled = Sampled {
+            trials: measurements.trials,
+            inputs: 1,
+            input_spread: known.map(|known| known.input_spread),
+            quantile: normal_quantile(0.975),
+        };
+        Self::through(measurements.module_name(), measurements.points(known)?, method, Some(sampled))
+    }
+
+    /// Fits the law to moments that were drawn at many inputs.
+    pub fn over_inputs(drawn: &OverInputs, method: Method) -> Result<Self, Error> {
+        let sampled = Sampled {
+            trials: drawn.trials(),
+            inputs: drawn.inputs(),
+            input_spread: None,
+            quantile: student_quantile(0.975, drawn.inputs() as f64 - 1.0),
+        };
+        Self::through(drawn.module_name(), drawn.points()?, method, Some(sampled))
     }
 
     /// Fits the law to exact moments, averaged over standard normal inputs: no draws, no noise.
@@ -178,7 +212,8 @@ impl Fit {
             point.law_variance = (line.slope * point.inverse_fan_in_sum).exp_m1();
         }
         let input_spread = sampled.and_then(|sampled| sampled.input_spread);
-        let half = normal_quantile(0.975) * line.slope_error.hypot(input_spread.unwrap_or(0.0));
+        let error = line.slope_error.hypot(input_spread.unwrap_or(0.0));
+        let half = sampled.map_or(0.0, |sampled| sampled.quantile * error);
         Ok(Self {
             module,
             alpha: line.slope,
@@ -186,6 +221,7 @@ impl Fit {
             intercept: line.intercept,
             r_squared: line.r_squared,
             trials: sampled.map_or(0, |sampled| sampled.trials),
+            inputs: sampled.map_or(0, |sampled| sampled.inputs),
             source: if sampled.is_some() { Source::Sampled } else { Source::Exact },
             input_spread,
             method,

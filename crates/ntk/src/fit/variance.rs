@@ -7,6 +7,7 @@ use collegial_stats::{Moments, Monitor};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::FitError;
 use crate::Error;
 use crate::law::{BLOCK, LawSampler, Output};
 
@@ -39,9 +40,7 @@ pub fn measure_variance(
     monitor: &dyn Monitor,
 ) -> Result<Vec<VarianceSample>, Error> {
     if !(precision.is_finite() && precision > 0.0) {
-        return Err(Error::Fit(format!(
-            "the precision is {precision}; it must be a positive share, such as 0.01"
-        )));
+        return Err(FitError::Precision { given: precision, quantity: "every variance" }.into());
     }
     // A draw's cost grows with the width, and so does the share of the work that it stands for.
     let share = |width: usize| width as u64 + 20;
@@ -55,7 +54,7 @@ pub fn measure_variance(
             let done = done.fetch_add(share(width), Ordering::Relaxed) + share(width);
             monitor.progress(done as f64 / total as f64, None);
             if monitor.stopped() {
-                return Err(Error::Fit("interrupted before every width was measured".into()));
+                return Err(Error::Interrupted);
             }
             Ok(sample)
         })
@@ -73,7 +72,7 @@ fn measure(
     let (mut moments, mut trials) = (Moments::new(), 0);
     loop {
         let next = wanted(&moments, precision).clamp(trials + BLOCK, MOST);
-        moments = moments.merge(sampler.tally(seed, width as u32, trials..next).moments());
+        moments = moments.merge(sampler.tally_until(seed, width as u32, trials..next, monitor)?.moments());
         trials = next;
         let sample = VarianceSample {
             width,
@@ -82,7 +81,7 @@ fn measure(
             trials,
         };
         let enough = sample.standard_error <= precision * sample.variance;
-        if enough || trials >= MOST || monitor.stopped() {
+        if enough || trials >= MOST {
             return Ok(sample);
         }
     }

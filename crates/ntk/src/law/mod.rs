@@ -7,11 +7,12 @@ mod first_layer_sums;
 mod plan;
 mod sample;
 mod single_column;
+mod size;
 
 use std::ops::Range;
 
 use collegial_arch::Sequence;
-use collegial_stats::{Moments, Rng, Tally, tally_blocks};
+use collegial_stats::{Moments, Monitor, Rng, Silent, Tally, tally_blocks};
 
 use crate::Error;
 use factor::Factor;
@@ -45,9 +46,13 @@ impl LawSampler {
     /// The kernel at one standard normal input, drawn once from `seed`: Algorithm 1's setting.
     pub fn at_normal_input(chain: &Sequence, output: Output, seed: u64) -> Result<Self, Error> {
         let plan = Plan::new(chain, output, 1)?;
-        let mut columns = vec![0.0; plan.pixels.len() * plan.channels];
-        Rng::new(seed, INPUT_STREAM, 0).fill_normal(&mut columns);
-        Self::with_columns(chain, plan, columns)
+        size::check(&plan)?;
+        Ok(Self::with_columns(normal_columns(&plan, seed, 0), plan))
+    }
+
+    /// The same kernel at another standard normal input: the one of this number.
+    pub(crate) fn at_another_input(&self, seed: u64, number: u64) -> Self {
+        Self::with_columns(normal_columns(&self.plan, seed, number), self.plan.clone())
     }
 
     /// The kernel between given inputs, each of channels x height x width values.
@@ -65,6 +70,7 @@ impl LawSampler {
             return Err(Error::NoInputs);
         }
         let plan = Plan::new(chain, output, inputs.len())?;
+        size::check(&plan)?;
         let pixels = chain.input.pixels();
         let mut columns = Vec::with_capacity(plan.pixels.len() * plan.channels * inputs.len());
         for input in inputs {
@@ -72,28 +78,32 @@ impl LawSampler {
                 columns.extend((0..plan.channels).map(|channel| input[channel * pixels + pixel]));
             }
         }
-        Self::with_columns(chain, plan, columns)
+        Ok(Self::with_columns(columns, plan))
     }
 
-    fn with_columns(chain: &Sequence, plan: Plan, columns: Vec<f32>) -> Result<Self, Error> {
-        if !plan::has_weights(chain) {
-            return Err(Error::NoParameters { module: chain.name.clone() });
-        }
+    fn with_columns(columns: Vec<f32>, plan: Plan) -> Self {
         let count = plan.pixels.len() * plan.inputs;
         let mut gram = vec![0.0; count * count];
         columns::gram(&columns, plan.channels, &columns::all_pairs(count), &mut gram);
-        let methods = plan.steps.iter().enumerate().map(|(index, step)| match step {
-            Step::Linear(step) => Method::cheapest(step, plan.inputs, index > 0),
-            Step::Pool { .. } => Method::Law,
-        });
-        let methods = methods.collect();
+        let methods = plan.methods();
         let (mut first_patch_gram, mut first_factor) = (vec![], Factor::default());
         if let Some(Step::Linear(step)) = plan.steps.first() {
             step.patch_gram(plan.inputs, &gram, &mut first_patch_gram);
             first_factor.compute(&first_patch_gram, step.positions * plan.inputs);
         }
         let single_column = SingleColumnSampler::new(&plan, &first_patch_gram, &first_factor);
-        Ok(Self { plan, methods, columns, gram, first_patch_gram, first_factor, single_column })
+        Self { plan, methods, columns, gram, first_patch_gram, first_factor, single_column }
+    }
+
+    /// The Gram matrix of the patches that the first layer reads; empty where that is a pool.
+    pub(crate) fn first_patch_gram(&self) -> &[f64] {
+        &self.first_patch_gram
+    }
+
+    /// The sum of the squared lengths of what the first layer reads, with which the kernel grows.
+    pub(crate) fn input_square(&self) -> f64 {
+        let gram = if self.first_patch_gram.is_empty() { &self.gram } else { &self.first_patch_gram };
+        gram.iter().step_by(gram.len().isqrt() + 1).sum()
     }
 
     /// How many inputs the kernel is between.
@@ -145,15 +155,39 @@ impl LawSampler {
     /// Moments of the first diagonal entry K(x, x) over the given trials, in parallel; the same
     /// bits for any number of threads. Trial t draws from `Rng::new(seed, stream, t)`.
     pub fn tally(&self, seed: u64, stream: u32, trials: Range<u64>) -> Tally {
+        self.tally_while(seed, stream, trials, &Silent)
+    }
+
+    /// The same, unless the monitor stops it: it is asked before every draw.
+    pub(crate) fn tally_until(
+        &self,
+        seed: u64,
+        stream: u32,
+        trials: Range<u64>,
+        monitor: &dyn Monitor,
+    ) -> Result<Tally, Error> {
+        let tally = self.tally_while(seed, stream, trials, monitor);
+        if monitor.stopped() { Err(Error::Interrupted) } else { Ok(tally) }
+    }
+
+    /// Blocks lack draws once the monitor has stopped them.
+    fn tally_while(&self, seed: u64, stream: u32, trials: Range<u64>, monitor: &dyn Monitor) -> Tally {
         tally_blocks(trials, BLOCK, |block| {
             let mut workspace = self.workspace();
             let mut kernel = vec![0.0; self.inputs() * self.inputs()];
             let mut moments = Moments::new();
-            for trial in block {
+            for trial in block.take_while(|_| !monitor.stopped()) {
                 self.draw(&mut workspace, &mut Rng::new(seed, stream, trial), &mut kernel);
                 moments.push(kernel[0]);
             }
             moments
         })
     }
+}
+
+/// The values that the kernel sees of a standard normal input, position by position.
+fn normal_columns(plan: &Plan, seed: u64, number: u64) -> Vec<f32> {
+    let mut columns = vec![0.0; plan.pixels.len() * plan.channels];
+    Rng::new(seed, INPUT_STREAM, number).fill_normal(&mut columns);
+    columns
 }

@@ -109,6 +109,9 @@ pub(crate) enum Step {
     },
 }
 
+/// What a normal number costs, in multiplications.
+pub(super) const NORMAL: f64 = 6.0;
+
 /// How a layer's weights are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Method {
@@ -119,18 +122,25 @@ pub(crate) enum Method {
 }
 
 impl Method {
-    /// The cheaper one, normals and multiplications weighed by what they cost (about 6 to 1).
+    /// The cheaper one.
     pub fn cheapest(step: &LinearStep, inputs: usize, needs_backward: bool) -> Self {
+        let work = |method: Self| method.work(step, inputs, needs_backward);
+        if work(Self::Law) <= work(Self::Explicit) { Self::Law } else { Self::Explicit }
+    }
+
+    /// What a draw of the layer costs: multiplications, and normals in units of them.
+    pub fn work(self, step: &LinearStep, inputs: usize, needs_backward: bool) -> f64 {
         let columns = (step.positions * inputs) as f64;
         let (outputs, fan_in) = (step.outputs as f64, step.fan_in() as f64);
         let backward = if needs_backward { 1.0 } else { 0.0 };
-        let law_normals = outputs * columns.min(fan_in) + backward * fan_in * columns.min(outputs);
-        let law_products = outputs * columns * columns + backward * fan_in * columns * (columns + 2.0);
-        let explicit_normals = outputs * fan_in;
-        let explicit_products = (1.0 + backward) * outputs * fan_in * columns;
-        let law = 6.0 * law_normals + law_products;
-        let explicit = 6.0 * explicit_normals + explicit_products;
-        if law <= explicit { Self::Law } else { Self::Explicit }
+        let (normals, products) = match self {
+            Self::Law => (
+                outputs * columns.min(fan_in) + backward * fan_in * columns.min(outputs),
+                outputs * columns * columns + backward * fan_in * columns * (columns + 2.0),
+            ),
+            Self::Explicit => (outputs * fan_in, (1.0 + backward) * outputs * fan_in * columns),
+        };
+        NORMAL * normals + products
     }
 }
 
@@ -150,6 +160,9 @@ pub(crate) struct Plan {
 /// Gram matrices are columns x columns: at this many they take 10 MB each.
 const MOST_COLUMNS: usize = 1100;
 
+/// Pairs of columns times taps of a kernel, which are walked through in every draw.
+const MOST_PAIRS: usize = 100_000_000;
+
 /// A set of positions of a map, ascending, with its map's width.
 struct Needed {
     pixels: Vec<usize>,
@@ -159,13 +172,18 @@ struct Needed {
 impl Plan {
     /// Walks back from the outputs to the input pixels they can see.
     pub fn new(chain: &Sequence, output: Output, inputs: usize) -> Result<Self, Error> {
+        if !has_weights(chain) {
+            return Err(Error::NoParameters { module: chain.name.clone() });
+        }
         let maps = maps(chain)?;
         let last = maps[maps.len() - 1];
+        if output == Output::PooledUnit {
+            bounded(last.0 * last.1 * inputs, 1)?;
+        }
         let mut needed = match output {
             Output::Unit => Needed { pixels: vec![last.0 / 2 * last.1 + last.1 / 2], map: last },
             Output::PooledUnit => Needed { pixels: (0..last.0 * last.1).collect(), map: last },
         };
-        bounded(needed.pixels.len() * inputs)?;
         let output_weight = 1.0 / needed.pixels.len() as f64;
         let channels: Vec<usize> = channels(chain);
         let mut steps = Vec::with_capacity(chain.layers.len());
@@ -175,14 +193,15 @@ impl Plan {
                 Some(linear) => {
                     let is_last = steps.iter().all(|step| matches!(step, Step::Pool { .. }));
                     let outputs = if is_last { 1 } else { channels[index + 1] };
+                    bounded(needed.pixels.len() * inputs, linear.kernel * linear.kernel)?;
                     let (step, inner) = linear_step(linear, channels[index], outputs, before, &needed);
-                    bounded(inner.pixels.len() * inputs)?;
+                    bounded(inner.pixels.len() * inputs, 1)?;
                     steps.push(Step::Linear(step.with_pairs(inputs)));
                     needed = inner;
                 }
                 None => {
+                    bounded(before.0 * before.1 * inputs, 1)?;
                     let pixels: Vec<usize> = (0..before.0 * before.1).collect();
-                    bounded(pixels.len() * inputs)?;
                     let width = if steps.is_empty() { 1 } else { channels[index] };
                     steps.push(Step::Pool { positions: pixels.len(), channels: width });
                     needed = Needed { pixels, map: before };
@@ -193,10 +212,21 @@ impl Plan {
         let channels = chain.input.channels;
         Ok(Self { steps, inputs, pixels: needed.pixels, channels, output_weight })
     }
+
+    /// How the weights of every step are drawn; pools have none.
+    pub fn methods(&self) -> Vec<Method> {
+        let method = |(index, step): (usize, &Step)| match step {
+            Step::Linear(step) => Method::cheapest(step, self.inputs, index > 0),
+            Step::Pool { .. } => Method::Law,
+        };
+        self.steps.iter().enumerate().map(method).collect()
+    }
 }
 
-fn bounded(columns: usize) -> Result<(), Error> {
-    if columns > MOST_COLUMNS { Err(Error::TooManyColumns { columns, most: MOST_COLUMNS }) } else { Ok(()) }
+/// Refuses more columns behind a layer with so many taps than can be held and walked through.
+fn bounded(columns: usize, taps: usize) -> Result<(), Error> {
+    let most = (MOST_PAIRS / taps).isqrt().min(MOST_COLUMNS);
+    if columns > most { Err(Error::TooManyColumns { columns, most }) } else { Ok(()) }
 }
 
 /// The map sizes before every layer and behind the last.
@@ -268,6 +298,6 @@ fn linear_step(
 }
 
 /// Whether a chain has a layer that the sampler can do something with.
-pub(crate) fn has_weights(chain: &Sequence) -> bool {
+fn has_weights(chain: &Sequence) -> bool {
     chain.layers.iter().any(|layer| matches!(layer, Layer::Conv { .. } | Layer::Dense { .. }))
 }

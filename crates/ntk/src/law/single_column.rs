@@ -52,17 +52,18 @@ pub(crate) struct SingleColumnSampler {
     last_square_scale: f64,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Narrow {
-    units: usize,
-    relu: bool,
-    square_scale: f64,
+/// The layers of a plan that has a single column.
+pub(super) struct Layers<'a> {
+    /// The first, if it has several columns.
+    pub wide: Option<&'a LinearStep>,
+    /// Those with one column, but for the last.
+    hidden: Vec<&'a LinearStep>,
+    last: &'a LinearStep,
 }
 
-impl SingleColumnSampler {
-    /// The sampler of a plan, if it has a single column; with the Gram matrix of the first layer's
-    /// patches and its factor.
-    pub fn new(plan: &Plan, first_patch_gram: &[f64], first_factor: &Factor) -> Option<Self> {
+impl<'a> Layers<'a> {
+    /// Of a plan, if it has a single column.
+    pub fn of(plan: &'a Plan) -> Option<Self> {
         let linear = plan.steps.iter().map(|step| match step {
             Step::Linear(step) if matches!(step.activation, Activation::None | Activation::Relu) => {
                 Some(step)
@@ -81,8 +82,24 @@ impl SingleColumnSampler {
             return None;
         }
         let (wide, hidden) = before.split_at(before.len() - narrow);
+        Some(Self { wide: wide.first().copied(), hidden: hidden.to_vec(), last })
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Narrow {
+    units: usize,
+    relu: bool,
+    square_scale: f64,
+}
+
+impl SingleColumnSampler {
+    /// The sampler of a plan, if it has a single column; with the Gram matrix of the first layer's
+    /// patches and its factor.
+    pub fn new(plan: &Plan, first_patch_gram: &[f64], first_factor: &Factor) -> Option<Self> {
+        let Layers { wide, hidden, last } = Layers::of(plan)?;
         Some(Self {
-            wide: wide.first().map(|step| FirstLayer::new(step, first_factor)),
+            wide: wide.map(|step| FirstLayer::new(step, first_factor)),
             square: first_patch_gram[0],
             hidden: hidden.iter().map(|step| Narrow::new(step)).collect(),
             last_square_scale: last.scale * last.scale,

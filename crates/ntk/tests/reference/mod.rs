@@ -4,7 +4,6 @@
 use collegial_arch::{Activation, Linear, Sequence};
 use collegial_ntk::Output;
 use collegial_stats::Rng;
-use collegial_stats::special::{erfc, normal_cdf};
 
 /// A map of channels x height x width values.
 #[derive(Clone)]
@@ -157,19 +156,40 @@ fn pool(x: &Map) -> Map {
     Map { values, channels: x.channels, height: 1, width: 1 }
 }
 
+/// φ by its definition in words or by a series, in other forms than the library's.
 fn phi(activation: Activation, x: f64) -> f64 {
+    // Odd around (0, 1/2), in terms of e^x.
+    let logistic = |x: f64| x.exp() / (x.exp() + 1.0);
     match activation {
         Activation::None => x,
-        Activation::Relu => x.max(0.0),
-        Activation::Erf => 1.0 - erfc(x),
-        Activation::Tanh => x.tanh(),
-        Activation::Gelu => x * normal_cdf(x),
-        Activation::Sigmoid => 0.5 * (1.0 + (0.5 * x).tanh()),
-        Activation::Silu => 0.5 * x * (1.0 + (0.5 * x).tanh()),
-        Activation::HardSwish => x * ((x + 3.0) / 6.0).clamp(0.0, 1.0),
-        Activation::Relu6 => x.clamp(0.0, 6.0),
-        Activation::LeakyRelu => x.max(0.01 * x),
+        Activation::Relu if x > 0.0 => x,
+        Activation::Relu => 0.0,
+        Activation::Erf => erf(x),
+        Activation::Tanh => 2.0 * logistic(2.0 * x) - 1.0,
+        Activation::Gelu => x * (0.5 + 0.5 * erf(x / 2f64.sqrt())),
+        Activation::Sigmoid => logistic(x),
+        Activation::Silu => x * logistic(x),
+        Activation::Relu6 if x > 6.0 => 6.0,
+        Activation::HardSwish if x <= -3.0 => 0.0,
+        Activation::HardSwish if x >= 3.0 => x,
+        Activation::HardSwish => x / 2.0 + x * x / 6.0,
+        Activation::Relu6 | Activation::LeakyRelu if x >= 0.0 => x,
+        Activation::Relu6 => 0.0,
+        Activation::LeakyRelu => x / 100.0,
     }
+}
+
+/// erf x = 2 / sqrt(pi) e^(-x^2) (x + 2 x^3 / 3 + 4 x^5 / 15 + ...), a series of terms of one sign.
+fn erf(x: f64) -> f64 {
+    if x.abs() > 6.0 {
+        return x.signum();
+    }
+    let (mut term, mut sum) = (x, 0.0);
+    for k in 1..200 {
+        sum += term;
+        term *= 2.0 * x * x / (2 * k + 1) as f64;
+    }
+    2.0 / std::f64::consts::PI.sqrt() * (-x * x).exp() * sum
 }
 
 fn phi_prime(activation: Activation, x: f64) -> f64 {
