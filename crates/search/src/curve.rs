@@ -24,3 +24,32 @@ pub struct CurvePoint {
     /// 95 % interval of ρ, from those of the variances, which move together for a law.
     pub efficiency_ci: [f64; 2],
 }
+
+/// The widths that are nearly as good as the best.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Flat {
+    /// How nearly.
+    pub tolerance: f64,
+    /// The narrowest.
+    pub low: usize,
+    /// The widest.
+    pub high: usize,
+}
+
+impl Flat {
+    /// The widths around the lowest primal objective that are within `tolerance` of it; widths that
+    /// the budget cannot pay for have no objective. Where several are lowest, the widest counts.
+    pub fn around(curve: &[CurvePoint], tolerance: f64) -> Option<Self> {
+        let points: Vec<&CurvePoint> = curve.iter().filter(|point| point.primal_objective > 0.0).collect();
+        let objective = |index: &usize| points[*index].primal_objective;
+        let best = (0..points.len()).rev().min_by(|a, b| objective(a).total_cmp(&objective(b)))?;
+        let limit = objective(&best) * (1.0 + tolerance);
+        let good = |point: &&&CurvePoint| point.primal_objective <= limit;
+        let low = points[..=best].iter().rev().take_while(good).last()?.width;
+        let high = points[best..].iter().take_while(good).last()?.width;
+        Some(Self { tolerance, low, high })
+    }
+}
+
+/// Widths this near to the best count as just as good.
+pub(crate) const FLATNESS: f64 = 0.01;

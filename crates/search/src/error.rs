@@ -4,6 +4,7 @@ use collegial_arch::{Cost, Design};
 
 /// Why a search has no answer, in one sentence.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The spec itself.
     #[error(transparent)]
@@ -24,9 +25,57 @@ pub enum Error {
         /// Its width.
         width: usize,
     },
+    /// More widths than anybody waits for.
+    #[error(
+        "there are {count} widths to look at, more than a search takes ({most}); name fewer, or keep to multiples of a larger number"
+    )]
+    TooManyWidths {
+        /// How many there are.
+        count: usize,
+        /// The limit.
+        most: usize,
+    },
     /// No width is left to choose from.
-    #[error("{0}")]
-    NoWidths(String),
+    #[error("there is no width to choose from")]
+    NoWidths,
+    /// A stage without widths.
+    #[error("stage {stage} has no widths")]
+    NoStageWidths {
+        /// Which, counted from 1.
+        stage: usize,
+    },
+    /// A step that passes by every width.
+    #[error(
+        "no width up to the baseline's {width} is a multiple of {multiple_of}; the nearest feasible multiple is {width}"
+    )]
+    NoMultiple {
+        /// What widths must be a multiple of.
+        multiple_of: usize,
+        /// The baseline's width.
+        width: usize,
+    },
+    /// A list without a width that Algorithm 2 may take.
+    #[error(
+        "no width in the list is a multiple of {multiple_of} between 1 and the baseline's {width}; the nearest feasible width is {nearest}"
+    )]
+    NoListedWidth {
+        /// What widths must be a multiple of.
+        multiple_of: usize,
+        /// The baseline's width.
+        width: usize,
+        /// One that is allowed.
+        nearest: usize,
+    },
+    /// Too few members to spend the budget.
+    #[error(
+        "every width needs more than {most} members to spend the budget; the fewest possible is {fewest}"
+    )]
+    TooFewMembers {
+        /// How many were allowed.
+        most: usize,
+        /// How many would do.
+        fewest: usize,
+    },
     /// Widths that are a multiple of nothing.
     #[error("widths cannot be a multiple of 0; give 1 or more")]
     MultipleOfZero,
@@ -80,6 +129,13 @@ pub enum Error {
     /// Time as the cost without any times.
     #[error("time is the cost, but no design was timed; time some, or take params, flops or activations")]
     NoTimings,
+    /// Times that are all noise.
+    #[error(
+        "the machine is too busy: no design's time is known to {:.0} %; close other programs and ask again, or give times that were \
+         measured elsewhere",
+        100.0 * crate::timing::PRECISION
+    )]
+    TooBusy,
     /// No timed design is as fast as the baseline.
     #[error("no design that was timed takes at most the baseline's time; time smaller ones")]
     NothingAsFast,
@@ -104,4 +160,27 @@ pub enum Error {
         /// Its name.
         name: String,
     },
+}
+
+impl Error {
+    /// Whether a monitor stopped the search.
+    pub fn is_interruption(&self) -> bool {
+        match self {
+            Self::Interrupted => true,
+            Self::Kernel(error) => error.is_interruption(),
+            Self::Timing(error) => error.is_interruption(),
+            _ => false,
+        }
+    }
+}
+
+/// The most widths of a search: some seconds, in which nobody can stop it.
+const MOST_WIDTHS: usize = 100_000;
+
+/// Refuses more widths than a search takes: so many up to the largest, every `multiple_of`th.
+pub(crate) fn check_widths(largest: usize, multiple_of: usize) -> Result<(), Error> {
+    match largest / multiple_of.max(1) {
+        count if count > MOST_WIDTHS => Err(Error::TooManyWidths { count, most: MOST_WIDTHS }),
+        _ => Ok(()),
+    }
 }

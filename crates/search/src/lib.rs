@@ -19,7 +19,7 @@ pub mod paper;
 mod problem;
 pub mod timing;
 
-pub use curve::CurvePoint;
+pub use curve::{CurvePoint, Flat};
 pub use designs::{
     BlockInputs, BlockVariance, BothProblems, DesignAnswer, DesignOptimum, DesignSearch, Edge, Freedom, Gain,
     NearbyDesign, OtherInputs, ScoredBlocks, StageAnswer, StageDesigns,

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use collegial_arch::{Cost, Design, Spec};
 use collegial_ntk::covariance::Images;
+use collegial_ntk::exact::{Gate, PatchSums, block_second_moment_ratio};
 use collegial_search::{
     BlockInputs, DesignAnswer, DesignSearch, Edge, Gain, Problem, Rule, ScoredBlocks, VarianceSource,
 };
@@ -56,6 +57,68 @@ fn grouped_baselines_are_searched_up_to_their_inner_width() {
         let answer = white(name);
         assert_eq!(answer.primal.gain, Gain::Better, "{name}");
         assert!((3..=5).contains(&answer.primal.width), "{name}: {}", answer.primal.design);
+    }
+}
+
+/// What blocks see decides the width: all positions of a patch correlated by c, white at c = 0. The
+/// score is worked out here, block by block, and the cost by counting whole networks.
+#[test]
+fn correlated_patches_favour_wider_members() {
+    let variance = |c: f64, n: usize| {
+        let gram: Vec<f64> = (0..81).map(|at| if at / 9 == at % 9 { 2.0 } else { 2.0 * c }).collect();
+        let sums = PatchSums::of_gram(&gram, Gate::Relu).unwrap();
+        block_second_moment_ratio(&sums, &[n as f64; 2], &[Gate::Relu]) - 1.0
+    };
+    for (c, times_n) in
+        [(0.0, [4.98, 3.93, 3.67, 3.59]), (0.6, [11.3, 6.5, 5.3, 5.0]), (0.9, [16.6, 8.6, 6.6, 6.1])]
+    {
+        for (n, expected) in [1, 4, 16, 128].into_iter().zip(times_n) {
+            let found = n as f64 * variance(c, n);
+            assert!((found / expected - 1.0).abs() < 0.01, "c = {c}, n = {n}: {found}");
+        }
+    }
+    // Baseline, its blocks per stage, c, the primal and its gain, the dual.
+    for (name, blocks, c, primal, gain, dual) in [
+        ("resnext29-1x128d", &[3usize, 3, 3][..], 0.0, "102x4d", 2.98, Some("47x3d")),
+        ("resnext29-1x128d", &[3, 3, 3], 0.3, "66x6d", 2.82, Some("20x7d")),
+        ("resnext29-1x128d", &[3, 3, 3], 0.6, "66x6d", 2.68, Some("18x8d")),
+        ("resnext29-1x128d", &[3, 3, 3], 0.9, "37x10d", 2.58, Some("13x11d")),
+        ("resnext50-32x4d", &[3, 4, 6, 3], 0.0, "32x4d", 1.0, None),
+        ("resnext50-32x4d", &[3, 4, 6, 3], 0.3, "32x4d", 1.0, None),
+        ("resnext50-32x4d", &[3, 4, 6, 3], 0.6, "25x5d", 1.01, None),
+        ("resnext50-32x4d", &[3, 4, 6, 3], 0.9, "13x9d", 1.04, None),
+    ] {
+        let baseline = spec(name);
+        let own = white(name).baseline_design.unwrap();
+        let parameters = |design: Design| {
+            baseline.with_design(design).unwrap().graph().unwrap().counts().unwrap().total.parameters
+        };
+        let member = |n: usize| {
+            let stages = blocks.iter().enumerate();
+            let sum: f64 = stages.map(|(s, &count)| count as f64 * variance(c, n << s)).sum();
+            sum / blocks.iter().sum::<usize>() as f64
+        };
+        let score = |design: Design| member(design.width) / design.multiplicity as f64;
+        let (budget, target) = (parameters(own), score(own));
+        let mut best = (own, target);
+        let mut cheapest = (own, budget);
+        for n in 2..=32 {
+            // Parameters are linear in m.
+            let at = |m: usize| Design::new(m, n).unwrap();
+            let (one, two) = (parameters(at(1)), parameters(at(2)));
+            let within = at((1 + (budget - one) / (two - one)) as usize);
+            assert!(parameters(within) <= budget);
+            if score(within) < best.1 * (1.0 - 1e-9) {
+                best = (within, score(within));
+            }
+            let enough = at((member(n) / target * (1.0 - 1e-12)).ceil() as usize);
+            if parameters(enough) < cheapest.1 {
+                cheapest = (enough, parameters(enough));
+            }
+        }
+        assert_eq!(best.0, design(primal), "{name}, c = {c}");
+        assert!((target / best.1 - gain).abs() < 0.011, "{name}, c = {c}: {}", target / best.1);
+        assert!(dual.is_none_or(|dual| cheapest.0 == design(dual)), "{name}, c = {c}: {}", cheapest.0);
     }
 }
 
@@ -173,6 +236,16 @@ proptest! {
             prop_assert!(counts.total.of(cost).unwrap() <= budget);
         }
         prop_assert!(answer.dual.score <= answer.baseline_score * (1.0 + 1e-9));
+    }
+}
+
+/// Members as wide as a grouped baseline's whole inner width cost several times its budget: the
+/// nearest m to the budget is then none at all.
+#[test]
+fn the_nearest_design_costs_about_the_budget() {
+    for name in ["resnext50-32x4d", "resnext29-8x16d", "bottleneck-144x1d"] {
+        let answer = search(name).rule(Rule::Nearest).run().unwrap();
+        assert!((0.6..1.6).contains(&answer.primal.cost_ratio), "{name}: {:?}", answer.primal);
     }
 }
 

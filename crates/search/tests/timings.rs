@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use collegial_arch::{Cost, Design, Overrides, Spec};
 use collegial_search::timing::measure;
-use collegial_search::{DesignSearch, Error, Gain, Timings};
+use collegial_search::{DesignSearch, Error, Gain, Timing, Timings};
 use collegial_stats::{Monitor, Silent};
 
 fn design(text: &str) -> Design {
@@ -50,9 +50,28 @@ fn measured_times_have_intervals_and_an_answer() {
         assert!(0.0 < low && low <= timing.ratio && timing.ratio <= high, "{timing:?}");
         assert!([8, 16].contains(&timing.design.width));
     }
-    let answer = small().timings(timings.clone()).run().unwrap();
-    assert_eq!(answer.timings, Some(timings));
-    assert!(answer.primal.cost_ratio >= 1.0 && answer.dual.score_ratio >= 1.0 - 1e-9);
+}
+
+/// Designs whose interval is wide are not looked at, however good they seem; where all are, there
+/// is no answer.
+#[test]
+fn noise_decides_nothing() {
+    let timing = |text: &str, ratio: f64, half: f64| Timing {
+        design: design(text),
+        seconds: ratio,
+        ratio,
+        ratio_ci: Some([ratio * (1.0 - half), ratio * (1.0 + half)]),
+        steps: Some(24),
+    };
+    let search = DesignSearch::new("resnext29-1x128d".parse().unwrap());
+    let designs = vec![timing("66x6d", 0.5, 0.2), timing("21x16d", 0.98, 0.02), timing("9x16d", 0.4, 0.01)];
+    let timings = Timings { baseline: 1.0, designs };
+    let answer = search.clone().timings(timings.clone()).run().unwrap();
+    assert_eq!((answer.primal.design, answer.dual.design), (design("21x16d"), design("9x16d")));
+    assert_eq!(answer.timings, Some(timings), "what was measured is shown all the same");
+    let noise = Timings { baseline: 1.0, designs: vec![timing("66x6d", 0.5, 0.2)] };
+    let error = search.timings(noise).run().unwrap_err();
+    assert!(matches!(error, Error::TooBusy) && error.to_string().contains("known to 3 %"), "{error}");
 }
 
 /// Stops after the first design.

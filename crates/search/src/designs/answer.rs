@@ -4,7 +4,7 @@ use collegial_arch::{Cost, Design};
 use serde::Serialize;
 
 use super::BlockInputs;
-use crate::{CurvePoint, Problem, Rule, Timings, VarianceSource};
+use crate::{CurvePoint, Flat, Problem, Rule, Timings, VarianceSource};
 
 /// At which end of the widths that were looked at an optimum lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -151,6 +151,8 @@ pub struct DesignAnswer {
     pub dual: DesignOptimum,
     /// Whether both have the same width.
     pub strong_duality: bool,
+    /// Widths within 1 % of the lowest objective, with a real-valued m.
+    pub flat: Option<Flat>,
     /// Other widths' best designs.
     pub nearby: Vec<NearbyDesign>,
     /// The baseline's blocks.

@@ -11,7 +11,9 @@ use super::cost::network_cost;
 use super::describe::{Describe, baseline_design};
 use super::table::{Limits, Table};
 use super::variances::Variances;
-use crate::{Error, Problem, Rule, Timings};
+use crate::curve::FLATNESS;
+use crate::error::check_widths;
+use crate::{Error, Flat, Problem, Rule, Timings};
 
 /// A question: which integer design should replace this baseline in the whole network?
 #[derive(Clone, Debug)]
@@ -200,11 +202,14 @@ impl DesignSearch {
             return Err(Error::MultipleOfZero);
         }
         if let Some(timings) = &self.timings {
-            let mut widths = timings.widths();
+            let mut widths = timings.widths()?;
             widths.extend(baseline_design(&self.baseline).map(|design| design.width));
             widths.sort_unstable();
             widths.dedup();
             return Ok((widths, vec![]));
+        }
+        if self.widths.is_none() {
+            check_widths(most, self.multiple_of)?;
         }
         let mut widths = self.widths.clone().unwrap_or_else(|| (1..=most).collect());
         widths.sort_unstable();
@@ -271,6 +276,7 @@ impl DesignSearch {
                 nearby.push(describe.nearby(problem, candidate, best)?);
             }
         }
+        let curve = table.curve();
         Ok(DesignAnswer {
             baseline: self.baseline.name(),
             baseline_design: baseline_design(&self.baseline),
@@ -287,12 +293,13 @@ impl DesignSearch {
             primal: describe.optimum(Problem::Primal, primal)?,
             dual: describe.optimum(Problem::Dual, dual)?,
             strong_duality: primal.design.width == dual.design.width,
+            flat: Flat::around(&curve, FLATNESS),
             nearby,
             blocks: variances.blocks(),
             other_inputs: None,
             left_out,
             timings: self.timings.clone(),
-            curve: table.curve(),
+            curve,
         })
     }
 

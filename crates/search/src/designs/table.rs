@@ -65,7 +65,7 @@ impl<'a> Table<'a> {
         Ok(Self { limits, baseline_cost, baseline_score: variances.baseline, widths: list, primal, dual })
     }
 
-    /// Looks at the designs that were timed, and at the baseline.
+    /// Looks at the designs whose time is known, and at the baseline.
     pub fn timed(
         baseline: &'a Spec,
         widths: &[usize],
@@ -75,7 +75,7 @@ impl<'a> Table<'a> {
         let budget = nanoseconds(timings.baseline);
         let limits = Limits { cost: Cost::Time, budget, rule: Rule::Under, max_multiplicity: MAX_DIMENSION };
         let mut timed: Vec<(Design, f64)> =
-            timings.designs.iter().map(|timing| (timing.design, timing.ratio)).collect();
+            timings.known().map(|timing| (timing.design, timing.ratio)).collect();
         if let Some(own) = baseline_design(baseline)
             && timed.iter().all(|(design, _)| *design != own)
         {

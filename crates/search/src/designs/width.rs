@@ -79,7 +79,8 @@ impl<'a> Width<'a> {
         Ok(match rule {
             Rule::Under => m,
             Rule::Nearest if m == most => m,
-            Rule::Nearest if m == 0 => 1,
+            // One member that costs far too much is not near the budget.
+            Rule::Nearest if m == 0 => usize::from(self.cost(1)? - limit < limit - self.costs.fixed),
             Rule::Nearest if self.cost(m + 1)? - limit < limit - self.cost(m)? => m + 1,
             Rule::Nearest => m,
         })

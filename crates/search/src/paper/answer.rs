@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::free_widths::FreeWidths;
 use super::stages::StageOptimum;
-use crate::{CurvePoint, Problem, Rule, VarianceSource};
+use crate::{CurvePoint, Flat, Problem, Rule, VarianceSource};
 
 /// An optimal design, real at block level and integer on the whole network.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -55,17 +55,6 @@ pub struct Nearby {
     pub distance: f64,
 }
 
-/// The widths that are nearly as good as the best.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Flat {
-    /// How nearly.
-    pub tolerance: f64,
-    /// The narrowest.
-    pub low: usize,
-    /// The widest.
-    pub high: usize,
-}
-
 /// Everything a search found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Answer {
@@ -75,6 +64,9 @@ pub struct Answer {
     pub baseline_parameters: u64,
     /// Its FLOPs.
     pub baseline_flops: u64,
+    /// The width of its members.
+    #[serde(skip)]
+    pub baseline_width: usize,
     /// The variance of its block's kernel.
     pub baseline_variance: f64,
     /// The same by the closed form, where there is one.

@@ -2,7 +2,6 @@
 
 use collegial_arch::{Cost, Module};
 
-use super::answer::Flat;
 use super::variance::{Estimate, Variance};
 use crate::{CurvePoint, Error};
 
@@ -48,17 +47,6 @@ impl Curve {
     /// The point of highest efficiency, by itself: strong duality says it is the same.
     pub fn dual_optimum(&self) -> Option<&CurvePoint> {
         self.points.iter().max_by(|a, b| a.efficiency.total_cmp(&b.efficiency))
-    }
-
-    /// The widths around the optimum whose objective is within `tolerance` of it.
-    pub fn flat(&self, tolerance: f64) -> Option<Flat> {
-        let best = self.optimum()?;
-        let at = self.points.iter().position(|point| point.width == best.width)?;
-        let limit = best.primal_objective * (1.0 + tolerance);
-        let good = |point: &&CurvePoint| point.primal_objective <= limit;
-        let low = self.points[..=at].iter().rev().take_while(good).last()?.width;
-        let high = self.points[at..].iter().take_while(good).last()?.width;
-        Some(Flat { tolerance, low, high })
     }
 }
 

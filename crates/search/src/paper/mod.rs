@@ -19,7 +19,7 @@ mod search;
 mod stages;
 mod variance;
 
-pub use answer::{Answer, Flat, Nearby, Optimum};
+pub use answer::{Answer, Nearby, Optimum};
 pub use curve::Curve;
 pub use free_widths::{FreeWidths, free_widths};
 pub use search::Search;

@@ -3,14 +3,13 @@
 
 use collegial_arch::{Cost, Design, Module, Spec, Totals};
 
-use super::answer::{Answer, Flat, Nearby, Optimum};
+use super::answer::{Answer, Nearby, Optimum};
 use super::correction::{fit_multiplicity, network_cost, refusal};
 use super::curve::Curve;
 use super::variance::{Exact, Variance};
-use crate::{CurvePoint, Error, Problem, Rule};
-
-/// Widths within this share of the optimum's objective count as nearly as good.
-const FLATNESS: f64 = 0.01;
+use crate::curve::FLATNESS;
+use crate::error::check_widths;
+use crate::{CurvePoint, Error, Flat, Problem, Rule};
 
 /// A question: which design should replace this baseline?
 #[derive(Clone, Debug)]
@@ -95,6 +94,9 @@ impl Search {
         if self.multiple_of == 0 {
             return Err(Error::MultipleOfZero);
         }
+        if self.widths.is_none() {
+            check_widths(width, self.multiple_of)?;
+        }
         let mut widths = self.widths.clone().unwrap_or_else(|| (1..=width).collect());
         widths.retain(|&candidate| {
             candidate > 0 && candidate <= width && candidate.is_multiple_of(self.multiple_of)
@@ -111,15 +113,11 @@ impl Search {
     fn no_widths(&self, width: usize) -> Error {
         let step = self.multiple_of;
         if step > width {
-            return Error::NoWidths(format!(
-                "no width up to the baseline's {width} is a multiple of {step}; the nearest feasible multiple is {width}"
-            ));
+            return Error::NoMultiple { multiple_of: step, width };
         }
         let wanted = self.widths.iter().flatten().copied().min().unwrap_or(1);
         let nearest = (wanted.div_ceil(step) * step).clamp(step, width / step * step);
-        Error::NoWidths(format!(
-            "no width in the list is a multiple of {step} between 1 and the baseline's {width}; the nearest feasible width is {nearest}"
-        ))
+        Error::NoListedWidth { multiple_of: step, width, nearest }
     }
 
     /// Finds both optima.
@@ -135,16 +133,20 @@ impl Search {
         let whole = Curve::new(&module, &widths, self.cost, variance, share)?;
         let curve = context.within_members(whole)?;
         let (Some(&best), Some(&dual)) = (curve.optimum(), curve.dual_optimum()) else {
-            return Err(Error::NoWidths("there is no width to choose from".into()));
+            return Err(Error::NoWidths);
         };
         let baseline = self.baseline.graph()?.counts()?.total;
         let primal = context.optimum(&best, Problem::Primal)?;
-        let flat =
-            curve.flat(FLATNESS).unwrap_or(Flat { tolerance: FLATNESS, low: best.width, high: best.width });
+        let flat = Flat::around(&curve.points, FLATNESS).unwrap_or(Flat {
+            tolerance: FLATNESS,
+            low: best.width,
+            high: best.width,
+        });
         Ok(Answer {
             baseline: self.baseline.name(),
             baseline_parameters: baseline.parameters,
             baseline_flops: baseline.flops,
+            baseline_width: module.width()?,
             baseline_variance: variance.of(&module)?.value / module.members() as f64,
             baseline_exact_variance: exact,
             analysed: analysed(&self.baseline, &module),
@@ -231,9 +233,7 @@ impl Context<'_> {
             }
         }
         if points.is_empty() {
-            return Err(Error::NoWidths(format!(
-                "every width needs more than {most} members to spend the budget; the fewest possible is {fewest}"
-            )));
+            return Err(Error::TooFewMembers { most, fewest });
         }
         Ok(Curve { points })
     }

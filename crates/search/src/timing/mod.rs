@@ -72,12 +72,24 @@ impl Timings {
         Ok(Self { baseline, designs: designs.iter().map(timing).collect() })
     }
 
-    /// The widths that were timed, ascending.
-    pub(crate) fn widths(&self) -> Vec<usize> {
-        let mut widths: Vec<usize> = self.designs.iter().map(|timing| timing.design.width).collect();
+    /// The designs whose time is known: noise decides nothing.
+    pub(crate) fn known(&self) -> impl Iterator<Item = &Timing> {
+        self.designs.iter().filter(|timing| timing.precise())
+    }
+
+    /// The widths whose time is known, ascending.
+    ///
+    /// # Errors
+    ///
+    /// If there are none.
+    pub(crate) fn widths(&self) -> Result<Vec<usize>, Error> {
+        let mut widths: Vec<usize> = self.known().map(|timing| timing.design.width).collect();
+        if widths.is_empty() {
+            return Err(Error::TooBusy);
+        }
         widths.sort_unstable();
         widths.dedup();
-        widths
+        Ok(widths)
     }
 }
 
