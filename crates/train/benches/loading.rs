@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use collegial_arch::Overrides;
-use collegial_nn::{Mode, Network, Optimiser, Rule, cross_entropy};
+use collegial_nn::{Mode, Network, Optimiser, UpdateRule, cross_entropy};
 use collegial_stats::Rng;
 use collegial_train::data::{Dataset, Key, Kind, Loader, Part, Plan, Scratch, Transform};
 use collegial_train::spec_for;
@@ -82,7 +82,7 @@ fn consume(data: &Dataset) -> Result<(&'static str, f64), Box<dyn Error>> {
     let spec = spec_for(&model.parse()?, &Overrides::default(), data)?;
     let mut network = Network::builder(&spec.graph()?).batch(batch).build()?;
     network.initialise(1);
-    let mut optimiser = Optimiser::new(Rule::SGD, network.values().len());
+    let mut optimiser = Optimiser::new(UpdateRule::SGD, network.values().len());
     let mut images = vec![0.0; batch * data.shape().len()];
     Rng::new(3, 0, 0).fill_normal(&mut images);
     let mut gradient = vec![0.0; batch * data.classes()];

@@ -72,7 +72,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut network =
         Network::builder(&graph).batch(batches[0].1.len()).parametrisation(parametrisation).build()?;
     file.fill_network(&mut network, &header.spec.name())?;
-    let mut optimiser = Optimiser::new(recipe.optimiser.rule(), network.values().len());
+    let mut optimiser = Optimiser::new(recipe.optimiser, network.values().len());
     let mut results = Results::default();
     let pass = |network: &mut Network, (images, labels): &Batch, mode| {
         // The backward pass may take the memory of the outputs.

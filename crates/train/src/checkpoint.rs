@@ -109,13 +109,29 @@ pub fn network_tensors(network: &Network) -> Result<TensorTable, Error> {
 
 /// The bytes of the network's file. `batches` is how many (micro-)batches the norms have seen.
 pub fn model_bytes(network: &Network, header: &ModelHeader, batches: u64) -> Result<Vec<u8>, Error> {
+    serialise(model_archive(network, batches)?, header)
+}
+
+/// The same with tensors that other programs call otherwise.
+pub fn renamed_model_bytes(
+    network: &Network,
+    header: &ModelHeader,
+    batches: u64,
+    name: impl Fn(&str) -> String,
+) -> Result<Vec<u8>, Error> {
+    let Archive { tensors, integers, metadata } = model_archive(network, batches)?;
+    let (tensors, integers) = (tensors.renamed(&name)?, integers.renamed(&name)?);
+    serialise(Archive { tensors, integers, metadata }, header)
+}
+
+fn model_archive(network: &Network, batches: u64) -> Result<Archive, Error> {
     let mut archive = Archive::from(network_tensors(network)?);
     for (name, _) in network.statistics() {
         if let Some(norm) = name.strip_suffix("running_mean") {
             archive.integers.insert(format!("{norm}{TRACKED}"), Tensor::scalar(batches as i64))?;
         }
     }
-    serialise(archive, header)
+    Ok(archive)
 }
 
 /// The bytes of the second file.

@@ -80,6 +80,24 @@ impl Message {
     }
 }
 
+/// Bytes that are not the message that was expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WireError {
+    /// A field ends behind the message, or is of no known kind.
+    #[error("it is cut off or not a protocol buffer")]
+    Field,
+    /// A field of another kind in the place of a number.
+    #[error("a field that should be a number is not")]
+    Number,
+    /// A number in the place of text or a message.
+    #[error("a field that should be text or a message is not")]
+    Bytes,
+    /// Text in no encoding that we read.
+    #[error("a text in it is not UTF-8")]
+    Text,
+}
+
 /// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value<'a> {
@@ -93,24 +111,24 @@ pub enum Value<'a> {
 
 impl<'a> Value<'a> {
     /// The integer, if it is one.
-    pub fn int(self) -> Result<u64, String> {
+    pub fn int(self) -> Result<u64, WireError> {
         match self {
             Self::Int(value) => Ok(value),
-            _ => Err("a field that should be a number is not".into()),
+            _ => Err(WireError::Number),
         }
     }
 
     /// The bytes, if it is bytes, text or a message.
-    pub fn bytes(self) -> Result<&'a [u8], String> {
+    pub fn bytes(self) -> Result<&'a [u8], WireError> {
         match self {
             Self::Bytes(value) => Ok(value),
-            _ => Err("a field that should be text or a message is not".into()),
+            _ => Err(WireError::Bytes),
         }
     }
 
     /// The text, if it is text.
-    pub fn text(self) -> Result<&'a str, String> {
-        std::str::from_utf8(self.bytes()?).map_err(|_| "a text in it is not UTF-8".into())
+    pub fn text(self) -> Result<&'a str, WireError> {
+        std::str::from_utf8(self.bytes()?).map_err(|_| WireError::Text)
     }
 }
 
@@ -119,7 +137,7 @@ impl<'a> Value<'a> {
 pub struct Fields<'a>(pub &'a [u8]);
 
 impl<'a> Iterator for Fields<'a> {
-    type Item = Result<(u64, Value<'a>), String>;
+    type Item = Result<(u64, Value<'a>), WireError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.0.is_empty() {
@@ -129,7 +147,7 @@ impl<'a> Iterator for Fields<'a> {
         if field.is_none() {
             self.0 = &[];
         }
-        Some(field.ok_or_else(|| "it is cut off or not a protocol buffer".into()))
+        Some(field.ok_or(WireError::Field))
     }
 }
 
@@ -183,7 +201,7 @@ mod tests {
             for (field, int, bytes) in &fields {
                 message = message.int(*field, *int).bytes(*field, bytes).float(*field, 1.5);
             }
-            let read: Result<Vec<_>, String> = Fields(message.as_bytes()).collect();
+            let read: Result<Vec<_>, WireError> = Fields(message.as_bytes()).collect();
             let expected: Vec<_> = fields
                 .iter()
                 .flat_map(|(field, int, bytes)| [(*field, Value::Int(*int)), (*field, Value::Bytes(bytes)), (*field, Value::Fixed)])

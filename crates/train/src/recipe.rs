@@ -4,7 +4,9 @@
 //! [`Recipe::for_dataset`] finds the one of a data set, [`Recipe::build`] applies `key=value`
 //! changes.
 
-pub use collegial_nn::Parametrisation;
+use std::path::Path;
+
+pub use collegial_nn::{AdamConstants, Parametrisation, UpdateRule};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
@@ -49,104 +51,12 @@ pub struct Recipe {
     #[serde(default)]
     pub parametrisation: Parametrisation,
     /// The rule of a step.
-    pub optimiser: Optimiser,
+    pub optimiser: UpdateRule,
     /// How the rate changes.
     #[serde(default)]
     pub schedule: Schedule,
     /// What is done to training images.
     pub augment: Augment,
-}
-
-/// The rule of a step, as PyTorch defines it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
-pub enum Optimiser {
-    /// Gradient descent with momentum; the decay is part of the gradient.
-    Sgd {
-        /// The factor of the velocity.
-        #[serde(default = "nine_tenths")]
-        momentum: f64,
-        /// Whether the step looks ahead.
-        #[serde(default)]
-        nesterov: bool,
-        /// Weight decay of all parameters.
-        #[serde(default)]
-        weight_decay: f64,
-    },
-    /// Adam; the decay is part of the gradient.
-    Adam {
-        /// Decay rates of the two moments.
-        #[serde(default = "usual_betas")]
-        betas: [f64; 2],
-        /// Added to the root.
-        #[serde(default = "usual_epsilon")]
-        epsilon: f64,
-        /// Weight decay of all parameters.
-        #[serde(default)]
-        weight_decay: f64,
-    },
-    /// Adam with decoupled decay.
-    AdamW {
-        /// Decay rates of the two moments.
-        #[serde(default = "usual_betas")]
-        betas: [f64; 2],
-        /// Added to the root.
-        #[serde(default = "usual_epsilon")]
-        epsilon: f64,
-        /// Weight decay of all parameters.
-        #[serde(default)]
-        weight_decay: f64,
-    },
-}
-
-fn nine_tenths() -> f64 {
-    0.9
-}
-fn usual_betas() -> [f64; 2] {
-    [0.9, 0.999]
-}
-fn usual_epsilon() -> f64 {
-    1e-8
-}
-
-impl Optimiser {
-    /// The engine's form.
-    pub fn rule(&self) -> collegial_nn::Rule {
-        let adam = |betas: [f64; 2], epsilon: f64, weight_decay: f64, decoupled| collegial_nn::Rule::Adam {
-            betas: (betas[0] as f32, betas[1] as f32),
-            epsilon: epsilon as f32,
-            weight_decay: weight_decay as f32,
-            decoupled,
-        };
-        match *self {
-            Self::Sgd { momentum, nesterov, weight_decay } => collegial_nn::Rule::Sgd {
-                momentum: momentum as f32,
-                weight_decay: weight_decay as f32,
-                nesterov,
-            },
-            Self::Adam { betas, epsilon, weight_decay } => adam(betas, epsilon, weight_decay, false),
-            Self::AdamW { betas, epsilon, weight_decay } => adam(betas, epsilon, weight_decay, true),
-        }
-    }
-
-    fn check(&self) -> Result<(), RecipeError> {
-        let factor = |what, value| check(what, value, (0.0..1.0).contains(&value), "at least 0 and below 1");
-        let decay = |value: f64| {
-            check("optimiser.weight_decay", value, value.is_finite() && value >= 0.0, "at least 0")
-        };
-        match *self {
-            Self::Sgd { momentum, weight_decay, .. } => {
-                factor("optimiser.momentum", momentum)?;
-                decay(weight_decay)
-            }
-            Self::Adam { betas, epsilon, weight_decay } | Self::AdamW { betas, epsilon, weight_decay } => {
-                factor("optimiser.betas", betas[0])?;
-                factor("optimiser.betas", betas[1])?;
-                check("optimiser.epsilon", epsilon, epsilon.is_finite() && epsilon > 0.0, "above 0")?;
-                decay(weight_decay)
-            }
-        }
-    }
 }
 
 /// The name of the recipe that belongs to a data set.
@@ -167,12 +77,12 @@ pub fn text(name: &str) -> Option<&'static str> {
 }
 
 /// The TOML of a recipe by name, or of a file.
-pub fn load(name_or_path: &str) -> Result<String, Error> {
-    if let Some(text) = text(name_or_path) {
+pub fn load(name_or_path: &Path) -> Result<String, Error> {
+    if let Some(text) = name_or_path.to_str().and_then(text) {
         return Ok(text.to_owned());
     }
     let text = std::fs::read_to_string(name_or_path).map_err(|error| RecipeError::Unreadable {
-        name: name_or_path.to_owned(),
+        name: name_or_path.display().to_string(),
         reason: error.to_string(),
         known: RECIPES.iter().map(|(name, _)| *name).collect(),
     });
@@ -230,9 +140,27 @@ impl Recipe {
         }
         let rate = self.learning_rate;
         check("learning_rate", rate, rate.is_finite() && rate > 0.0, "above 0")?;
-        self.optimiser.check()?;
+        check_rule(self.optimiser)?;
         self.schedule.check()
     }
+}
+
+/// Refuses constants under which a step is not a descent.
+fn check_rule(rule: UpdateRule) -> Result<(), RecipeError> {
+    let factor = |what, value| check(what, value, (0.0..1.0).contains(&value), "at least 0 and below 1");
+    let decay = match rule {
+        UpdateRule::Sgd { momentum, weight_decay, .. } => {
+            factor("optimiser.momentum", momentum)?;
+            weight_decay
+        }
+        UpdateRule::Adam(constants) | UpdateRule::AdamW(constants) => {
+            let AdamConstants { betas, epsilon, weight_decay } = constants;
+            betas.into_iter().try_for_each(|beta| factor("optimiser.betas", beta))?;
+            check("optimiser.epsilon", epsilon, epsilon.is_finite() && epsilon > 0.0, "above 0")?;
+            weight_decay
+        }
+    };
+    check("optimiser.weight_decay", decay, decay.is_finite() && decay >= 0.0, "at least 0")
 }
 
 /// Refuses a value that is out of its range.
@@ -294,9 +222,9 @@ mod tests {
         assert_eq!(of("imagenet32"), (80, 1024, 0.08, vec![20.0, 40.0, 60.0], 0.2));
         assert_eq!(of("imagenet64"), (60, 512, 0.04, vec![20.0, 30.0, 40.0], 0.2));
         assert_eq!(of("imagenet"), (100, 256, 0.1, vec![30.0, 60.0, 90.0], 0.1));
-        let decay = |name| changed(name, &[]).unwrap().optimiser.rule();
-        assert_eq!(decay("cifar10"), collegial_nn::Rule::SGD);
-        assert_eq!(decay("mnist"), collegial_nn::Rule::ADAM);
+        let rule = |name| changed(name, &[]).unwrap().optimiser;
+        assert_eq!(rule("cifar10"), UpdateRule::SGD);
+        assert_eq!(rule("mnist"), UpdateRule::ADAM);
     }
 
     #[test]
@@ -308,13 +236,28 @@ mod tests {
         }
     }
 
+    /// Recipes of earlier versions, as their runs and checkpoints hold them.
+    #[test]
+    fn rules_as_written_before() {
+        let of = |lines: &str| {
+            let text =
+                format!("epochs=1\nbatch=1\nlearning_rate=1\n[augment]\nkind='none'\n[optimiser]\n{lines}");
+            Recipe::build(&text, &[]).unwrap().optimiser
+        };
+        assert_eq!(of("kind='sgd'"), UpdateRule::Sgd { momentum: 0.9, nesterov: false, weight_decay: 0.0 });
+        assert_eq!(of("kind='sgd'\nmomentum=0.9\nnesterov=false\nweight_decay=0.0005"), UpdateRule::SGD);
+        assert_eq!(of("kind='adam'"), UpdateRule::ADAM);
+        let adam_w = "kind='adamw'\nbetas=[0.9, 0.999]\nepsilon=1e-8\nweight_decay=0.01";
+        assert_eq!(of(adam_w), UpdateRule::ADAMW);
+    }
+
     #[test]
     fn changes() {
         let recipe =
             changed("cifar10", &["epochs = 3", "schedule.milestones=[1, 2.5]", "optimiser.kind=adam"]);
         let recipe = recipe.unwrap();
         assert_eq!((recipe.epochs, recipe.schedule.milestones), (3, vec![1.0, 2.5]));
-        assert_eq!(recipe.optimiser.rule(), collegial_nn::Rule::ADAM);
+        assert_eq!(recipe.optimiser, UpdateRule::ADAM);
         let refused = |change: &str| changed("cifar10", &[change]).unwrap_err();
         for (change, sentence) in [
             ("epochs", "write it as epochs=5"),
@@ -325,6 +268,8 @@ mod tests {
             ("learning_rate=nan", "learning_rate is NaN"),
             ("optimiser.momentum=1", "momentum is 1"),
             ("optimiser.betas=[0.9, 0.99]", "unknown field `betas`"),
+            ("optimiser={kind='adam', betas=[0.9, 1.0]}", "optimiser.betas is 1"),
+            ("optimiser={kind='adamw', momentum=0.9}", "unknown field `momentum`"),
             ("schedule.milestones=[5, 4]", "ascending"),
             ("epochs.x=3", "is not a change"),
             ("loss=l1", "unknown variant `l1`, expected `cross-entropy` or `l2`"),

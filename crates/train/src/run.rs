@@ -7,6 +7,7 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use collegial_files::{TEMPORARY, disk};
 
@@ -69,7 +70,7 @@ impl RunDirectory {
         self.check_lock()?;
         let (number, temporary) = (self.next_number()?, self.root.join(SAVING));
         let path = self.root.join(format!("{PREFIX}{number:06}"));
-        let saved = write_checkpoint(&temporary, model, training)
+        let saved = write_checkpoint(&temporary, &path, model, training)
             .and_then(|()| disk::rename(&temporary, &path).map_err(io("write", &path)))
             .and_then(|()| sync_directory(&self.root));
         if let Err(error) = saved {
@@ -89,7 +90,7 @@ impl RunDirectory {
     pub fn write(&self, name: &str, content: &str) -> Result<(), Error> {
         self.check_lock()?;
         let (temporary, path) = (self.root.join(format!("{TEMPORARY}{name}")), self.root.join(name));
-        let written = write_synced(&temporary, content.as_bytes())
+        let written = write_synced(&temporary, &path, content.as_bytes())
             .and_then(|()| disk::rename(&temporary, &path).map_err(io("write", &path)))
             .and_then(|()| sync_directory(&self.root));
         if written.is_err() {
@@ -119,7 +120,7 @@ fn lock(root: &Path) -> Result<File, Error> {
         .truncate(false)
         .open(&path)
         .map_err(io("write", &path))?;
-    match file.try_lock() {
+    match patient_lock(&file) {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
             let mut process = String::new();
@@ -136,6 +137,18 @@ fn lock(root: &Path) -> Result<File, Error> {
     };
     write().map_err(io("write", &path))?;
     Ok(file)
+}
+
+/// Locks, or tries again for a moment: whoever looks whether a run is going on holds its lock for an
+/// instant.
+fn patient_lock(file: &File) -> Result<(), TryLockError> {
+    for _ in 0..10 {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(10)),
+            other => return other,
+        }
+    }
+    file.try_lock()
 }
 
 #[cfg(unix)]
@@ -167,16 +180,17 @@ fn sweep(root: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-fn write_checkpoint(directory: &Path, model: &[u8], training: &[u8]) -> Result<(), Error> {
-    remove(directory)?;
-    disk::create_directories(directory).map_err(io("create", directory))?;
-    write_synced(&directory.join(MODEL_FILE), model)?;
-    write_synced(&directory.join(TRAINING_FILE), training)?;
-    sync_directory(directory)
+/// Writes both files under a temporary name; errors tell the one that the checkpoint will have.
+fn write_checkpoint(temporary: &Path, path: &Path, model: &[u8], training: &[u8]) -> Result<(), Error> {
+    disk::remove(temporary).map_err(io("write", path))?;
+    disk::create_directories(temporary).map_err(io("write", path))?;
+    write_synced(&temporary.join(MODEL_FILE), &path.join(MODEL_FILE), model)?;
+    write_synced(&temporary.join(TRAINING_FILE), &path.join(TRAINING_FILE), training)?;
+    disk::sync_directory(temporary).map_err(io("write", path))
 }
 
-fn write_synced(path: &Path, content: &[u8]) -> Result<(), Error> {
-    disk::write_synced(path, content).map_err(io("write", path))
+fn write_synced(temporary: &Path, path: &Path, content: &[u8]) -> Result<(), Error> {
+    disk::write_synced(temporary, content).map_err(io("write", path))
 }
 
 /// Makes a rename last.

@@ -108,7 +108,7 @@ impl Trainer {
         let parametrisation = job.recipe.parametrisation;
         let network =
             Network::builder(&job.spec.graph()?).batch(micro).parametrisation(parametrisation).build()?;
-        let optimiser = Optimiser::new(job.recipe.optimiser.rule(), network.values().len());
+        let optimiser = Optimiser::new(job.recipe.optimiser, network.values().len());
         let sum = if micro < job.recipe.batch { vec![0.0; network.values().len()] } else { vec![] };
         let output_gradient = vec![0.0; micro * job.spec.graph()?.output_shape().elements() as usize];
         let (progress, saved) = (Progress::default(), Instant::now());

@@ -1,14 +1,26 @@
 //! How much a compressed file may become: a few kilobytes can claim gigabytes.
 
+use std::sync::LazyLock;
+
 /// What any file may become.
 const FLOOR: u64 = 64 << 20;
 /// How many times its size a larger file may become; photographs of low quality reach a hundred.
 const RATIO: u64 = 256;
 
-/// The most bytes that a file of so many bytes may become: 256 times as many, and at least 64 MiB.
-/// Plain files have no such limit, so that whoever means it unpacks first.
+/// The environment variable that raises the limit, in bytes.
+const OPTION: &str = "COLLEGIAL_MAX_UNPACKED";
+
+/// The most bytes that a file of so many bytes may become: 256 times as many, at least 64 MiB, and
+/// at least what [`OPTION`] says. Plain files have no such limit.
 pub(crate) fn limit(packed: u64) -> u64 {
-    packed.saturating_mul(RATIO).max(FLOOR)
+    static RAISED: LazyLock<u64> =
+        LazyLock::new(|| std::env::var(OPTION).ok().and_then(|bytes| bytes.parse().ok()).unwrap_or(0));
+    packed.saturating_mul(RATIO).max(FLOOR).max(*RAISED)
+}
+
+/// How a file that becomes so many bytes is let through, as a sentence on the limit says it.
+pub(crate) fn raised_to(bytes: u64) -> String {
+    format!("{OPTION}={bytes} allows it")
 }
 
 #[cfg(test)]

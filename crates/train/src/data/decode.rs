@@ -36,13 +36,18 @@ fn broken(format: &str, error: impl std::fmt::Display) -> Mismatch {
 /// Three bytes per pixel, before any of them is decoded.
 fn check_size(file: &[u8], width: usize, height: usize) -> Result<(), Mismatch> {
     let limit = amplification::limit(file.len() as u64) / 3;
-    match (width as u64).checked_mul(height as u64) {
-        Some(pixels @ 1..) if pixels <= limit => Ok(()),
-        _ => Err(Mismatch::new(
-            format!("a photograph of 1 to {limit} pixels in a file of {} bytes", file.len()),
-            format!("one of {width}x{height}"),
-        )),
+    let pixels = (width as u64).saturating_mul(height as u64);
+    if (1..=limit).contains(&pixels) {
+        return Ok(());
     }
+    let raised = match pixels {
+        0 => String::new(),
+        _ => format!(" ({})", amplification::raised_to(pixels.saturating_mul(3))),
+    };
+    Err(Mismatch::new(
+        format!("a photograph of 1 to {limit} pixels in a file of {} bytes{raised}", file.len()),
+        format!("one of {width}x{height}"),
+    ))
 }
 
 fn decode_jpeg(file: &[u8]) -> Result<Rgb, Mismatch> {

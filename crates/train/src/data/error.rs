@@ -8,6 +8,7 @@ use collegial_tensors::npy::NpyError;
 
 /// Why a data set could not be read.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum DataError {
     /// The operating system refused.
     #[error("cannot read {}: {source}.", path.display())]

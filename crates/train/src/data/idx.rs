@@ -46,7 +46,11 @@ fn check_unpacked(file: &[u8], size: u64) -> Result<(), Mismatch> {
         return Ok(());
     }
     Err(Mismatch::new(
-        format!("at most {limit} bytes in a gzip file of {} (unpack it first if more are meant)", file.len()),
+        format!(
+            "at most {limit} bytes in a gzip file of {} ({})",
+            file.len(),
+            amplification::raised_to(size)
+        ),
         format!("{size} bytes"),
     ))
 }

@@ -368,10 +368,15 @@ impl Job {
         let shares = indices.chunks(share).zip(batch.images.chunks_mut(share * size)).zip(scratch);
         thread::scope(|scope| {
             let threads: Vec<_> = shares
-                .map(|((indices, images), scratch)| scope.spawn(move || work(indices, images, scratch)))
+                .map(|((indices, images), scratch)| {
+                    thread::Builder::new().spawn_scoped(scope, move || work(indices, images, scratch))
+                })
                 .collect();
             // In order, so that of several errors the same one is reported every time.
-            threads.into_iter().try_for_each(|thread| thread.join().unwrap_or(Err(DataError::Stopped)))
+            threads.into_iter().try_for_each(|thread| {
+                let thread = thread.map_err(|error| refuse("threads to load on", error.to_string()))?;
+                thread.join().unwrap_or(Err(DataError::Stopped))
+            })
         })
     }
 }

@@ -21,6 +21,8 @@ mod loader;
 mod mnist;
 mod normalise;
 mod pickle;
+#[cfg(all(feature = "fuzzing", feature = "images", feature = "npz"))]
+pub mod readers;
 #[cfg(feature = "images")]
 mod resize;
 #[cfg(not(feature = "images"))]

@@ -49,7 +49,10 @@ impl<'a> Archive<'a> {
         let limit = amplification::limit(packed);
         if size > limit {
             return Err(Mismatch::new(
-                format!("at most {limit} bytes of {name}, packed in {packed} (numpy.savez packs nothing)"),
+                format!(
+                    "at most {limit} bytes of {name}, packed in {packed} ({})",
+                    amplification::raised_to(size)
+                ),
                 format!("{size} bytes"),
             ));
         }
