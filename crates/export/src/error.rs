@@ -2,8 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::onnx::Difference;
+
 /// Why a network could not be read or written.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The spec is not one.
     #[error(transparent)]
@@ -15,12 +18,12 @@ pub enum Error {
     #[error(transparent)]
     Checkpoint(#[from] collegial_train::Error),
     /// Tensors of no network that we know.
-    #[error("cannot tell the network of {} from its tensors: {reason}; if it is a network of yours, `collegial evaluate` takes its spec with --model", path.display())]
+    #[error("cannot tell the network of {} from its tensors: {reason}; if it is a network of yours, `evaluate(model=)` takes its spec", path.display())]
     Unrecognised {
         /// The file.
         path: PathBuf,
         /// What is missing or odd.
-        reason: String,
+        reason: Box<crate::infer::Unknown>,
     },
     /// The tensors of a network that we know, and others.
     #[error(
@@ -33,6 +36,14 @@ pub enum Error {
         model: String,
         /// The first tensor that it does not have.
         tensor: String,
+    },
+    /// Names of layers that timm has not.
+    #[error(
+        "timm has no network of the family of {model}, so that its layers have no names there; ResNets, ResNeXts and RegNets have"
+    )]
+    NotInTimm {
+        /// The network.
+        model: String,
     },
     /// A file of `torch.save`.
     #[error(
@@ -52,7 +63,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
         /// The first thing that differs.
-        reason: String,
+        reason: Box<Difference>,
     },
     /// A spec and tensors that cannot belong together.
     #[error("{} does not fit {model}, which has {expected} parameters: the file holds only {found} numbers", path.display())]
@@ -80,7 +91,7 @@ pub enum Error {
     },
     /// A family without a Python file.
     #[error(
-        "{model} has no PyTorch module; resnext, wrn and fc models have one (--to onnx and --to safetensors take all)"
+        "{model} has no PyTorch module; resnext, wrn and fc models have one (`to=onnx` and `to=safetensors` take all)"
     )]
     NoModule {
         /// The model's name.
@@ -88,7 +99,7 @@ pub enum Error {
     },
     /// A data set that the exported script cannot read.
     #[error(
-        "the exported script reads MNIST, CIFAR and class folders, not the images of the recipe {recipe}; give --recipe cifar10, \
+        "the exported script reads MNIST, CIFAR and class folders, not the images of the recipe {recipe}; give `recipe=` cifar10, \
          cifar100, mnist, imagenet or a TOML file"
     )]
     NoReader {

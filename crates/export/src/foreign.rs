@@ -73,6 +73,39 @@ fn torchvision_regnet(name: &str) -> Option<String> {
     Some(format!("trunk_output.block{stage}.block{stage}-{}.{layer}", block.checked_sub(1)?))
 }
 
+/// timm's name of a RegNet's tensor, the inverse of `torchvision_regnet`.
+pub fn timm_regnet(name: &str) -> String {
+    let pair = |rest: &str| match rest.split_once('.') {
+        Some(("0", field)) => Some(format!("conv.{field}")),
+        Some(("1", field)) => Some(format!("bn.{field}")),
+        _ => None,
+    };
+    let of_block = |rest: &str| {
+        let (stage, rest) = rest.split_once(".block")?;
+        let (place, layer) = rest.split_once('.')?;
+        let block: usize = place.split_once('-')?.1.parse().ok()?;
+        let layer = match layer.split_once('.')? {
+            ("proj", rest) => format!("downsample.{}", pair(rest)?),
+            ("f", rest) => match rest.split_once('.')? {
+                ("se", rest) => format!("se.{rest}"),
+                (letter, rest) => {
+                    let number = 1 + ["a", "b", "c"].iter().position(|known| *known == letter)?;
+                    format!("conv{number}.{}", pair(rest)?)
+                }
+            },
+            _ => return None,
+        };
+        Some(format!("s{stage}.b{}.{layer}", block + 1))
+    };
+    let translated = match name.split_once('.') {
+        Some(("stem", rest)) => pair(rest).map(|rest| format!("stem.{rest}")),
+        Some(("fc", field)) => Some(format!("head.fc.{field}")),
+        Some(("trunk_output", rest)) => rest.strip_prefix("block").and_then(of_block),
+        _ => None,
+    };
+    translated.unwrap_or_else(|| name.to_owned())
+}
+
 /// The first tensor of a layer that the network does not have.
 pub fn tensor_besides<'a>(shapes: &'a Shapes, spec: &Spec) -> Result<Option<&'a str>, collegial_arch::Error> {
     let layers = spec.graph()?.counts()?.layers;
@@ -123,6 +156,21 @@ mod tests {
             ("module.final_conv.conv.weight", "final_conv.conv.weight"),
         ] {
             assert_eq!(names.ours(theirs), ours);
+        }
+    }
+
+    /// Every layer of a network with gates, there and back.
+    #[test]
+    fn regnets_for_timm() {
+        let spec: Spec = "regnet_y_400mf".parse().unwrap();
+        for layer in spec.graph().unwrap().counts().unwrap().layers {
+            let ours = format!("{}.weight", layer.name);
+            let theirs = timm_regnet(&ours);
+            match torchvision_regnet(&theirs) {
+                Some(back) => assert_eq!(back, ours),
+                // Sums and products have no weights, and no names there.
+                None => assert!(layer.counts.parameters == 0, "{theirs}"),
+            }
         }
     }
 }

@@ -17,5 +17,5 @@ pub mod pytorch;
 mod weight_file;
 
 pub use error::Error;
-pub use model::{Model, spec};
+pub use model::Model;
 pub use weight_file::WeightFile;

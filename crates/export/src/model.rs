@@ -1,13 +1,11 @@
 //! A network with its weights, on its way out.
 
-use std::path::Path;
-
 use collegial_arch::{Overrides, Spec};
 use collegial_nn::Network;
-use collegial_train::checkpoint::{ModelHeader, model_bytes};
+use collegial_train::checkpoint::{ModelHeader, model_bytes, renamed_model_bytes};
 use collegial_train::recipe::Parametrisation;
 
-use crate::{Error, WeightFile, onnx};
+use crate::{Error, WeightFile, foreign, onnx};
 
 /// A spec and the network that it describes, with weights.
 pub struct Model {
@@ -52,16 +50,19 @@ impl Model {
         Ok(model_bytes(&self.network, &self.header, self.batches)?)
     }
 
+    /// The same with timm's names, which differ for RegNets.
+    pub fn to_timm_safetensors(&self) -> Result<Vec<u8>, Error> {
+        match &self.header.spec {
+            Spec::Resnext(_) => self.to_safetensors(),
+            Spec::Regnet(_) => {
+                Ok(renamed_model_bytes(&self.network, &self.header, self.batches, foreign::timm_regnet)?)
+            }
+            other => Err(Error::NotInTimm { model: other.name() }),
+        }
+    }
+
     /// An ONNX model.
     pub fn to_onnx(&self, options: &onnx::Options) -> Result<onnx::Files, Error> {
         onnx::write(&self.network, &self.header, options)
     }
-}
-
-/// The spec that is meant: a model's name, the path of a spec, or that of a file of weights.
-pub fn spec(name_or_path: &str) -> Result<Spec, Error> {
-    if WeightFile::is_meant(name_or_path) {
-        return Ok(WeightFile::open(Path::new(name_or_path), None)?.spec().clone());
-    }
-    Ok(Spec::load(name_or_path)?)
 }

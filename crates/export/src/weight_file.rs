@@ -65,6 +65,8 @@ impl WeightFile {
     }
 
     fn of_safetensors(file: CheckpointFile, named: Option<Spec>) -> Result<Self, Error> {
+        let names = foreign::Names::of(&file.shapes());
+        let file = if names.differ() { file.renamed(|name| names.ours(name))? } else { file };
         if let Some(header) = file.header::<ModelHeader>()? {
             return Self { file, header, folded: false, told: false }.named(named).checked();
         }
@@ -73,8 +75,6 @@ impl WeightFile {
 
     /// The file of another program.
     fn foreign(file: CheckpointFile, named: Option<Spec>) -> Result<Self, Error> {
-        let names = foreign::Names::of(&file.shapes());
-        let file = if names.differ() { file.renamed(|name| names.ours(name))? } else { file };
         let told = named.is_none();
         let spec = match named {
             Some(spec) => spec,
@@ -86,8 +86,8 @@ impl WeightFile {
     /// The network that names and shapes of the tensors tell.
     fn told(file: &CheckpointFile) -> Result<Spec, Error> {
         let (path, shapes) = (file.path(), file.shapes());
-        let spec =
-            infer::spec(&shapes).map_err(|reason| Error::Unrecognised { path: path.to_owned(), reason })?;
+        let unknown = |reason| Error::Unrecognised { path: path.to_owned(), reason: Box::new(reason) };
+        let spec = infer::spec(&shapes).map_err(unknown)?;
         match foreign::tensor_besides(&shapes, &spec)? {
             Some(tensor) => {
                 let (path, model, tensor) = (path.to_owned(), spec.name(), tensor.to_owned());

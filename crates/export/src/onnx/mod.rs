@@ -4,6 +4,7 @@
 //! The spec goes with the file as metadata, and so the file can be read back: [`read`] takes
 //! exactly what [`write()`] writes.
 
+mod difference;
 mod message;
 mod operators;
 mod read;
@@ -12,6 +13,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+pub use difference::{Difference, TensorDefect};
 pub use read::{Header, parse, read};
 pub use write::{Files, Options, write};
 

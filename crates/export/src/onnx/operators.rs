@@ -119,6 +119,13 @@ impl Emitter<'_> {
                 let image = self.image(operand);
                 self.emit("MaxPool", name, vec![image.name], window(kernel, stride, padding), false)
             }
+            Op::AveragePool { side } => {
+                let image = self.image(operand);
+                let mut attributes = window(side, side, 0);
+                // Windows at the edges count what lies in the image only.
+                attributes.push(("ceil_mode", Attribute::Int(1)));
+                self.emit("AveragePool", name, vec![image.name], attributes, false)
+            }
             Op::GlobalAveragePool if operand.flat => operand,
             Op::GlobalAveragePool => self.emit("GlobalAveragePool", name, vec![operand.name], vec![], false),
             Op::MemberSum { members } => self.member_sum(name, operand, members, shapes[0]),

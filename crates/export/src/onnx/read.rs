@@ -13,15 +13,16 @@ use collegial_train::checkpoint::{CheckpointFile, ModelHeader};
 use collegial_train::checksum::{self, Checked};
 use collegial_train::protobuf::Fields;
 
+use super::difference::{Difference, TensorDefect};
 use super::message::{FLOAT, field};
 use super::operators::operators;
 use super::{CHECKSUM, DATA_CHECKSUM, FOLDED, KEY, seal_range};
 use crate::Error;
 
 /// More operators or tensors than the largest network has.
-const MOST: usize = 100_000;
+pub(super) const MOST: usize = 100_000;
 /// More axes than any tensor has.
-const MOST_AXES: usize = 8;
+pub(super) const MOST_AXES: usize = 8;
 
 /// What a file says about itself.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,7 +63,7 @@ pub fn read(path: &Path) -> Result<(CheckpointFile, Header), Error> {
 /// The same for the content of a file of this name, which must hold its weights itself.
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<(CheckpointFile, Header), Error> {
     let refused = |beside: &Path| {
-        let reason = format!("its weights lie in {}, beside it; export it without", beside.display());
+        let reason = Box::new(Difference::Beside { beside: beside.to_owned() });
         Err(Error::Onnx { path: path.to_owned(), reason })
     };
     parse_with(path, bytes, refused)
@@ -73,7 +74,7 @@ fn parse_with(
     bytes: &[u8],
     read: impl Fn(&Path) -> Result<Vec<u8>, Error>,
 ) -> Result<(CheckpointFile, Header), Error> {
-    let refuse = |reason: String| Error::Onnx { path: path.to_owned(), reason };
+    let refuse = |reason| Error::Onnx { path: path.to_owned(), reason: Box::new(reason) };
     let parts = parts(bytes).map_err(refuse)?;
     let checked = check(bytes, &parts, path)?;
     let header = header(&parts).map_err(refuse)?;
@@ -107,7 +108,7 @@ fn check(bytes: &[u8], parts: &Parts, path: &Path) -> Result<Checked, Error> {
     }
 }
 
-fn parts(bytes: &[u8]) -> Result<Parts<'_>, String> {
+fn parts(bytes: &[u8]) -> Result<Parts<'_>, Difference> {
     let mut parts = Parts::default();
     for item in Fields(bytes) {
         match item? {
@@ -123,14 +124,14 @@ fn parts(bytes: &[u8]) -> Result<Parts<'_>, String> {
     Ok(parts)
 }
 
-fn graph<'a>(bytes: &'a [u8], parts: &mut Parts<'a>) -> Result<(), String> {
+fn graph<'a>(bytes: &'a [u8], parts: &mut Parts<'a>) -> Result<(), Difference> {
     for item in Fields(bytes) {
         match item? {
             (field::GRAPH_NODE, value) => parts.nodes.push(value.bytes()?),
             (field::GRAPH_INITIALISER, value) => {
                 let tensor = tensor(value.bytes()?)?;
                 if let Some(twice) = parts.tensors.insert(tensor.name, tensor) {
-                    return Err(format!("it has two tensors {}", twice.name));
+                    return Err(Difference::TwoTensors { name: twice.name.to_owned() });
                 }
             }
             _ => {}
@@ -141,21 +142,19 @@ fn graph<'a>(bytes: &'a [u8], parts: &mut Parts<'a>) -> Result<(), String> {
     Ok(())
 }
 
-fn limit(what: &str, count: usize) -> Result<(), String> {
-    if count > MOST { Err(format!("it has more than {MOST} {what}")) } else { Ok(()) }
+fn limit(what: &'static str, count: usize) -> Result<(), Difference> {
+    if count > MOST { Err(Difference::TooMany { what }) } else { Ok(()) }
 }
 
-fn tensor(bytes: &[u8]) -> Result<Tensor<'_>, String> {
+fn tensor(bytes: &[u8]) -> Result<Tensor<'_>, Difference> {
     let mut tensor = Tensor::default();
     for item in Fields(bytes) {
         match item? {
             (field::TENSOR_DIMS, value) => {
                 let side = value.int()?;
-                tensor
-                    .shape
-                    .push(usize::try_from(side).map_err(|_| format!("a tensor has a side of {side}"))?);
+                tensor.shape.push(usize::try_from(side).map_err(|_| Difference::Side { side })?);
                 if tensor.shape.len() > MOST_AXES {
-                    return Err(format!("a tensor has more than {MOST_AXES} axes"));
+                    return Err(Difference::Axes);
                 }
             }
             (field::TENSOR_TYPE, value) => tensor.kind = value.int()?,
@@ -175,7 +174,7 @@ fn tensor(bytes: &[u8]) -> Result<Tensor<'_>, String> {
     Ok(tensor)
 }
 
-fn entry(bytes: &[u8]) -> Result<(&str, &str), String> {
+fn entry(bytes: &[u8]) -> Result<(&str, &str), Difference> {
     let (mut key, mut text) = ("", "");
     for item in Fields(bytes) {
         match item? {
@@ -187,43 +186,42 @@ fn entry(bytes: &[u8]) -> Result<(&str, &str), String> {
     Ok((key, text))
 }
 
-fn header(parts: &Parts) -> Result<Header, String> {
-    let document = parts.metadata.get(KEY).ok_or("its metadata do not name a network of ours")?;
-    let model = serde_json::from_str(document)
-        .map_err(|error| format!("its metadata say something else ({error})"))?;
+fn header(parts: &Parts) -> Result<Header, Difference> {
+    let document = parts.metadata.get(KEY).ok_or(Difference::NoSpec)?;
+    let model = serde_json::from_str(document).map_err(Difference::Spec)?;
     Ok(Header { model, folded: parts.metadata.get(FOLDED) == Some(&"true") })
 }
 
 /// Whether the operators are those of the spec.
-fn check_graph(parts: &Parts, graph: &Graph) -> Result<(), String> {
+fn check_graph(parts: &Parts, graph: &Graph) -> Result<(), Difference> {
     let expected = operators(graph, &|name| parts.tensors.contains_key(name));
     let differs = |(node, found): (&super::message::Node, &&[u8])| {
         (node.encode().as_bytes() != *found).then(|| node.output.clone())
     };
     if let Some(name) = expected.iter().zip(&parts.nodes).find_map(differs) {
-        return Err(format!("its operator {name} is not the one that the spec in its metadata calls for"));
+        return Err(Difference::Operator { name });
     }
     let (expected, found) = (expected.len(), parts.nodes.len());
     if expected != found {
-        return Err(format!("it has {found} operators, the spec in its metadata calls for {expected}"));
+        return Err(Difference::Operators { found, expected });
     }
     Ok(())
 }
 
 /// A file in the same directory and no other.
-fn location<'a>(entries: &HashMap<&'a str, &'a str>) -> Result<&'a str, String> {
+fn location<'a>(entries: &HashMap<&'a str, &'a str>) -> Result<&'a str, Difference> {
     let location = entries.get("location").copied().unwrap_or_default();
     let plain = Path::new(location).file_name().is_some_and(|name| name == location);
     if plain && !location.contains(['/', '\\', ':']) {
         Ok(location)
     } else {
-        Err(format!("its weights are said to lie in {location:?}, which is not the name of a file beside it"))
+        Err(Difference::Location { location: location.to_owned() })
     }
 }
 
 /// The tensors as a checkpoint has them: dense layers of several members are grouped convolutions
 /// in ONNX.
-fn tensors(parts: &Parts, graph: &Graph, beside: &[u8]) -> Result<TensorTable, String> {
+fn tensors(parts: &Parts, graph: &Graph, beside: &[u8]) -> Result<TensorTable, Difference> {
     let grouped = |name: &str| {
         let layer = name.strip_suffix(".weight");
         let is_grouped = |op: &Op| matches!(op, Op::Dense { groups, .. } if *groups > 1);
@@ -235,21 +233,22 @@ fn tensors(parts: &Parts, graph: &Graph, beside: &[u8]) -> Result<TensorTable, S
             [rows, columns, 1, 1] if grouped(name) => vec![*rows, *columns],
             shape => shape.to_vec(),
         };
-        let bytes = values(tensor, beside).map_err(|reason| format!("its tensor {name} {reason}"))?;
+        let refuse = |defect| Difference::Tensor { name: (*name).to_owned(), defect };
+        let bytes = values(tensor, beside).map_err(refuse)?;
         let (words, rest) = bytes.as_chunks::<4>();
         if !rest.is_empty() {
-            return Err(format!("its tensor {name} has {} bytes, not a multiple of four", bytes.len()));
+            return Err(refuse(TensorDefect::Length { bytes: bytes.len() }));
         }
         let values = words.iter().map(|word| f32::from_le_bytes(*word)).collect();
-        let array = Array::new(shape, values).map_err(|error| format!("its tensor {name}: {error}"))?;
-        table.insert(*name, array).map_err(|error| error.to_string())?;
+        let array = Array::new(shape, values).map_err(|error| refuse(TensorDefect::Array(error)))?;
+        table.insert(*name, array).map_err(|error| refuse(TensorDefect::Array(error)))?;
     }
     Ok(table)
 }
 
-fn values<'a>(tensor: &Tensor<'a>, beside: &'a [u8]) -> Result<&'a [u8], String> {
+fn values<'a>(tensor: &Tensor<'a>, beside: &'a [u8]) -> Result<&'a [u8], TensorDefect> {
     if tensor.kind != FLOAT {
-        return Err(format!("is of type {}, expected {FLOAT} (32-bit floats)", tensor.kind));
+        return Err(TensorDefect::Kind { kind: tensor.kind });
     }
     match (tensor.raw, &tensor.external) {
         (Some(raw), None) => Ok(raw),
@@ -257,8 +256,8 @@ fn values<'a>(tensor: &Tensor<'a>, beside: &'a [u8]) -> Result<&'a [u8], String>
             let number = |key| entries.get(key).and_then(|text| text.parse::<usize>().ok());
             let range = number("offset").zip(number("length"));
             let slice = range.and_then(|(start, length)| beside.get(start..)?.get(..length));
-            slice.ok_or_else(|| format!("lies outside the file beside it, which has {} bytes", beside.len()))
+            slice.ok_or(TensorDefect::Outside { bytes: beside.len() })
         }
-        _ => Err("has no raw values".into()),
+        _ => Err(TensorDefect::NoValues),
     }
 }

@@ -7,7 +7,7 @@
 
 use collegial_arch::{Activation, Designs, Regnet, Resnext, Spec, StageDesign, Stem};
 use collegial_train::data::{Augment, Kind, Normalise};
-use collegial_train::recipe::{Optimiser, Recipe};
+use collegial_train::recipe::{AdamConstants, Recipe, UpdateRule};
 
 use crate::Error;
 
@@ -85,7 +85,7 @@ pub fn script(spec: &Spec, recipe: &Recipe, data: Option<Kind>) -> Result<String
         .replacen("# NETWORK\n", body(source), 1)
         .replacen("# RECIPE\n", &constants(spec, recipe, data)?, 1)
         .replacen("NETWORK_CALL", &call, 1)
-        .replacen("OPTIMISER_CALL", &optimiser(&recipe.optimiser), 1))
+        .replacen("OPTIMISER_CALL", &optimiser(recipe.optimiser), 1))
 }
 
 fn docstring(spec: &Spec) -> String {
@@ -110,14 +110,17 @@ fn resnext(network: &Resnext) -> Result<String, Error> {
     let stem = match network.stem {
         Stem::Small => "small",
         Stem::Imagenet => "imagenet",
+        Stem::C => "c",
+        Stem::D => "d",
     };
+    let squeeze = network.squeeze.map_or(String::new(), |squeeze| format!(", squeeze={squeeze}"));
     let (members, width) = match design.design() {
         Some(design) => (design.multiplicity.to_string(), design.width.to_string()),
         None => per_stage(design, network.stages())?,
     };
     Ok(format!(
         "ResNeXt({blocks:?}, members={members}, width={width}, classes={classes}, stem=\"{stem}\", \
-         stem_channels={stem_channels}, outputs={outputs})"
+         stem_channels={stem_channels}, outputs={outputs}{squeeze})"
     ))
 }
 
@@ -154,22 +157,22 @@ fn activation(activation: Activation) -> &'static str {
     }
 }
 
-fn optimiser(rule: &Optimiser) -> String {
-    let adam = |name: &str, betas: [f64; 2], epsilon: f64, decay: f64| {
-        let [a, b] = betas;
+fn optimiser(rule: UpdateRule) -> String {
+    let adam = |name: &str, constants: AdamConstants| {
+        let AdamConstants { betas: [a, b], epsilon, weight_decay } = constants;
         format!(
-            "torch.optim.{name}(network.parameters(), lr=LEARNING_RATE, betas=({a:?}, {b:?}), eps={epsilon:?}, weight_decay={decay:?})"
+            "torch.optim.{name}(network.parameters(), lr=LEARNING_RATE, betas=({a:?}, {b:?}), eps={epsilon:?}, weight_decay={weight_decay:?})"
         )
     };
-    match *rule {
-        Optimiser::Sgd { momentum, nesterov, weight_decay } => {
+    match rule {
+        UpdateRule::Sgd { momentum, nesterov, weight_decay } => {
             let nesterov = python_bool(nesterov);
             format!(
                 "torch.optim.SGD(network.parameters(), lr=LEARNING_RATE, momentum={momentum:?}, weight_decay={weight_decay:?}, nesterov={nesterov})"
             )
         }
-        Optimiser::Adam { betas, epsilon, weight_decay } => adam("Adam", betas, epsilon, weight_decay),
-        Optimiser::AdamW { betas, epsilon, weight_decay } => adam("AdamW", betas, epsilon, weight_decay),
+        UpdateRule::Adam(constants) => adam("Adam", constants),
+        UpdateRule::AdamW(constants) => adam("AdamW", constants),
     }
 }
 

@@ -197,7 +197,10 @@ def train_epoch(network, optimiser, batches, steps, epoch, setup, micro_batch, a
         setup.scaler.update()
         if average is not None:
             average.update()
-    return total.item() / max(steps, 1)
+    if setup.world > 1:
+        # Every process has seen its share of each batch.
+        distributed.all_reduce(total)
+    return total.item() / (setup.world * max(steps, 1))
 
 
 class Average:
