@@ -4,6 +4,7 @@ use collegial_stats::Monitor;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::jobs::Share;
 use crate::{Error, Parts};
 
 /// What a sweep is given. Threads are those of the current rayon pool.
@@ -15,9 +16,16 @@ pub struct Context<'a> {
     pub parts: &'a Parts,
     /// Whoever watches.
     pub monitor: &'a dyn Monitor,
+    /// Which trainings are done here.
+    pub share: Share<'a>,
 }
 
-impl Context<'_> {
+impl<'a> Context<'a> {
+    /// A context in which every training is done.
+    pub fn new(seed: u64, parts: &'a Parts, monitor: &'a dyn Monitor) -> Self {
+        Self { seed, parts, monitor, share: Share::All }
+    }
+
     /// The result of one part: read from its file where it was computed before with the same
     /// settings and seed, else computed and kept. Results are plain JSON: no NaN and no infinity.
     ///

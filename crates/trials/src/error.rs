@@ -7,11 +7,8 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum Error {
     /// A file that could not be written.
-    #[error("{sentence}")]
-    Write {
-        /// What the writer said: the path and why.
-        sentence: String,
-    },
+    #[error(transparent)]
+    Write(#[from] collegial_files::WriteError),
     /// A result or its settings that have no JSON form.
     #[error("the part {part} has no JSON form: {source}")]
     NoJson {
@@ -43,7 +40,7 @@ pub enum Error {
         /// Which.
         name: String,
         /// Why.
-        reason: String,
+        reason: TableError,
     },
     /// A column that a table has not.
     #[error("the table has no column {column:?}; it has {}", quoted(columns))]
@@ -54,11 +51,8 @@ pub enum Error {
         columns: Vec<String>,
     },
     /// A row that describes no network.
-    #[error("{reason}")]
-    Row {
-        /// Why.
-        reason: String,
-    },
+    #[error(transparent)]
+    Row(#[from] RowError),
     /// A spec.
     #[error(transparent)]
     Spec(#[from] collegial_arch::Error),
@@ -68,12 +62,109 @@ pub enum Error {
     /// A search.
     #[error(transparent)]
     Search(#[from] collegial_search::Error),
+    /// The engine refuses a network.
+    #[error(transparent)]
+    Engine(#[from] collegial_nn::Error),
+    /// A plan of jobs.
+    #[error(transparent)]
+    Plan(#[from] crate::jobs::PlanError),
     /// Training.
     #[error(transparent)]
     Train(#[from] collegial_train::Error),
     /// Data sets.
     #[error(transparent)]
     Data(#[from] collegial_train::data::DataError),
+}
+
+impl Error {
+    /// Content that is no table, until the name of its file is known.
+    pub(crate) fn table(reason: impl Into<TableError>) -> Self {
+        Self::Table { name: "the table".into(), reason: reason.into() }
+    }
+
+    /// Whether somebody wanted to stop; finished parts are kept.
+    pub fn is_interruption(&self) -> bool {
+        match self {
+            Self::Interrupted => true,
+            Self::Kernel(error) => error.is_interruption(),
+            Self::Search(error) => error.is_interruption(),
+            _ => false,
+        }
+    }
+}
+
+/// Why a file is no table.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TableError {
+    /// It is not CSV.
+    #[error(transparent)]
+    Csv(#[from] csv::Error),
+    /// It is not JSON.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// JSON of something else.
+    #[error("it is JSON, but no list of sampled models with a key \"net\"")]
+    NoModels,
+    /// Two columns of one name.
+    #[error("the column {column:?} occurs twice")]
+    Twice {
+        /// The name.
+        column: String,
+    },
+}
+
+/// Why a row of a table describes no network.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RowError {
+    /// None of the columns that name one is filled in.
+    #[error("it names no network: fill in model, or depth, m and n, or blocks, outputs, m and n")]
+    NoNetwork,
+    /// The table says so itself.
+    #[error("left out: {why}")]
+    LeftOut {
+        /// In the table's words.
+        why: String,
+    },
+    /// Blocks and outputs of different numbers of stages.
+    #[error("{blocks} stages have blocks, but {outputs} have outputs")]
+    Outputs {
+        /// Stages with blocks.
+        blocks: usize,
+        /// Stages with outputs.
+        outputs: usize,
+    },
+    /// Outputs that the stem's family does not have.
+    #[error("outputs {outputs:?} do not double from stage to stage; only stem simple takes such")]
+    NotDoubling {
+        /// Of every stage.
+        outputs: Vec<usize>,
+    },
+    /// A stem that there is not.
+    #[error("the stem {stem:?} is none of small, imagenet, simple")]
+    Stem {
+        /// What stands there.
+        stem: String,
+    },
+    /// Neither one value for all stages nor one for each.
+    #[error("{stages} stages, but {values} values of {column}")]
+    Values {
+        /// Stages of the network.
+        stages: usize,
+        /// How many values there are.
+        values: usize,
+        /// m or n.
+        column: &'static str,
+    },
+    /// A cell that is no list of numbers.
+    #[error("{column} is {text:?}; write whole numbers joined by hyphens, one per stage")]
+    Numbers {
+        /// The column.
+        column: String,
+        /// What stands there.
+        text: String,
+    },
 }
 
 fn quoted(names: &[String]) -> String {

@@ -7,10 +7,12 @@
 //! sweep comes to is an enum with a written rule: [`Order`], [`Difference`], [`validate::Verdict`].
 //! Every finished run is a part ([`Parts`]), so that an interrupted sweep repeats nothing.
 
+mod board;
 mod context;
 mod correlation;
 mod designs;
 mod error;
+pub mod jobs;
 mod parts;
 mod pool;
 pub mod power;
@@ -25,7 +27,7 @@ pub mod validate;
 pub use context::Context;
 pub use correlation::{Correlation, Order, mean, rank_correlation, standard_error};
 pub use designs::{Candidate, Line, fitted_alpha};
-pub use error::Error;
+pub use error::{Error, RowError, TableError};
 pub use parts::Parts;
 pub use pool::in_parallel;
 pub use row::{Difference, Row};

@@ -6,9 +6,8 @@
 //! people only.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use collegial_files::{disk, write_whole};
+use collegial_files::{disk, sweep, write_whole};
 use collegial_stats::Monitor;
 use collegial_train::checksum::{self, Checked};
 use serde::de::DeserializeOwned;
@@ -16,10 +15,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::Error;
-
-/// What files are called until they are whole, and how old one is that no process still writes.
-const TEMPORARY: &str = ".collegial-";
-const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// A directory of finished parts.
 #[derive(Clone, Debug)]
@@ -99,12 +94,26 @@ impl Parts {
         text.push(b'\n');
         let range = seal_range(&text);
         checksum::seal(&mut text, range);
-        write_whole(&path, &text).map_err(|sentence| Error::Write { sentence })
+        Ok(write_whole(&path, &text)?)
     }
 
     /// A directory for what a part keeps while it is being computed; whoever makes it removes it.
     pub(crate) fn scratch(&self, name: &str, settings: &impl Serialize) -> Result<PathBuf, Error> {
         Ok(self.path(name, &to_value(name, settings)?).with_extension("run"))
+    }
+
+    /// The name of a part's file, without extension.
+    pub(crate) fn stem(&self, name: &str, settings: &impl Serialize) -> Result<String, Error> {
+        Ok(stem(name, &to_value(name, settings)?))
+    }
+
+    /// How long a part took that was computed before, by the name of its file.
+    pub(crate) fn seconds(directory: &Path, stem: &str) -> Option<f64> {
+        let bytes = std::fs::read(directory.join(format!("{stem}.json"))).ok()?;
+        let intact = |file: &File| {
+            file.checksum.is_none() || checksum::check(&bytes, seal_range(&bytes)) == Checked::Intact
+        };
+        serde_json::from_slice(&bytes).ok().filter(intact).map(|file: File| file.seconds)
     }
 
     /// Whether the part was computed before.
@@ -139,22 +148,12 @@ impl Parts {
     }
 
     fn path(&self, name: &str, settings: &Value) -> PathBuf {
-        self.directory.join(format!("{name}-{:016x}.json", hash(&settings.to_string())))
+        self.directory.join(format!("{}.json", stem(name, settings)))
     }
 }
 
-/// Removes what processes that were killed left behind. Other processes may write here now, so only
-/// old files go.
-fn sweep(directory: &Path) {
-    let Ok(entries) = std::fs::read_dir(directory) else { return };
-    for entry in entries.filter_map(Result::ok) {
-        let ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(TEMPORARY));
-        let age = entry.metadata().and_then(|metadata| metadata.modified()).map(|time| time.elapsed());
-        if ours && matches!(age, Ok(Ok(age)) if age > ABANDONED) {
-            // One that cannot be removed only takes room.
-            let _ = disk::remove(&entry.path());
-        }
-    }
+fn stem(name: &str, settings: &Value) -> String {
+    format!("{name}-{:016x}", hash(&settings.to_string()))
 }
 
 fn to_value(name: &str, value: &impl Serialize) -> Result<Value, Error> {
@@ -174,7 +173,7 @@ mod tests {
     use collegial_stats::Silent;
 
     fn context(parts: &Parts) -> Context<'_> {
-        Context { seed: 7, parts, monitor: &Silent }
+        Context::new(7, parts, &Silent)
     }
 
     #[test]
@@ -245,23 +244,5 @@ mod tests {
         let failed = context(&parts).part::<f64, _>("p", &1, || Err(Error::Interrupted));
         assert!(matches!(failed, Err(Error::Interrupted)));
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
-    }
-
-    #[test]
-    fn abandoned_files_are_swept_and_new_ones_left() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = |name: &str| directory.path().join(name);
-        for name in [".collegial-old", ".collegial-new", "mine"] {
-            std::fs::write(path(name), "half").unwrap();
-        }
-        let long_ago = std::time::SystemTime::now() - 2 * ABANDONED;
-        for name in [".collegial-old", "mine"] {
-            std::fs::File::options().write(true).open(path(name)).unwrap().set_modified(long_ago).unwrap();
-        }
-        Parts::open(directory.path()).unwrap();
-        assert_eq!(
-            [".collegial-old", ".collegial-new", "mine"].map(|name| path(name).exists()),
-            [false, true, true]
-        );
     }
 }

@@ -41,11 +41,14 @@ pub fn in_parallel<T: Send, E: Send + From<Error>>(
         let pools: Result<Vec<_>, _> =
             (0..workers).map(|_| rayon::ThreadPoolBuilder::new().num_threads(threads).build()).collect();
         let pools = pools.map_err(|error| Error::Threads { reason: error.to_string() })?;
-        std::thread::scope(|scope| {
-            for pool in &pools {
-                scope.spawn(|| pool.install(worker));
-            }
+        let started = std::thread::scope(|scope| {
+            pools.iter().try_for_each(|pool| {
+                let thread = std::thread::Builder::new().spawn_scoped(scope, || pool.install(worker));
+                // Those that did start need not go on.
+                thread.inspect_err(|_| failed.store(true, Ordering::SeqCst)).map(drop)
+            })
         });
+        started.map_err(|error| Error::Threads { reason: error.to_string() })?;
     }
     let mut results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     results.sort_by_key(|(index, _)| *index);

@@ -1,6 +1,6 @@
 //! How a sweep is shown: a table and two figures.
 
-use collegial_report::{Align, Axis, Figure, Point, Points, Table, grouped, significant};
+use collegial_report::{Align, Axis, Figure, Marker, Point, Points, Table, Tone, grouped, significant};
 use collegial_search::Problem;
 
 use crate::sweep::predictor;
@@ -42,34 +42,68 @@ impl Sweep {
     /// one).
     pub fn figure(&self) -> Figure {
         let (title, axis) = match self.problem {
-            Problem::Primal => ("Primal: test error at equal cost", "predicted kernel variance Var(K)"),
-            Problem::Dual => ("Dual: test error at equal variance", "cost, the baseline's being 1"),
+            Problem::Primal => ("Test error at the same cost", "predicted kernel variance Var(K)"),
+            Problem::Dual => ("Test error at the same variance", "cost, the baseline's being 1"),
         };
-        let points = self.rows.iter().map(|row| point(predictor(self.problem, row), row));
+        let figure = Figure::new(title).x(Axis::log(axis)).y(Axis::linear("test error, %"));
         let correlation = self.correlation_words();
-        Figure::new(title)
-            .x(Axis::log(axis))
-            .y(Axis::linear("test error, %"))
-            .with(Points::new("mean of all runs with standard error", points))
+        self.points(figure, |row| predictor(self.problem, row))
             .describe(format!("{title}. Rank correlation {correlation}."))
     }
 
     /// The test error over the width of the members, as the paper's figures of CIFAR have it.
     pub fn width_figure(&self) -> Figure {
         let title = match self.problem {
-            Problem::Primal => "Primal: test error over the width",
-            Problem::Dual => "Dual: test error over the width",
+            Problem::Primal => "Test error at the same cost, over the width",
+            Problem::Dual => "Test error at the same variance, over the width",
         };
-        let points = self.rows.iter().map(|row| point(row.candidate.design.width as f64, row));
-        Figure::new(title)
-            .x(Axis::log("width n of a member"))
-            .y(Axis::linear("test error, %"))
-            .with(Points::new("mean of all runs with standard error", points))
+        let figure = Figure::new(title).x(Axis::log("width n of a member")).y(Axis::linear("test error, %"));
+        self.points(figure, |row| row.candidate.design.width as f64)
+    }
+
+    /// All designs, the baseline and the one of lowest predicted variance (primal) or cost (dual)
+    /// set off; only these two have text beside them, the others when the pointer rests on them.
+    fn points(&self, figure: Figure, x: impl Fn(&Row) -> f64) -> Figure {
+        let tone = match self.problem {
+            Problem::Primal => Tone::Cost,
+            Problem::Dual => Tone::Variance,
+        };
+        let predicted = |row: &Row| predictor(self.problem, row);
+        let (best_name, best) = match self.problem {
+            Problem::Primal => ("least variance predicted", self.best_predicted()),
+            Problem::Dual => {
+                let cheapest = self.rows.iter().min_by(|a, b| predicted(a).total_cmp(&predicted(b)));
+                ("cheapest", cheapest)
+            }
+        };
+        // The widest members are the baseline's.
+        let baseline = self.rows.first();
+        let set_off = |row: &&Row| {
+            let design = row.candidate.design;
+            [baseline, best].into_iter().flatten().any(|other| other.candidate.design == design)
+        };
+        let others = self.rows.iter().filter(|row| !set_off(row)).map(|row| point(x(row), row));
+        let mut figure = figure
+            .with(Points::new("mean of all runs, standard error", others).marker(Marker::Circle).tone(tone));
+        if let Some(row) = baseline {
+            let point = point(x(row), row).label(row.candidate.design.to_string());
+            figure = figure.with(Points::new("baseline", [point]).marker(Marker::Ring).tone(Tone::Base));
+        }
+        let own =
+            best.filter(|row| baseline.is_none_or(|other| other.candidate.design != row.candidate.design));
+        if let Some(row) = own {
+            let point = point(x(row), row).label(row.candidate.design.to_string());
+            figure = figure.with(Points::new(best_name, [point]).marker(Marker::Diamond).tone(Tone::Law));
+        }
+        figure
     }
 }
 
 fn point(x: f64, row: &Row) -> Point {
-    let point = Point::new(x, 100.0 * row.test_error).label(row.candidate.design.to_string());
+    let (design, variance) = (row.candidate.design, significant(row.candidate.variance, 3));
+    let error = row.error_words();
+    let point = Point::new(x, 100.0 * row.test_error)
+        .title(format!("{design}: test error {error}, Var(K) {variance}"));
     match row.standard_error {
         Some(error) => point.error(100.0 * error),
         None => point,

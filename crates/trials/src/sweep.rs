@@ -50,6 +50,11 @@ impl Sweep {
         Self { problem, rows, correlation, width_correlation }
     }
 
+    /// How often every design was trained.
+    pub fn runs(&self) -> usize {
+        self.rows.iter().map(|row| row.test_errors.len()).min().unwrap_or(0)
+    }
+
     /// Whether the test error follows the prediction.
     pub fn order(&self) -> Order {
         Order::of(self.correlation)

@@ -92,7 +92,7 @@ fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
         disk::create_directories(parent)
             .map_err(|source| Error::Directory { path: parent.into(), source })?;
     }
-    write_whole(path, content).map_err(|sentence| Error::Write { sentence })
+    Ok(write_whole(path, content)?)
 }
 
 #[cfg(test)]

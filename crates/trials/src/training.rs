@@ -1,18 +1,17 @@
 //! Every design trained several times, each run kept as soon as it is done.
 
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
-use collegial_arch::Spec;
+use collegial_arch::{Spec, Totals};
 use collegial_files::disk;
-use collegial_stats::Monitor;
 use collegial_train::data::Identity;
 use collegial_train::{
-    Data, Error as TrainError, Job, Outcome, Recipe, RunDirectory, Saving, Trainer, TrainingMonitor,
-    run_error,
+    Data, Error as TrainError, Job, Outcome, Recipe, RunDirectory, Saving, Trainer, run_error,
 };
 use serde::{Deserialize, Serialize};
 
+use crate::board::{Board, Watch};
+use crate::jobs::{self, Ledger, Listed, Share};
 use crate::pool::in_parallel;
 use crate::{Context, Error};
 
@@ -78,52 +77,136 @@ impl Training<'_> {
     fn old_settings<'a>(&'a self, spec: &'a Spec, run: u64) -> OldSettings<'a> {
         OldSettings { spec, recipe: self.recipe, run, data: self.data.identity().to_string() }
     }
+
+    /// The name of the result's file, without extension.
+    fn part(&self, task: &Task, context: &Context) -> Result<String, Error> {
+        context.parts.stem(self.name, &(context.seed, self.settings(task.spec, task.run)))
+    }
+
+    fn is_finished(&self, task: &Task, context: &Context) -> bool {
+        context.has_part(self.name, &self.settings(task.spec, task.run))
+            || context.has_part(self.name, &self.old_settings(task.spec, task.run))
+    }
+
+    /// The run: read where it is finished, else trained.
+    fn run(&self, task: &Task, board: &Board, context: &Context) -> Result<Run, Error> {
+        let (settings, old) = (self.settings(task.spec, task.run), self.old_settings(task.spec, task.run));
+        let directory = context.parts.scratch(self.name, &(context.seed, &settings))?;
+        let run = context.part_or_old(self.name, &settings, Some(&old), || {
+            let job = Job {
+                spec: task.spec.clone(),
+                recipe: self.recipe.clone(),
+                seed: context.seed.wrapping_add(task.run),
+                data: self.data.clone(),
+            };
+            train(job, &directory, &board.watch(task.index, task.spec.name()))
+        })?;
+        // Only now that its result is kept: a disk without room for it costs no training. What cannot
+        // be removed only takes room.
+        let _ = disk::remove(&directory);
+        Ok::<Run, Error>(run)
+    }
+
+    /// What a scheduler is told of it.
+    fn listed(&self, task: &Task, context: &Context) -> Result<Listed, Error> {
+        let dataset = self.data.dataset();
+        let (images, epochs) = (dataset.train().len(), u64::from(self.recipe.epochs));
+        let job = jobs::Job {
+            part: self.part(task, context)?,
+            model: task.spec.name(),
+            seed: context.seed.wrapping_add(task.run),
+            epochs: self.recipe.epochs,
+            steps: images.div_ceil(self.recipe.batch) as u64 * epochs,
+            batch: self.recipe.batch,
+            tested: dataset.test().len() as u64 * epochs,
+            flops: task.spec.graph()?.counts()?.total.flops,
+            seconds: None,
+        };
+        Ok(Listed { job, spec: task.spec.clone(), finished: self.is_finished(task, context) })
+    }
 }
 
-/// Trains every network `training.runs` times; gives the runs of each.
+/// One training of a sweep.
+struct Task<'a> {
+    /// Its place in the order of work.
+    index: usize,
+    spec: &'a Spec,
+    /// Which repetition.
+    run: u64,
+}
+
+/// Trains every network `training.runs` times; gives the runs of each. Which of them are trained
+/// here is the context's [`Share`].
 ///
 /// # Errors
 ///
 /// If a network cannot be trained, or somebody wants to stop; finished runs are kept.
 pub fn train_all(training: &Training, specs: &[Spec], context: &Context) -> Result<Vec<Vec<Run>>, Error> {
-    let (designs, runs) = (specs.len(), training.runs as usize);
     // All designs once, then all once more: what an interrupted experiment has is balanced.
-    let tasks: Vec<(&Spec, u64)> =
-        (0..runs).flat_map(|run| specs.iter().map(move |spec| (spec, run as u64))).collect();
-    let counts: Result<Vec<_>, Error> = specs.iter().map(|spec| Ok(spec.graph()?.counts()?.total)).collect();
-    let counts = counts?;
-    let small = counts.iter().all(|total| total.parameters < SMALL);
-    let is_pending = |&(spec, run): &(&Spec, u64)| {
-        !context.has_part(training.name, &training.settings(spec, run))
-            && !context.has_part(training.name, &training.old_settings(spec, run))
+    let pairs = (0..u64::from(training.runs)).flat_map(|run| specs.iter().map(move |spec| (spec, run)));
+    let tasks: Vec<Task> = pairs.enumerate().map(|(index, (spec, run))| Task { index, spec, run }).collect();
+    let runs = match context.share {
+        Share::All => train_tasks(training, &tasks, context)?,
+        Share::One(part) => {
+            let is_ours = |task: &&Task| training.part(task, context).is_ok_and(|found| found == part);
+            if let Some(task) = tasks.iter().find(is_ours) {
+                let only = Task { index: 0, ..*task };
+                train_tasks(training, &[only], context)?;
+            }
+            tasks.iter().map(|task| diverged(context.seed.wrapping_add(task.run))).collect()
+        }
+        Share::Nothing(ledger) => finished_rounds(training, &tasks, specs.len(), ledger, context)?,
     };
-    let pending: Vec<bool> = tasks.iter().map(is_pending).collect();
-    let weight =
-        |(index, pending): (usize, &bool)| if *pending { counts[index % designs].flops as f64 } else { 0.0 };
-    let board = Board {
-        context,
-        weights: pending.iter().enumerate().map(weight).collect(),
-        shares: Mutex::new(vec![0.0; tasks.len()]),
-    };
-    let workers = if small { rayon::current_num_threads() } else { 1 };
-    let results = in_parallel(tasks.len(), workers, |index| {
-        let (spec, run) = tasks[index];
-        let (settings, old) = (training.settings(spec, run), training.old_settings(spec, run));
-        context.part_or_old(training.name, &settings, Some(&old), || {
-            let job = Job {
-                spec: spec.clone(),
-                recipe: training.recipe.clone(),
-                seed: context.seed.wrapping_add(run),
-                data: training.data.clone(),
-            };
-            let directory = context.parts.scratch(training.name, &(context.seed, &settings))?;
-            train(job, &directory, &Watch { board: &board, index, design: spec.name() })
-        })
-    })?;
-    Ok((0..designs).map(|design| results.iter().skip(design).step_by(designs).cloned().collect()).collect())
+    let of = |design: usize| runs.iter().skip(design).step_by(specs.len()).cloned().collect();
+    Ok((0..specs.len()).map(of).collect())
 }
 
-/// One run, from its last checkpoint if it was interrupted; the checkpoint is removed in the end.
+/// Stands for a run that was not made.
+fn diverged(seed: u64) -> Run {
+    Run { seed, test_errors: vec![], loss: None }
+}
+
+/// The repetitions that all designs have finished; the first of them as if all had diverged where
+/// there is none, which the ledger knows.
+fn finished_rounds(
+    training: &Training,
+    tasks: &[Task],
+    designs: usize,
+    ledger: &Ledger,
+    context: &Context,
+) -> Result<Vec<Run>, Error> {
+    let mut rounds = vec![true; training.runs as usize];
+    for task in tasks {
+        let listed = training.listed(task, context)?;
+        rounds[task.run as usize] &= listed.finished;
+        ledger.enter(listed);
+    }
+    let finished: Vec<&Task> = tasks.iter().filter(|task| rounds[task.run as usize]).collect();
+    if finished.is_empty() {
+        ledger.note_nothing_finished();
+        return Ok(tasks[..designs.min(tasks.len())]
+            .iter()
+            .map(|task| diverged(context.seed.wrapping_add(task.run)))
+            .collect());
+    }
+    let board = Board::new(context, vec![0.0; tasks.len()]);
+    finished.into_iter().map(|task| training.run(task, &board, context)).collect()
+}
+
+fn train_tasks(training: &Training, tasks: &[Task], context: &Context) -> Result<Vec<Run>, Error> {
+    let counts: Result<Vec<_>, Error> =
+        tasks.iter().map(|task| Ok(task.spec.graph()?.counts()?.total)).collect();
+    let counts = counts?;
+    let small = counts.iter().all(|total| total.parameters < SMALL);
+    let weight = |(task, total): (&Task, &Totals)| {
+        if training.is_finished(task, context) { 0.0 } else { total.flops as f64 }
+    };
+    let board = Board::new(context, tasks.iter().zip(&counts).map(weight).collect());
+    let workers = if small { rayon::current_num_threads() } else { 1 };
+    in_parallel(tasks.len(), workers, |index| training.run(&tasks[index], &board, context))
+}
+
+/// One run, from its last checkpoint if it was interrupted.
 fn train(job: Job, directory: &Path, watch: &Watch) -> Result<Run, Error> {
     let seed = job.seed;
     let run = RunDirectory::open(directory)?;
@@ -135,9 +218,6 @@ fn train(job: Job, directory: &Path, watch: &Watch) -> Result<Run, Error> {
         Err(TrainError::Diverged { .. }) => vec![],
         Err(other) => return Err(other.into()),
     };
-    drop(trainer);
-    // What cannot be removed only takes room.
-    let _ = disk::remove(directory);
     watch.show(1.0, "done");
     Ok(Run {
         seed,
@@ -146,55 +226,12 @@ fn train(job: Job, directory: &Path, watch: &Watch) -> Result<Run, Error> {
     })
 }
 
-/// How far all runs are, weighted by what they cost; runs that were kept weigh nothing, so that the
-/// remaining time is right.
-struct Board<'a> {
-    context: &'a Context<'a>,
-    weights: Vec<f64>,
-    shares: Mutex<Vec<f64>>,
-}
-
-/// One run's view of the board.
-struct Watch<'a> {
-    board: &'a Board<'a>,
-    index: usize,
-    design: String,
-}
-
-impl Watch<'_> {
-    fn show(&self, share: f64, state: &str) {
-        let Board { context, weights, shares } = self.board;
-        let mut shares = shares.lock().unwrap_or_else(PoisonError::into_inner);
-        shares[self.index] = share;
-        let done: f64 = weights.iter().zip(shares.iter()).map(|(weight, share)| weight * share).sum();
-        let total: f64 = weights.iter().sum();
-        let finished =
-            weights.iter().zip(shares.iter()).filter(|&(weight, share)| *weight == 0.0 || *share >= 1.0);
-        let (finished, all, design) = (finished.count(), weights.len(), &self.design);
-        drop(shares);
-        let state = format!("{finished} of {all} runs, {design}: {state}");
-        context.monitor.progress(done / total.max(1.0), Some(&state));
-    }
-}
-
-impl Monitor for Watch<'_> {
-    fn progress(&self, share: f64, state: Option<&str>) {
-        self.show(share.min(0.999), state.unwrap_or_default());
-    }
-
-    fn stopped(&self) -> bool {
-        self.board.context.monitor.stopped()
-    }
-}
-
-impl TrainingMonitor for Watch<'_> {}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{Parts, synthetic};
     use collegial_arch::Overrides;
-    use collegial_stats::Silent;
+    use collegial_stats::{Monitor, Silent};
     use collegial_train::data::Dataset;
     use collegial_train::{recipe, spec_for};
     use std::sync::atomic::{AtomicU32, Ordering};
@@ -215,6 +252,15 @@ mod tests {
     }
 
     fn trained(parts: &Parts, threads: usize, monitor: &dyn Monitor) -> Result<Vec<Vec<Run>>, Error> {
+        shared(Share::All, parts, threads, monitor)
+    }
+
+    fn shared(
+        share: Share,
+        parts: &Parts,
+        threads: usize,
+        monitor: &dyn Monitor,
+    ) -> Result<Vec<Vec<Run>>, Error> {
         let directory = tempfile::tempdir().unwrap();
         synthetic::write_digits(directory.path(), 200, 60, 0).unwrap();
         let dataset = Dataset::open(directory.path()).unwrap();
@@ -226,7 +272,7 @@ mod tests {
             .collect();
         let data = Data::new(dataset, &recipe).unwrap();
         let training = Training { name: "t", data: &data, recipe: &recipe, runs: 3 };
-        let context = Context { seed: 5, parts, monitor };
+        let context = Context { share, ..Context::new(5, parts, monitor) };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| train_all(&training, &specs, &context))
     }
@@ -254,6 +300,41 @@ mod tests {
         // Nothing but finished parts is left.
         let left = std::fs::read_dir(root.path().join("stopped")).unwrap();
         assert!(left.map(|entry| entry.unwrap().path()).all(|path| path.extension().unwrap() == "json"));
+    }
+
+    /// Jobs in any order, each as if by a worker of its own, leave what one process computes.
+    #[test]
+    fn jobs_one_by_one_make_the_whole() {
+        let root = tempfile::tempdir().unwrap();
+        let open = |name: &str| Parts::open(root.path().join(name)).unwrap();
+        let whole = trained(&open("whole"), 1, &Silent).unwrap();
+        let parts = open("jobs");
+        let ledger = Ledger::default();
+        let nothing = shared(Share::Nothing(&ledger), &parts, 1, &Silent).unwrap();
+        assert!(ledger.is_inconclusive());
+        assert!(nothing.iter().flatten().all(|run| run.test_errors.is_empty()));
+        let jobs: Vec<jobs::Job> = ledger.entries().into_iter().map(|listed| listed.job).collect();
+        assert_eq!(jobs.len(), 6);
+        // 200 images in batches of 20, two epochs; 60 test images after each.
+        assert!(jobs.iter().all(|job| (job.steps, job.tested, job.epochs) == (20, 120, 2)));
+        for job in jobs.iter().rev().take(5).chain(&jobs[1..2]) {
+            shared(Share::One(&job.part), &parts, 2, &Silent).unwrap();
+        }
+        let ledger = Ledger::default();
+        let some = shared(Share::Nothing(&ledger), &parts, 1, &Silent).unwrap();
+        assert!(!ledger.is_inconclusive());
+        let missing: Vec<bool> = ledger.entries().iter().map(|listed| !listed.finished).collect();
+        assert_eq!(missing, [true, false, false, false, false, false]);
+        // The second and third repetition are whole.
+        assert_eq!(some, whole.iter().map(|runs| runs[1..].to_vec()).collect::<Vec<_>>());
+        shared(Share::One(&jobs[0].part), &parts, 2, &Silent).unwrap();
+        assert_eq!(shared(Share::Nothing(&Ledger::default()), &parts, 1, &Silent).unwrap(), whole);
+        let bytes = |name: &str, job: &jobs::Job| {
+            let text = std::fs::read_to_string(root.path().join(name).join(format!("{}.json", job.part)));
+            let value: serde_json::Value = serde_json::from_str(&text.unwrap()).unwrap();
+            value["result"].to_string()
+        };
+        assert!(jobs.iter().all(|job| bytes("whole", job) == bytes("jobs", job)));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use collegial_arch::{Cost, Module, Spec};
 use collegial_ntk::covariance::Images;
-use collegial_report::{Figure, Page, Provenance, Section};
+use collegial_report::{Figure, Page, Provenance, Section, capitalised};
 use collegial_search::paper::{Exact, Law, Search, Variance};
 use collegial_search::{BlockInputs, Problem, ScoredBlocks, VarianceSource};
 use collegial_train::{Data, Recipe};
@@ -74,6 +74,10 @@ pub enum Verdict {
 impl Verdict {
     /// That of designs of equal cost.
     pub fn of(primal: &Sweep) -> Self {
+        // Single runs have no scatter to compare with.
+        if primal.runs() < 2 {
+            return Self::Undecided;
+        }
         match (primal.order(), primal.best_agrees()) {
             (Order::Reversed, _) => Self::Contradicted,
             (Order::Follows, Some(true)) => Self::Held,
@@ -109,6 +113,9 @@ pub struct Validation {
     pub epochs: u32,
     /// Runs of every design.
     pub runs: u32,
+    /// Runs of every design that were wanted; the jobs of a plan may not have finished all.
+    #[serde(skip)]
+    pub planned_runs: u32,
     /// What so many runs can decide; null for one run.
     pub power: Option<Power>,
     /// What it comes to.
@@ -149,24 +156,18 @@ impl Question<'_> {
             thinnest: widest.div_ceil(50),
             most_expensive: MOST_EXPENSIVE,
         };
-        let training = |runs| Training { name: "validate", data: self.data, recipe: self.recipe, runs };
         let choose = |problem| -> Result<Vec<Candidate>, Error> {
             line.choose(problem, self.designs)?.into_iter().map(scored).collect()
         };
         let designs = choose(Problem::Primal)?;
         let runs = match self.runs {
             Runs::Given(runs) => runs,
-            Runs::Planned { share, most } => {
-                let start = Instant::now();
-                let pilot = Sweep::run(Problem::Primal, &designs, &training(PILOT.min(most)), context)?;
-                let planned = Planned::of(&pilot, share, most, start.elapsed().as_secs_f64());
-                context.monitor.say(&planned.sentence);
-                planned.runs
-            }
+            Runs::Planned { share, most } => self.pilot(&designs, share, most, context)?,
         };
-        let primal = Sweep::run(Problem::Primal, &designs, &training(runs), context)?;
+        let training = self.training(runs);
+        let primal = Sweep::run(Problem::Primal, &designs, &training, context)?;
         let dual = match self.dual {
-            true => Some(Sweep::run(Problem::Dual, &choose(Problem::Dual)?, &training(runs), context)?),
+            true => Some(Sweep::run(Problem::Dual, &choose(Problem::Dual)?, &training, context)?),
             false => None,
         };
         let verdict = Verdict::of(&primal);
@@ -178,7 +179,8 @@ impl Question<'_> {
             variance_source: variance.source(),
             alpha: variance.alpha(),
             epochs: self.recipe.epochs,
-            runs,
+            runs: primal.runs() as u32,
+            planned_runs: runs,
             power: Power::of(&primal.rows),
             verdict,
             sentence: sentence(verdict, &primal),
@@ -189,6 +191,24 @@ impl Question<'_> {
             primal,
             dual,
         })
+    }
+
+    /// Every design so often.
+    fn training(&self, runs: u32) -> Training<'_> {
+        Training { name: "validate", data: self.data, recipe: self.recipe, runs }
+    }
+
+    /// Trains designs a few times, says what their scatter asks for, and gives how many runs that
+    /// is: those of the pilot as long as its jobs are not finished and nothing can be planned.
+    fn pilot(&self, designs: &[Candidate], share: f64, most: u32, context: &Context) -> Result<u32, Error> {
+        let (start, runs) = (Instant::now(), PILOT.min(most));
+        let pilot = Sweep::run(Problem::Primal, designs, &self.training(runs), context)?;
+        if pilot.runs() < runs as usize {
+            return Ok(runs);
+        }
+        let planned = Planned::of(&pilot, share, most, start.elapsed().as_secs_f64());
+        context.monitor.say(&planned.sentence);
+        Ok(planned.runs)
     }
 
     /// Exact where theory has it, else the law fitted to the block.
@@ -320,16 +340,17 @@ impl Validation {
                 .table(sweep.table(), caption)
         };
         let mut page = Page::new(format!("Does the variance predict the test error of {}?", self.model))
-            .verdict(format!("{}.", self.sentence))
+            .subject(&self.model)
+            .verdict(format!("{}.", capitalised(&self.sentence)))
             .section(section("Designs of equal cost", &self.primal, "Cost is a share of the baseline's."));
         if let (Some(dual), Some(sentence)) = (&self.dual, self.dual_sentence()) {
             page = page.section(section("Designs of equal variance", dual, &sentence));
         }
         page.section(Section::new("How to read this").prose(format!(
-            "Every design was trained {} times for {} epochs on {}: {}. Variances were predicted before ({}). The interval of the rank correlation comes from resampling designs and runs; the \
+            "Every design was trained {} times for {} on {}: {}. Variances were predicted before ({}). The interval of the rank correlation comes from resampling designs and runs; the \
              prediction counts as held if it is above 0 and no design is better than the best predicted one by more than two standard errors, as contradicted if it is below 0.",
             self.runs,
-            self.epochs,
+            if self.epochs == 1 { "1 epoch".to_owned() } else { format!("{} epochs", self.epochs) },
             self.data,
             self.power.map_or("one run of each finds nothing".into(), |power| power.words()),
             self.variance_source

@@ -22,7 +22,7 @@ fn validated(model: &str, write: impl Fn(&std::path::Path), cost: Cost, dual: bo
     let data = Data::new(dataset, &recipe).unwrap();
     let search = Search::new(baseline.clone()).cost(cost);
     let parts = Parts::open(root.path().join("parts")).unwrap();
-    let context = Context { seed: 3, parts: &parts, monitor: &Silent };
+    let context = Context::new(3, &parts, &Silent);
     let question = Question {
         baseline: &baseline,
         search: &search,

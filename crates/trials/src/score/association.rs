@@ -1,7 +1,7 @@
 //! How well predictors rank errors: Spearman's correlation, partial ones, and slopes in ln-ln,
 //! within groups of rows.
 
-use collegial_stats::{Interval, bootstrap, spearman};
+use collegial_stats::{Interval, Regression, bootstrap, centred_logs, spearman};
 use serde::Serialize;
 
 use super::group::groups;
@@ -121,25 +121,21 @@ impl Group<'_> {
 
     /// `None` where the predictor or the error is the same everywhere, or not positive.
     fn slope(&self, predictor: Predictor) -> Option<Slope> {
-        let x: Vec<f64> = self.rows.iter().map(|row| predictor.value(&row.predictors).ln()).collect();
-        let y: Vec<f64> = self.errors.iter().map(|error| error.ln()).collect();
-        let count = x.len() as f64;
-        let mean = |values: &[f64]| values.iter().sum::<f64>() / count;
-        let (mean_x, mean_y) = (mean(&x), mean(&y));
-        let of = |f: &dyn Fn(f64, f64) -> f64| -> f64 {
-            x.iter().zip(&y).map(|(x, y)| f(x - mean_x, y - mean_y)).sum()
-        };
-        let square = of(&|x, _| x * x);
-        let slope = of(&|x, y| x * y) / square;
-        let residual = of(&|x, y| (y - slope * x).powi(2));
-        let standard_error = (residual / (count - 2.0) / square).sqrt();
-        (slope.is_finite() && standard_error.is_finite()).then(|| Slope {
+        let x = centred_logs(self.rows.iter().map(|row| predictor.value(&row.predictors)));
+        let y = centred_logs(self.errors.iter().copied());
+        // Equal logarithms are off their mean by rounding, which must not become a slope.
+        let spread = |logs: &[f64]| logs.iter().fold(0.0, |most: f64, log| most.max(log.abs()));
+        if spread(&x) < 1e-12 || spread(&y) < 1e-12 {
+            return None;
+        }
+        let found = Regression::centred(&y, &[x], 1)?;
+        Some(Slope {
             group: self.name.clone(),
             target: self.target.to_owned(),
             predictor,
-            slope,
-            standard_error,
-            rows: x.len(),
+            slope: found.slopes[0],
+            standard_error: found.standard_errors[0],
+            rows: self.rows.len(),
         })
     }
 }
@@ -194,6 +190,21 @@ mod tests {
         assert!(groups.contains(&"a") && groups.contains(&"b"));
         assert!(table.correlations.iter().all(|found| found.rows == 6));
         assert!(table.slopes.iter().all(|slope| slope.rows == 6 && slope.standard_error > 0.0));
+    }
+
+    /// Seven designs of one m n: the mean of seven equal logarithms is not exactly each of them.
+    #[test]
+    fn what_is_the_same_everywhere_has_no_slope() {
+        let designs = [(1, 64), (2, 32), (4, 16), (8, 8), (16, 4), (32, 2), (64, 1)];
+        let mut text = String::from("depth,m,n,error\n");
+        for (index, (m, n)) in designs.into_iter().enumerate() {
+            text += &format!("29,{m},{n},{}\n", 5.0 + 0.1 * index as f64);
+        }
+        let question = Question { targets: vec!["error".into()], group: vec![], seed: 1 };
+        let scored = ScoredTable::new(&Table::from_csv(text.as_bytes()).unwrap(), &question).unwrap();
+        let found: Vec<_> = scored.slopes.iter().map(|slope| slope.predictor).collect();
+        assert!(found.contains(&Predictor::Score), "{found:?}");
+        assert!(!found.contains(&Predictor::Width), "{found:?}");
     }
 
     /// Ranks made by hand: x and y agree but for what both share with z.

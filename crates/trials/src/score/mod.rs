@@ -19,7 +19,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::Error;
+use crate::error::{Error, RowError};
 pub use association::{Association, Slope, partial_spearman};
 pub use group::Group;
 pub use network::row_spec;
@@ -114,7 +114,7 @@ impl ScoredTable {
 
 fn predictors(table: &Table, row: usize) -> Result<Predictors, Error> {
     if let Some(why) = table.get(row, "left_out") {
-        return Err(Error::Row { reason: format!("left out: {why}") });
+        return Err(RowError::LeftOut { why: why.to_owned() }.into());
     }
     Predictors::of(&row_spec(table, row)?)
 }

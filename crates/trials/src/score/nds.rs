@@ -13,7 +13,7 @@
 use serde_json::{Map, Value};
 
 use super::Table;
-use crate::Error;
+use crate::{Error, TableError};
 
 /// The columns of the table.
 const COLUMNS: [&str; 13] = [
@@ -38,15 +38,14 @@ const COLUMNS: [&str; 13] = [
 ///
 /// If it is no JSON, or no list of models.
 pub(super) fn table(bytes: &[u8], imagenet: bool) -> Result<Table, Error> {
-    let refuse = |reason: String| Error::Table { name: "the table".into(), reason };
-    let document: Value = serde_json::from_slice(bytes).map_err(|error| refuse(error.to_string()))?;
+    let document: Value = serde_json::from_slice(bytes).map_err(Error::table)?;
     let models: Vec<&Value> = match &document {
         Value::Array(models) => models.iter().collect(),
         Value::Object(lists) => lists.values().filter_map(Value::as_array).flatten().collect(),
         _ => vec![],
     };
     if !models.iter().any(|model| model["net"].is_object()) {
-        return Err(refuse("it is JSON, but no list of sampled models with a key \"net\"".into()));
+        return Err(Error::table(TableError::NoModels));
     }
     let rows = models.iter().enumerate().map(|(at, model)| row(at, model, imagenet)).collect();
     Ok(Table::of(COLUMNS.map(str::to_owned).to_vec(), rows))

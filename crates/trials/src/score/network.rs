@@ -3,7 +3,7 @@
 use collegial_arch::{Designs, Regnet, Resnext, Spec, StageDesign, Stem};
 
 use super::Table;
-use crate::Error;
+use crate::error::{Error, RowError};
 
 /// The network of a row. Three forms are read, the first whose columns are filled in:
 ///
@@ -26,10 +26,7 @@ pub fn row_spec(table: &Table, row: usize) -> Result<Spec, Error> {
     match (cell("depth"), cell("m"), cell("n"), cell("model")) {
         (Some(depth), Some(m), Some(n), _) => Ok(format!("resnext{depth}-{m}x{n}d").parse()?),
         (_, _, _, Some(model)) => Ok(Spec::load(model)?),
-        _ => Err(Error::Row {
-            reason: "it names no network: fill in model, or depth, m and n, or blocks, outputs, m and n"
-                .into(),
-        }),
+        _ => Err(RowError::NoNetwork.into()),
     }
 }
 
@@ -38,9 +35,7 @@ fn stages(table: &Table, row: usize) -> Result<Spec, Error> {
     let outputs = numbers(table, row, "outputs")?;
     let design = designs(table, row, blocks.len())?;
     if outputs.len() != blocks.len() {
-        return Err(Error::Row {
-            reason: format!("{} stages have blocks, but {} have outputs", blocks.len(), outputs.len()),
-        });
+        return Err(RowError::Outputs { blocks: blocks.len(), outputs: outputs.len() }.into());
     }
     let stem = table.get(row, "stem").unwrap_or("imagenet");
     let number = |column, default| match table.get(row, column) {
@@ -56,11 +51,7 @@ fn stages(table: &Table, row: usize) -> Result<Spec, Error> {
         "small" | "imagenet" => {
             let doubles = outputs.windows(2).all(|pair| pair[1] == 2 * pair[0]);
             if !doubles {
-                return Err(Error::Row {
-                    reason: format!(
-                        "outputs {outputs:?} do not double from stage to stage; only stem simple takes such"
-                    ),
-                });
+                return Err(RowError::NotDoubling { outputs }.into());
             }
             let stem = if stem == "small" { Stem::Small } else { Stem::Imagenet };
             Spec::Resnext(Resnext {
@@ -71,13 +62,10 @@ fn stages(table: &Table, row: usize) -> Result<Spec, Error> {
                 image,
                 stem_channels: 64,
                 outputs: outputs[0],
+                squeeze: None,
             })
         }
-        other => {
-            return Err(Error::Row {
-                reason: format!("the stem {other:?} is none of small, imagenet, simple"),
-            });
-        }
+        other => return Err(RowError::Stem { stem: other.to_owned() }.into()),
     };
     spec.check()?;
     Ok(spec)
@@ -93,11 +81,9 @@ fn designs(table: &Table, row: usize, stages: usize) -> Result<Designs, Error> {
         [one] => *one,
         list => list[stage],
     };
-    for (what, list) in [("m", &m), ("n", &n)] {
+    for (column, list) in [("m", &m), ("n", &n)] {
         if list.len() != 1 && list.len() != stages {
-            return Err(Error::Row {
-                reason: format!("{stages} stages, but {} values of {what}", list.len()),
-            });
+            return Err(RowError::Values { stages, values: list.len(), column }.into());
         }
     }
     let designs: Result<Vec<StageDesign>, collegial_arch::Error> =
@@ -108,9 +94,8 @@ fn designs(table: &Table, row: usize, stages: usize) -> Result<Designs, Error> {
 fn numbers(table: &Table, row: usize, column: &str) -> Result<Vec<usize>, Error> {
     let text = table.get(row, column).unwrap_or("");
     let list: Option<Vec<usize>> = text.split('-').map(|number| number.trim().parse().ok()).collect();
-    list.filter(|list| list.len() <= 8).ok_or_else(|| Error::Row {
-        reason: format!("{column} is {text:?}; write whole numbers joined by hyphens, one per stage"),
-    })
+    let wrong = || RowError::Numbers { column: column.to_owned(), text: text.to_owned() };
+    Ok(list.filter(|list| list.len() <= 8).ok_or_else(wrong)?)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Map, Number, Value};
 
 use super::nds;
-use crate::Error;
+use crate::{Error, TableError};
 
 /// Keys of a scored row that are not the table's.
 const COMPUTED: [&str; 7] = ["row", "score", "white_score", "law", "parameters", "flops", "inner_width"];
@@ -45,16 +45,16 @@ impl Table {
     ///
     /// If lines have different numbers of cells, or a column's name occurs twice.
     pub fn from_csv(bytes: &[u8]) -> Result<Self, Error> {
-        let refuse = |reason: String| Error::Table { name: "the table".into(), reason };
         let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(bytes);
-        let header = reader.headers().map_err(|error| refuse(error.to_string()))?;
+        let header = reader.headers().map_err(Error::table)?;
         let columns: Vec<String> = header.iter().map(str::to_owned).collect();
-        if let Some(twice) = columns.iter().enumerate().find(|(at, name)| columns[..*at].contains(name)) {
-            return Err(refuse(format!("the column {:?} occurs twice", twice.1)));
+        if let Some((_, twice)) = columns.iter().enumerate().find(|(at, name)| columns[..*at].contains(name))
+        {
+            return Err(Error::table(TableError::Twice { column: twice.clone() }));
         }
         let rows: Result<Vec<Vec<String>>, csv::Error> =
             reader.records().map(|record| Ok(record?.iter().map(str::to_owned).collect())).collect();
-        Ok(Self { columns, rows: rows.map_err(|error| refuse(error.to_string()))? })
+        Ok(Self { columns, rows: rows.map_err(Error::table)? })
     }
 
     /// A table of rows that have as many cells as there are columns.

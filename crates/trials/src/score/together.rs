@@ -1,6 +1,7 @@
 //! What predictors explain alone and together: least squares of ln error on ln predictors, every
 //! group with its own mean.
 
+use collegial_stats::{Regression, centred_logs};
 use serde::Serialize;
 
 use super::{Group, Predictor};
@@ -25,57 +26,26 @@ pub struct Explained {
 /// linearly dependent within groups (one that is the same everywhere, say), or an error is not
 /// positive.
 pub fn explained(groups: &[Group], predictors: &[Predictor]) -> Option<Explained> {
-    let rows: usize = groups.iter().map(|group| group.rows.len()).sum();
-    let freedom = rows.checked_sub(groups.len() + predictors.len())?;
-    if freedom < 3 {
-        return None;
-    }
-    let mut residual = centred(groups, |group, at| group.errors[at]);
-    let total = square(&residual);
-    let mut basis: Vec<Vec<f64>> = vec![];
-    for predictor in predictors {
-        let mut column = centred(groups, |group, at| predictor.value(&group.rows[at].predictors));
-        let before = square(&column);
-        basis.iter().for_each(|direction| remove(&mut column, direction));
-        let left = square(&column);
-        // Also catches NaN.
-        if !(before > 0.0 && left > 1e-9 * before) {
-            return None;
-        }
-        let norm = left.sqrt();
-        column.iter_mut().for_each(|value| *value /= norm);
-        remove(&mut residual, &column);
-        basis.push(column);
-    }
-    let r_squared = 1.0 - square(&residual) / total;
-    let adjusted = 1.0 - (1.0 - r_squared) * (rows - groups.len()) as f64 / freedom as f64;
-    r_squared.is_finite().then(|| Explained {
+    let errors = centred(groups, |group, at| group.errors[at]);
+    let columns: Vec<Vec<f64>> = predictors
+        .iter()
+        .map(|predictor| centred(groups, |group, at| predictor.value(&group.rows[at].predictors)))
+        .collect();
+    let Regression { r_squared, adjusted, freedom, .. } =
+        Regression::centred(&errors, &columns, groups.len())?;
+    (freedom >= 3).then(|| Explained {
         predictors: predictors.to_vec(),
         r_squared,
         adjusted,
-        rows,
+        rows: errors.len(),
         groups: groups.len(),
     })
 }
 
 /// The logarithms of a quantity minus their mean in the group, group after group.
 fn centred(groups: &[Group], value: impl Fn(&Group, usize) -> f64) -> Vec<f64> {
-    let of = |group: &Group| -> Vec<f64> {
-        let logs: Vec<f64> = (0..group.rows.len()).map(|at| value(group, at).ln()).collect();
-        let mean = logs.iter().sum::<f64>() / logs.len() as f64;
-        logs.into_iter().map(|log| log - mean).collect()
-    };
+    let of = |group: &Group| centred_logs((0..group.rows.len()).map(|at| value(group, at)));
     groups.iter().flat_map(of).collect()
-}
-
-fn square(values: &[f64]) -> f64 {
-    values.iter().map(|value| value * value).sum()
-}
-
-/// Takes away the part of `values` along a direction of length 1.
-fn remove(values: &mut [f64], direction: &[f64]) {
-    let along: f64 = values.iter().zip(direction).map(|(value, unit)| value * unit).sum();
-    values.iter_mut().zip(direction).for_each(|(value, unit)| *value -= along * unit);
 }
 
 #[cfg(test)]

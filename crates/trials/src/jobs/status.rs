@@ -1,0 +1,223 @@
+//! How far the jobs of a plan are, read off their files.
+
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+
+use collegial_files::{disk, write_whole};
+use serde::Serialize;
+
+use super::Job;
+use crate::{Error, Parts};
+
+/// Where the sentences of failed jobs are, in a plan's directory.
+const FAILED: &str = "failed";
+
+/// How far all jobs are.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Status {
+    /// All jobs.
+    pub jobs: usize,
+    /// Finished.
+    pub done: usize,
+    /// Being trained now.
+    pub running: usize,
+    /// Begun, with a checkpoint, but nobody works on them: run them again and they go on.
+    pub stopped: usize,
+    /// Not begun.
+    pub waiting: usize,
+    /// Ended with an error.
+    pub failed: Vec<Failure>,
+    /// The indices of all that are not finished.
+    pub missing: Vec<usize>,
+    /// Core-seconds that are left: the plan's estimate, corrected by what finished jobs took.
+    pub remaining_core_seconds: Option<f64>,
+    /// The same over the jobs that are running now; null where none is.
+    pub remaining_seconds: Option<f64>,
+}
+
+/// A job that ended with an error.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Failure {
+    /// The job.
+    pub index: usize,
+    /// Its network.
+    pub model: String,
+    /// Its seed.
+    pub seed: u64,
+    /// What it said.
+    pub sentence: String,
+}
+
+/// How far one job is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum State {
+    /// Finished, in so many seconds.
+    Done(f64),
+    /// Being trained, so much of it done.
+    Running(f64),
+    /// Begun, so much of it done.
+    Stopped(f64),
+    /// It said why.
+    Failed(String),
+    /// Not begun.
+    Waiting,
+}
+
+impl State {
+    /// That of a job in a plan's directory.
+    pub fn of(job: &Job, directory: &Path) -> Self {
+        let parts = parts_directory(directory);
+        if let Some(seconds) = Parts::seconds(&parts, &job.part) {
+            return Self::Done(seconds);
+        }
+        let run = parts.join(format!("{}.run", job.part));
+        let share = || epochs(&run) as f64 / f64::from(job.epochs.max(1));
+        if is_locked(&run.join("lock")) {
+            return Self::Running(share());
+        }
+        match std::fs::read_to_string(failure_file(directory, job)) {
+            Ok(sentence) => Self::Failed(sentence.trim().to_owned()),
+            Err(_) if run.is_dir() => Self::Stopped(share()),
+            Err(_) => Self::Waiting,
+        }
+    }
+}
+
+impl Status {
+    /// That of a plan's jobs.
+    pub fn of(jobs: &[Job], directory: &Path) -> Self {
+        let mut status = Self {
+            jobs: jobs.len(),
+            done: 0,
+            running: 0,
+            stopped: 0,
+            waiting: 0,
+            failed: vec![],
+            missing: vec![],
+            remaining_core_seconds: None,
+            remaining_seconds: None,
+        };
+        let (mut took, mut expected, mut left) = (0.0, 0.0, Some(0.0));
+        for (index, job) in jobs.iter().enumerate() {
+            let mut share = 0.0;
+            let state = State::of(job, directory);
+            let is_done = matches!(state, State::Done(_));
+            match state {
+                State::Done(seconds) => {
+                    status.done += 1;
+                    // One that was read from elsewhere took no time.
+                    if let Some(estimate) = job.seconds.filter(|_| seconds > 0.0) {
+                        took += seconds;
+                        expected += estimate;
+                    }
+                }
+                State::Running(done) => (status.running, share) = (status.running + 1, done),
+                State::Stopped(done) => (status.stopped, share) = (status.stopped + 1, done),
+                State::Waiting => status.waiting += 1,
+                State::Failed(sentence) => {
+                    let Job { model, seed, .. } = job.clone();
+                    status.failed.push(Failure { index, model, seed, sentence });
+                }
+            }
+            if !is_done {
+                status.missing.push(index);
+                left = left.zip(job.seconds).map(|(left, seconds)| left + seconds * (1.0 - share));
+            }
+        }
+        let pace = if expected > 0.0 { took / expected } else { 1.0 };
+        status.remaining_core_seconds = left.map(|left| left * pace);
+        status.remaining_seconds = status
+            .remaining_core_seconds
+            .filter(|_| status.running > 0)
+            .map(|seconds| seconds / status.running as f64);
+        status
+    }
+
+    /// Whether every job is finished.
+    pub fn is_complete(&self) -> bool {
+        self.done == self.jobs
+    }
+}
+
+/// Where a plan's finished trainings are.
+pub fn parts_directory(directory: &Path) -> PathBuf {
+    directory.join("parts")
+}
+
+/// Keeps what a failed job said.
+///
+/// # Errors
+///
+/// If it cannot be written.
+pub fn keep_failure(directory: &Path, job: &Job, sentence: &str) -> Result<(), Error> {
+    let path = failure_file(directory, job);
+    let folder = directory.join(FAILED);
+    disk::create_directories(&folder).map_err(|source| Error::Directory { path: folder.clone(), source })?;
+    Ok(write_whole(&path, format!("{sentence}\n").as_bytes())?)
+}
+
+/// Forgets that a job failed before: it is being run again.
+pub fn forget_failure(directory: &Path, job: &Job) {
+    // There is none as a rule.
+    let _ = disk::remove(&failure_file(directory, job));
+}
+
+fn failure_file(directory: &Path, job: &Job) -> PathBuf {
+    directory.join(FAILED).join(format!("{}.txt", job.part))
+}
+
+/// Epochs that a run has finished.
+fn epochs(run: &Path) -> usize {
+    std::fs::read_to_string(run.join("epochs.jsonl")).map_or(0, |text| text.lines().count())
+}
+
+/// Whether a process holds this lock. Looking takes the lock for an instant; whoever wants it then
+/// tries again.
+fn is_locked(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else { return false };
+    matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Context;
+    use collegial_stats::Silent;
+
+    fn job(part: &str) -> Job {
+        Job { epochs: 4, seconds: Some(10.0), ..Job::example(part) }
+    }
+
+    #[test]
+    fn every_state_is_told_apart() {
+        let root = tempfile::tempdir().unwrap();
+        let path = parts_directory(root.path());
+        let parts = Parts::open(&path).unwrap();
+        let context = Context::new(0, &parts, &Silent);
+        context.part("done", &1, || Ok::<_, Error>(1)).unwrap();
+        let done = std::fs::read_dir(&path).unwrap().next().unwrap().unwrap().path();
+        let done = done.file_stem().unwrap().to_str().unwrap().to_owned();
+        for (name, epochs) in [("running", 1), ("stopped", 2)] {
+            let run = path.join(name).with_extension("run");
+            std::fs::create_dir(&run).unwrap();
+            std::fs::write(run.join("epochs.jsonl"), "{}\n".repeat(epochs)).unwrap();
+            std::fs::write(run.join("lock"), "").unwrap();
+        }
+        let lock = File::open(path.join("running.run/lock")).unwrap();
+        lock.lock().unwrap();
+        let jobs = [done.as_str(), "running", "stopped", "failed", "waiting"].map(job);
+        keep_failure(root.path(), &jobs[3], "the disk is full").unwrap();
+        let status = Status::of(&jobs, root.path());
+        assert_eq!((status.done, status.running, status.stopped, status.waiting), (1, 1, 1, 1));
+        assert_eq!(status.failed.len(), 1);
+        assert_eq!((status.failed[0].index, status.failed[0].sentence.as_str()), (3, "the disk is full"));
+        assert_eq!(status.missing, [1, 2, 3, 4]);
+        assert!(!status.is_complete());
+        // 7.5 + 5 + 10 + 10 expected seconds are left, at the pace of the one that is done.
+        let pace = Parts::seconds(&path, &done).unwrap() / 10.0;
+        let left = status.remaining_core_seconds.unwrap();
+        assert!((left - 32.5 * if pace > 0.0 { pace } else { 1.0 }).abs() < 1e-9, "{left} {pace}");
+        forget_failure(root.path(), &jobs[3]);
+        assert_eq!(State::of(&jobs[3], root.path()), State::Waiting);
+    }
+}
