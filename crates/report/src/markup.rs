@@ -21,6 +21,12 @@ pub(crate) fn escape(text: &str) -> String {
     safe
 }
 
+/// A sentence with a capital, as pages begin them; terminals do not.
+pub fn capitalised(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
 /// Text made safe for a terminal: control characters, which could move the cursor or hide what
 /// follows, are shown as Rust writes them; line ends and tabs stay.
 pub fn visible(text: &str) -> String {

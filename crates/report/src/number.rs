@@ -27,6 +27,15 @@ pub fn significant(value: f64, digits: usize) -> String {
     format!("{value:.decimals$}")
 }
 
+/// A duration as people say it: `48.6 days`.
+pub fn duration(seconds: f64) -> String {
+    let units = [(365.25 * 86400.0, "years"), (86400.0, "days"), (3600.0, "hours"), (60.0, "minutes")];
+    let unit = units.into_iter().find(|(length, _)| seconds >= 2.0 * length);
+    let (length, name) = unit.unwrap_or((1.0, "seconds"));
+    let digits = if seconds / length < 10.0 { 2 } else { 3 };
+    format!("{} {name}", significant(seconds / length, digits).trim_end_matches(".0"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -37,6 +46,20 @@ mod tests {
         assert_eq!(grouped(999u64), "999");
         assert_eq!(grouped(13_743_646u64), "13,743,646");
         assert_eq!(grouped(u128::from(u64::MAX)), "18,446,744,073,709,551,615");
+    }
+
+    #[test]
+    fn durations_in_words() {
+        for (seconds, expected) in [
+            (0.5, "0.50 seconds"),
+            (90.0, "90 seconds"),
+            (180.0, "3 minutes"),
+            (7.3e3, "2 hours"),
+            (4.2e6, "48.6 days"),
+            (1.0e8, "3.2 years"),
+        ] {
+            assert_eq!(duration(seconds), expected);
+        }
     }
 
     #[test]

@@ -121,6 +121,7 @@ fn marker_symbol(marker: Marker, glyphs: Glyphs) -> char {
         Marker::Triangle => ('▲', '^'),
         Marker::Diamond => ('◆', '%'),
         Marker::Cross => ('×', 'x'),
+        Marker::Ring => ('○', 'O'),
     };
     if glyphs == Glyphs::Unicode { unicode } else { ascii }
 }

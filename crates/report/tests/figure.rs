@@ -2,7 +2,7 @@
 
 mod common;
 
-use collegial_report::{Axis, Band, Figure, Line, Mark, Marker, Point, Points, Stroke, VerticalRange};
+use collegial_report::{Axis, Band, Figure, Line, Mark, Marker, Point, Points, Stroke, Tone, VerticalRange};
 use common::{figure, number, parse, read_csv, text, without_style};
 use proptest::prelude::*;
 
@@ -71,18 +71,23 @@ fn layers_differ_without_colour() {
     let lines = (0..5)
         .fold(Figure::new(""), |figure, k| figure.with(Line::new(format!("{k}"), [(0.0, 0.0), (1.0, 1.0)])));
     let svg = lines.to_svg();
-    for stroke in ["line c0", "line dashed c1", "line dotted c2", "line dashdotted c3", "line longdashed c4"]
-    {
+    for stroke in [
+        "line c-cost",
+        "line dashed c-law",
+        "line dotted c-variance",
+        "line dashdotted c-drawn",
+        "line longdashed c-other",
+    ] {
         // Once in the drawing, once in the legend.
         assert_eq!(svg.matches(&format!("class=\"{stroke}\"")).count(), 2, "{stroke}");
     }
     let forced = Figure::new("")
-        .with(Line::new("", [(0.0, 0.0), (1.0, 1.0)]).stroke(Stroke::Dotted).colour(7))
+        .with(Line::new("", [(0.0, 0.0), (1.0, 1.0)]).stroke(Stroke::Dotted).tone(Tone::Law))
         .with(Points::new("", [(0.5, 0.5)]).marker(Marker::Cross))
-        .with(Mark::new("", 0.1, 0.1).colour(4));
+        .with(Mark::new("", 0.1, 0.1).tone(Tone::Other));
     let svg = forced.to_svg();
-    assert!(svg.contains("class=\"ring c4\""), "{svg}");
-    assert!(svg.contains("class=\"line dotted c1\"") && svg.contains("class=\"cross c2\""), "{svg}");
+    assert!(svg.contains("class=\"point c-other\""), "{svg}");
+    assert!(svg.contains("class=\"line dotted c-law\"") && svg.contains("class=\"cross c-cost\""), "{svg}");
 }
 
 #[test]
@@ -93,8 +98,8 @@ fn layers_with_one_name_share_colour_and_legend() {
         .with(Mark::new("best", 0.5, 0.5))
         .to_svg();
     assert_eq!(svg.matches(">law</text>").count(), 1);
-    assert!(svg.contains("class=\"point c0\"") && svg.contains("class=\"ring c0\""));
-    assert!(!without_style(&svg).contains(" c1\""));
+    assert!(svg.contains("class=\"point c-cost\""));
+    assert!(!without_style(&svg).contains("c-law\""));
 }
 
 #[test]

@@ -7,7 +7,7 @@ mod common;
 #[allow(dead_code, reason = "its main function is for the command line")]
 mod gallery;
 
-use collegial_report::{Align, Axis, Download, Figure, Line, Page, Provenance, Section, Table};
+use collegial_report::{Align, Axis, Card, Download, Figure, Line, Page, Provenance, Section, Table, Tone};
 use common::{figure, parse, text, without_style};
 use proptest::prelude::*;
 
@@ -16,7 +16,17 @@ fn small() -> Page {
     table.push(["37x10d".into(), "13,743,646".into()]);
     let figure =
         Figure::new("Objective").x(Axis::linear("n")).with(Line::new("law", [(1.0, 2.0), (3.0, 1.0)]));
+    let card = Card {
+        question: "Same cost".into(),
+        number: "2.62 ×".into(),
+        about: "less kernel variance".into(),
+        name: "37x10d".into(),
+        note: "99.8 % of the parameters".into(),
+        tone: Tone::Cost,
+    };
     Page::new("Search")
+        .subject("fc6-500")
+        .cards([card])
         .verdict("Use `37x10d`.")
         .section(
             Section::new("Why")
@@ -40,12 +50,11 @@ fn a_small_page_looks_like_this() {
 }
 
 #[test]
-fn a_page_asks_nothing_of_the_network_and_runs_nothing() {
+fn a_page_asks_nothing_of_the_network_and_runs_its_own_script_only() {
     for page in [small(), gallery::page()] {
         let html = page.to_html();
         let document = parse(&html).unwrap();
         for node in document.descendants().filter(roxmltree::Node::is_element) {
-            assert_ne!(node.tag_name().name(), "script");
             for attribute in node.attributes() {
                 assert!(!attribute.name().starts_with("on"), "{attribute:?}");
                 if ["href", "src"].contains(&attribute.name()) {
@@ -54,7 +63,11 @@ fn a_page_asks_nothing_of_the_network_and_runs_nothing() {
                 }
             }
         }
-        assert!(!html.contains("url(") && !html.contains("@import"));
+        assert!(!html.contains("url(") && !html.contains("@import") && !html.contains("fetch"));
+        let scripts = document.descendants().filter(|node| node.tag_name().name() == "script");
+        let scripts: Vec<_> = scripts.collect();
+        assert_eq!(scripts.len(), 1);
+        assert_eq!(scripts[0].attribute("src"), None);
     }
 }
 
@@ -78,7 +91,10 @@ fn names_never_become_markup() {
     let evil = "<script>alert('x')</script>\"><img src=x onerror=y>&amp;`<b>`";
     let mut table = Table::new(&[(evil, Align::Left)]);
     table.push([evil.into()]);
+    let [question, number, about, name, note] = [evil; 5].map(str::to_owned);
     let html = Page::new(evil)
+        .subject(evil)
+        .cards([Card { question, number, about, name, note, tone: Tone::Base }])
         .verdict(evil)
         .section(
             Section::new(evil)
@@ -92,7 +108,9 @@ fn names_never_become_markup() {
         )
         .provenance(Provenance { command: evil.into(), seed: None, version: evil.into() })
         .to_html();
-    assert!(!html.contains("<script") && !html.contains("<img") && !html.contains("<b>"));
+    // One script is the page's own.
+    assert_eq!(html.matches("<script").count(), 1);
+    assert!(!html.contains("<img") && !html.contains("<b>`") && !html.contains("alert('x')"));
     let document = parse(&html).unwrap();
     let cell =
         document.descendants().find(|node| node.tag_name().name() == "td").and_then(|node| node.text());
@@ -141,6 +159,8 @@ fn markdown_has_the_same_content_with_files_beside_it() {
     let markdown = small().to_markdown("search");
     let expected = "\
 # Search
+
+> Same cost: **2.62 ×** less kernel variance. `37x10d`, 99.8 % of the parameters.
 
 > Use `37x10d`.
 

@@ -2,17 +2,18 @@
 
 use super::layer::{Marker, Stroke};
 use super::placement::Rect;
-use crate::markup::coordinate;
+use super::tone::Tone;
+use crate::markup::{coordinate, escape};
 
 /// Writes elements with one colour class.
 pub(crate) struct Ink<'a> {
     out: &'a mut String,
-    colour: usize,
+    tone: Tone,
 }
 
 impl<'a> Ink<'a> {
-    pub(crate) fn new(out: &'a mut String, colour: usize) -> Self {
-        Self { out, colour }
+    pub(crate) fn new(out: &'a mut String, tone: Tone) -> Self {
+        Self { out, tone }
     }
 
     /// Open polylines in one element.
@@ -27,23 +28,29 @@ impl<'a> Ink<'a> {
 
     fn element(&mut self, class: &str, data: &str) {
         if !data.is_empty() {
-            self.out.push_str(&format!("<path class=\"{class} c{}\" d=\"{data}\"/>\n", self.colour));
+            self.out.push_str(&format!("<path class=\"{class} {}\" d=\"{data}\"/>\n", self.tone.class()));
         }
     }
 
     pub(crate) fn rect(&mut self, class: &str, rect: Rect) {
         let [x, y, width, height] = [rect.left, rect.top, rect.width(), rect.height()].map(coordinate);
-        let colour = self.colour;
+        let tone = self.tone.class();
         self.out.push_str(&format!(
-            "<rect class=\"{class} c{colour}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>\n"
+            "<rect class=\"{class} {tone}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>\n"
         ));
     }
 
     pub(crate) fn circle(&mut self, class: &str, x: f64, y: f64, radius: f64) {
-        let ([x, y, radius], colour) = ([x, y, radius].map(coordinate), self.colour);
-        self.out.push_str(&format!(
-            "<circle class=\"{class} c{colour}\" cx=\"{x}\" cy=\"{y}\" r=\"{radius}\"/>\n"
-        ));
+        let ([x, y, radius], tone) = ([x, y, radius].map(coordinate), self.tone.class());
+        self.out
+            .push_str(&format!("<circle class=\"{class} {tone}\" cx=\"{x}\" cy=\"{y}\" r=\"{radius}\"/>\n"));
+    }
+
+    /// Elements that a browser names when the pointer rests on them.
+    pub(crate) fn titled(&mut self, title: &str, draw: impl FnOnce(&mut Ink)) {
+        self.out.push_str(&format!("<g><title>{}</title>\n", escape(title)));
+        draw(&mut Ink::new(self.out, self.tone));
+        self.out.push_str("</g>\n");
     }
 
     /// A marker of about equal area whatever its shape.
@@ -53,6 +60,7 @@ impl<'a> Ink<'a> {
         };
         match marker {
             Marker::Circle => self.circle("point", x, y, radius),
+            Marker::Ring => self.circle("hollow", x, y, radius + 2.0),
             Marker::Square => {
                 self.polygons("point", &[polygon(&[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)])]);
             }

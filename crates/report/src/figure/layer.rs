@@ -1,5 +1,7 @@
 //! What a figure is made of.
 
+use super::tone::Tone;
+
 /// How a line is drawn; every stroke can be told from the others without colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stroke {
@@ -34,6 +36,8 @@ pub enum Marker {
     Diamond,
     /// A diagonal cross.
     Cross,
+    /// A circle that is not filled, for what the others are compared with.
+    Ring,
 }
 
 impl Marker {
@@ -48,13 +52,13 @@ pub struct Line {
     pub(crate) label: String,
     pub(crate) points: Vec<(f64, f64)>,
     pub(crate) stroke: Option<Stroke>,
-    pub(crate) colour: Option<usize>,
+    pub(crate) tone: Option<Tone>,
 }
 
 impl Line {
     /// A line with its name in the legend (none if empty).
     pub fn new(label: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
-        Self { label: label.into(), points: points.into_iter().collect(), stroke: None, colour: None }
+        Self { label: label.into(), points: points.into_iter().collect(), stroke: None, tone: None }
     }
 
     /// Sets the stroke; otherwise each new colour of a line brings the next one.
@@ -64,11 +68,10 @@ impl Line {
         self
     }
 
-    /// Sets the colour by number (there are six, then they repeat); otherwise each line takes the
-    /// next.
+    /// Sets the colour by its meaning; otherwise each line takes the next.
     #[must_use]
-    pub fn colour(mut self, number: usize) -> Self {
-        self.colour = Some(number);
+    pub fn tone(mut self, tone: Tone) -> Self {
+        self.tone = Some(tone);
         self
     }
 }
@@ -80,12 +83,13 @@ pub struct Point {
     pub(crate) y: f64,
     pub(crate) interval: Option<(f64, f64)>,
     pub(crate) label: Option<String>,
+    pub(crate) title: Option<String>,
 }
 
 impl Point {
     /// A point without error bar or text.
     pub fn new(x: f64, y: f64) -> Self {
-        Self { x, y, interval: None, label: None }
+        Self { x, y, interval: None, label: None, title: None }
     }
 
     /// An error bar from `y - half_width` to `y + half_width`.
@@ -106,6 +110,13 @@ impl Point {
     #[must_use]
     pub fn label(mut self, text: impl Into<String>) -> Self {
         self.label = Some(text.into());
+        self
+    }
+
+    /// What a browser says when the pointer rests on it; otherwise its label and its numbers.
+    #[must_use]
+    pub fn title(mut self, text: impl Into<String>) -> Self {
+        self.title = Some(text.into());
         self
     }
 }
@@ -129,14 +140,14 @@ pub struct Points {
     pub(crate) label: String,
     pub(crate) points: Vec<Point>,
     pub(crate) marker: Option<Marker>,
-    pub(crate) colour: Option<usize>,
+    pub(crate) tone: Option<Tone>,
 }
 
 impl Points {
     /// Points with their name in the legend (none if empty).
     pub fn new<P: Into<Point>>(label: impl Into<String>, points: impl IntoIterator<Item = P>) -> Self {
         let points = points.into_iter().map(Into::into).collect();
-        Self { label: label.into(), points, marker: None, colour: None }
+        Self { label: label.into(), points, marker: None, tone: None }
     }
 
     /// Sets the marker; otherwise each new colour of points brings the next one.
@@ -146,11 +157,10 @@ impl Points {
         self
     }
 
-    /// Sets the colour by number (there are six, then they repeat); otherwise each set takes the
-    /// next.
+    /// Sets the colour by its meaning; otherwise each set takes the next.
     #[must_use]
-    pub fn colour(mut self, number: usize) -> Self {
-        self.colour = Some(number);
+    pub fn tone(mut self, tone: Tone) -> Self {
+        self.tone = Some(tone);
         self
     }
 }
@@ -160,19 +170,19 @@ impl Points {
 pub struct Band {
     pub(crate) label: String,
     pub(crate) edges: Vec<(f64, f64, f64)>,
-    pub(crate) colour: Option<usize>,
+    pub(crate) tone: Option<Tone>,
 }
 
 impl Band {
     /// A band from `(x, low, high)`, with its name in the legend (none if empty).
     pub fn new(label: impl Into<String>, edges: impl IntoIterator<Item = (f64, f64, f64)>) -> Self {
-        Self { label: label.into(), edges: edges.into_iter().collect(), colour: None }
+        Self { label: label.into(), edges: edges.into_iter().collect(), tone: None }
     }
 
-    /// Sets the colour by number; otherwise it is that of the line or points added before.
+    /// Sets the colour; otherwise it is that of the line or points added before.
     #[must_use]
-    pub fn colour(mut self, number: usize) -> Self {
-        self.colour = Some(number);
+    pub fn tone(mut self, tone: Tone) -> Self {
+        self.tone = Some(tone);
         self
     }
 }
@@ -184,13 +194,13 @@ pub struct Mark {
     pub(crate) x: f64,
     pub(crate) y: f64,
     pub(crate) drop_lines: bool,
-    pub(crate) colour: Option<usize>,
+    pub(crate) tone: Option<Tone>,
 }
 
 impl Mark {
     /// A mark at `(x, y)`.
     pub fn new(label: impl Into<String>, x: f64, y: f64) -> Self {
-        Self { label: label.into(), x, y, drop_lines: false, colour: None }
+        Self { label: label.into(), x, y, drop_lines: false, tone: None }
     }
 
     /// Also draws thin lines from the mark to both axes.
@@ -200,10 +210,10 @@ impl Mark {
         self
     }
 
-    /// Sets the colour by number; otherwise it is that of the line or points added before.
+    /// Sets the colour; otherwise it is that of the line or points added before.
     #[must_use]
-    pub fn colour(mut self, number: usize) -> Self {
-        self.colour = Some(number);
+    pub fn tone(mut self, tone: Tone) -> Self {
+        self.tone = Some(tone);
         self
     }
 }

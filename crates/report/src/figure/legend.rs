@@ -74,7 +74,7 @@ impl<'a> Legend<'a> {
 }
 
 fn draw_sample(out: &mut String, styled: &Styled, x: f64, y: f64) {
-    let mut ink = Ink::new(out, styled.colour);
+    let mut ink = Ink::new(out, styled.tone);
     let block = Rect { left: x, top: y - 6.0, right: x + SAMPLE, bottom: y + 6.0 };
     match styled.layer {
         Layer::Line(_) => ink.path(draw::stroke_class(styled.stroke), &[vec![(x, y), (x + SAMPLE, y)]]),
@@ -86,11 +86,7 @@ fn draw_sample(out: &mut String, styled: &Styled, x: f64, y: f64) {
             ink.marker(styled.marker, centre, y, 4.5);
         }
         Layer::Band(_) => ink.rect("band", block),
-        Layer::VerticalRange(_) => {
-            ink.rect("range", block);
-            let side = |x: f64| vec![(x, block.top), (x, block.bottom)];
-            ink.path("edge", &[side(block.left), side(block.right)]);
-        }
+        Layer::VerticalRange(_) => ink.rect("range", block),
         Layer::Mark(_) => ink.marker(Marker::Circle, x, y, 4.5),
     }
 }

@@ -4,7 +4,8 @@
 //! stays text, no font and no script), small, readable in black and white and in dark mode (colours
 //! are CSS classes with a second set for `prefers-color-scheme: dark`; strokes and markers differ
 //! in shape too), and the same bytes on every run. The plotting crates are heavy and give neither
-//! dark mode nor stable bytes, and five kinds of layer need little code.
+//! dark mode nor stable bytes, and five kinds of layer need little code. Rules and colours are in
+//! `look/`, which the explorer's page has too.
 //!
 //! ```
 //! use collegial_report::{Axis, Figure, Line, Mark};
@@ -28,45 +29,44 @@ mod placement;
 mod svg;
 mod text;
 pub(crate) mod ticks;
+mod tone;
 
+use crate::page::slug;
 use crate::table::csv_line;
 use crate::terminal::{self, TextFormat};
 pub use axis::Axis;
 pub(crate) use axis::Scale;
 pub use layer::{Band, Layer, Line, Mark, Marker, Point, Points, Stroke, VerticalRange};
 pub(crate) use svg::Format;
-
-/// The rules for colours and strokes, in a `<style>` of every figure that stands alone.
-pub(crate) const STYLE: &str = include_str!("figure.css");
+pub use tone::Tone;
+pub(crate) use tone::{PALETTE, STYLE};
 
 /// One chart: a title, two axes and layers, drawn from the back: ranges, bands, lines, points,
 /// marks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     pub(crate) title: String,
+    file: Option<String>,
     description: Option<String>,
     pub(crate) x: Axis,
     pub(crate) y: Axis,
     layers: Vec<Layer>,
 }
 
-/// A layer with the number of its colour and of its stroke or marker.
+/// A layer with its colour and its stroke or marker.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Styled<'a> {
     pub(crate) layer: &'a Layer,
-    pub(crate) colour: usize,
+    pub(crate) tone: Tone,
     pub(crate) stroke: Stroke,
     pub(crate) marker: Marker,
 }
-
-/// How many colours the style sheet has.
-const COLOURS: usize = 6;
 
 impl Figure {
     /// A figure without data, on linear axes without labels.
     pub fn new(title: impl Into<String>) -> Self {
         let (x, y) = (Axis::linear(""), Axis::linear(""));
-        Self { title: title.into(), description: None, x, y, layers: vec![] }
+        Self { title: title.into(), file: None, description: None, x, y, layers: vec![] }
     }
 
     /// Sets the horizontal axis.
@@ -98,9 +98,21 @@ impl Figure {
         self
     }
 
+    /// Names the figure's files; otherwise they are named after its title.
+    #[must_use]
+    pub fn file(mut self, name: impl Into<String>) -> Self {
+        self.file = Some(name.into());
+        self
+    }
+
     /// The title.
     pub fn title(&self) -> &str {
         &self.title
+    }
+
+    /// The name of the figure's files, without an ending.
+    pub(crate) fn file_name(&self) -> String {
+        slug(self.file.as_deref().unwrap_or(&self.title))
     }
 
     /// A self-contained SVG, 720 units wide, that scales to its container.
@@ -146,22 +158,21 @@ impl Figure {
     /// line or points before them.
     pub(crate) fn styled(&self) -> Vec<Styled<'_>> {
         let mut styled: Vec<Styled> = vec![];
-        let (mut next_colour, mut current) = (0, 0);
+        let mut current = Tone::nth(0);
         let (mut lines, mut points) = (0, 0);
         for layer in &self.layers {
             let namesake = styled.iter().find(|other| {
                 let series = matches!(other.layer, Layer::Line(_) | Layer::Points(_));
                 series && !layer.label().is_empty() && other.layer.label() == layer.label()
             });
-            let colour = match layer {
-                Layer::Line(Line { colour, .. }) | Layer::Points(Points { colour, .. }) => {
-                    current = colour.or(namesake.map(|other| other.colour)).unwrap_or(next_colour);
-                    next_colour = next_colour.max(current.saturating_add(1));
+            let tone = match layer {
+                Layer::Line(Line { tone, .. }) | Layer::Points(Points { tone, .. }) => {
+                    let free = |tone: &Tone| styled.iter().all(|other| other.tone != *tone);
+                    let next = || Tone::CYCLE.into_iter().find(free).unwrap_or(Tone::nth(lines + points));
+                    current = tone.or(namesake.map(|other| other.tone)).unwrap_or_else(next);
                     current
                 }
-                Layer::Band(Band { colour, .. }) | Layer::Mark(Mark { colour, .. }) => {
-                    colour.unwrap_or(current)
-                }
+                Layer::Band(Band { tone, .. }) | Layer::Mark(Mark { tone, .. }) => tone.unwrap_or(current),
                 Layer::VerticalRange(_) => current,
             };
             let (mut stroke, mut marker) = (Stroke::Solid, Marker::Circle);
@@ -173,9 +184,9 @@ impl Figure {
                 marker = set.marker.unwrap_or(Marker::CYCLE[points % Marker::CYCLE.len()]);
                 points += 1;
             }
-            styled.push(Styled { layer, colour, stroke, marker });
+            styled.push(Styled { layer, tone, stroke, marker });
         }
-        styled.iter().map(|one| Styled { colour: one.colour % COLOURS, ..*one }).collect()
+        styled
     }
 
     /// What a screen reader says after the title.

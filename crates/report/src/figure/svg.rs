@@ -1,11 +1,12 @@
 //! The whole drawing: layout, frame, layers, text.
 
 use super::draw::{Ink, stroke_class};
-use super::layer::{Band, Layer, Line, Mark, Points};
+use super::layer::{Band, Layer, Line, Mark, Point, Points};
 use super::legend::Legend;
 use super::placement::Rect;
 use super::ticks::{Ticks, ticks};
-use super::{Figure, Marker, STYLE, Scale, Styled, labels, text};
+use super::tone::standalone_style;
+use super::{Figure, Marker, Scale, Styled, labels, short, text};
 use crate::markup::{coordinate, escape};
 
 /// The size of a drawing; its height follows from what is written above and below the data.
@@ -44,7 +45,7 @@ pub(crate) fn render(figure: &Figure, format: Format, with_style: bool) -> Strin
         escape(&figure.description()),
     );
     if with_style {
-        out.push_str(&format!("<style>\n{STYLE}</style>\n"));
+        out.push_str(&format!("<style>\n{}</style>\n", standalone_style()));
     }
     out.push_str(&format!("<rect class=\"paper\" width=\"{width}\" height=\"{height}\"/>\n"));
     sheet.heading(&mut out);
@@ -190,45 +191,65 @@ impl<'a> Sheet<'a> {
         ));
         for styled in layers {
             if let Layer::VerticalRange(range) = styled.layer {
-                self.range(&mut Ink::new(out, styled.colour), range.from, range.to);
+                self.range(&mut Ink::new(out, styled.tone), range.from, range.to);
             }
         }
         for styled in layers {
             if let Layer::Band(band) = styled.layer {
-                self.band(&mut Ink::new(out, styled.colour), band);
+                self.band(&mut Ink::new(out, styled.tone), band);
             }
         }
         for styled in layers {
             if let Layer::Line(line) = styled.layer {
-                Ink::new(out, styled.colour).path(stroke_class(styled.stroke), &self.runs(line));
+                Ink::new(out, styled.tone).path(stroke_class(styled.stroke), &self.runs(line));
             }
         }
         for styled in layers {
             if let Layer::Points(points) = styled.layer {
-                Ink::new(out, styled.colour).path("bar", &self.error_bars(points));
+                Ink::new(out, styled.tone).path("bar", &self.error_bars(points));
             }
             if let Layer::Mark(mark) = styled.layer {
-                self.drop_lines(&mut Ink::new(out, styled.colour), mark);
+                self.drop_lines(&mut Ink::new(out, styled.tone), mark);
             }
         }
         out.push_str("</svg>\n");
         for styled in layers {
-            let mut ink = Ink::new(out, styled.colour);
+            let mut ink = Ink::new(out, styled.tone);
             if let Layer::Points(points) = styled.layer {
-                for (x, y) in points.points.iter().filter_map(|point| self.visible(point.x, point.y)) {
-                    ink.marker(styled.marker, x, y, RADIUS);
+                for point in &points.points {
+                    let Some((x, y)) = self.visible(point.x, point.y) else { continue };
+                    ink.titled(&self.title_of(point, &points.label), |ink| {
+                        ink.marker(styled.marker, x, y, RADIUS);
+                    });
                 }
             }
         }
         for styled in layers {
-            let mut ink = Ink::new(out, styled.colour);
+            let mut ink = Ink::new(out, styled.tone);
             if let Layer::Mark(mark) = styled.layer
                 && let Some((x, y)) = self.visible(mark.x, mark.y)
             {
-                ink.marker(Marker::Circle, x, y, RADIUS + 0.5);
-                ink.circle("ring", x, y, RADIUS + 4.5);
+                let point = Point::new(mark.x, mark.y).label(mark.label.clone());
+                ink.titled(&self.title_of(&point, ""), |ink| ink.marker(Marker::Circle, x, y, RADIUS + 2.0));
             }
         }
+    }
+
+    /// What a browser says of a point: its own title, or its name and its numbers.
+    fn title_of(&self, point: &Point, series: &str) -> String {
+        if let Some(title) = &point.title {
+            return title.clone();
+        }
+        let name = point.label.as_deref().unwrap_or(series).trim();
+        let numbers = [(&self.x_name, point.x), (&self.y_name, point.y)];
+        let numbers = numbers.map(|(axis, value)| format!("{} {}", axis.join(" "), short(value)));
+        let numbers = numbers.map(|number| number.trim().to_owned()).join(", ");
+        let interval = point
+            .interval
+            .map(|(low, high)| format!(" ({} to {})", short(low), short(high)))
+            .unwrap_or_default();
+        let name = if name.is_empty() { String::new() } else { format!("{name}: ") };
+        format!("{name}{numbers}{interval}")
     }
 
     fn range(&self, ink: &mut Ink, from: f64, to: f64) {
@@ -236,9 +257,7 @@ impl<'a> Sheet<'a> {
             return;
         };
         let (left, right) = (self.across(from), self.across(to));
-        let Rect { top, bottom, .. } = self.plot;
         ink.rect("range", Rect { left, right, ..self.plot });
-        ink.path("edge", &[vec![(left, top), (left, bottom)], vec![(right, top), (right, bottom)]]);
     }
 
     fn band(&self, ink: &mut Ink, band: &Band) {

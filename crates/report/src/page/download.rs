@@ -1,5 +1,7 @@
 //! Data inside the page, behind a link.
 
+use std::collections::HashSet;
+
 /// A file that the reader can save from the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Download {
@@ -46,6 +48,33 @@ fn base64(bytes: &[u8]) -> String {
     text
 }
 
+/// The names of a page's files: none twice, all with the page's subject in front.
+pub(super) struct Names {
+    prefix: String,
+    taken: HashSet<String>,
+}
+
+impl Names {
+    pub(super) fn new(subject: Option<&str>) -> Self {
+        let prefix = subject.map_or(String::new(), |subject| format!("{}-", slug(subject)));
+        Self { prefix, taken: HashSet::new() }
+    }
+
+    /// A name with the subject in front, unless it is the subject's own.
+    pub(super) fn prefixed(&self, name: &str) -> String {
+        let own = !self.prefix.is_empty() && name.starts_with(self.prefix.trim_end_matches('-'));
+        if own { name.to_owned() } else { format!("{}{name}", self.prefix) }
+    }
+
+    /// The same, with a number behind it where there was one of this name.
+    pub(super) fn unique(&mut self, name: &str) -> String {
+        let base = self.prefixed(name);
+        let numbered = (2..).map(|number| format!("{base}-{number}"));
+        let mut candidates = [base.clone()].into_iter().chain(numbered);
+        candidates.find(|name| self.taken.insert(name.clone())).unwrap_or(base)
+    }
+}
+
 /// A name for ids and files: lower-case words joined by hyphens.
 pub(crate) fn slug(text: &str) -> String {
     let words = text.split(|character: char| !character.is_ascii_alphanumeric());
@@ -74,6 +103,16 @@ mod tests {
             assert_eq!(base64(plain.as_bytes()), encoded);
         }
         assert_eq!(base64(&[0xfb, 0xff, 0xfe]), "+//+");
+    }
+
+    #[test]
+    fn names_are_about_the_subject_and_differ() {
+        let mut names = Names::new(Some("resnext29-1x128d"));
+        assert_eq!(names.unique("designs"), "resnext29-1x128d-designs");
+        assert_eq!(names.unique("designs"), "resnext29-1x128d-designs-2");
+        assert_eq!(names.prefixed("curve.csv"), "resnext29-1x128d-curve.csv");
+        assert_eq!(Names::new(Some("fig4")).prefixed("fig4.json"), "fig4.json");
+        assert_eq!(Names::new(None).prefixed("curve.csv"), "curve.csv");
     }
 
     #[test]

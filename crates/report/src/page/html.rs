@@ -1,50 +1,48 @@
 //! The page's elements.
 
-use super::download::slug;
-use super::{Block, Download, Page, Provenance, Section};
-use crate::figure::Format;
+use super::download::{Names, slug};
+use super::{Block, Download, Page, Provenance, Section, card};
+use crate::figure::{Format, PALETTE, STYLE as FIGURE_STYLE};
 use crate::markup::escape;
-use crate::{Figure, Table, figure};
-use std::collections::HashSet;
+use crate::{Figure, Table};
 
-const STYLE: &str = include_str!("page.css");
+/// Cards and tables, and what only pages have.
+const STYLES: [&str; 4] = [PALETTE, crate::LOOK, include_str!("page.css"), FIGURE_STYLE];
+
+/// What sorts and saves, and the page's own few lines.
+const SCRIPTS: [&str; 3] = [crate::SORT_SCRIPT, crate::SAVE_SCRIPT, include_str!("page.js")];
 
 /// Fewer sections than this are found by scrolling.
 const SECTIONS_WITH_CONTENTS: usize = 4;
 
 pub(super) fn render(page: &Page) -> String {
     let title = escape(&page.title);
-    let verdict = page
-        .verdict
-        .as_ref()
-        .map_or(String::new(), |text| format!("<div class=\"verdict\">\n{}</div>\n", paragraphs(text)));
+    let cards = card::html(&page.cards);
+    let verdict = page.verdict.as_ref().map(|text| paragraphs(text)).filter(|text| !text.is_empty());
+    let verdict = verdict.map_or(String::new(), |text| format!("<div class=\"verdict\">\n{text}</div>\n"));
     let ids = section_ids(&page.sections);
     let contents = contents(&page.sections, &ids);
+    let mut writer = Writer { names: Names::new(page.subject.as_deref()) };
     let sections: String =
-        page.sections.iter().zip(&ids).map(|(section, id)| top_section(section, id)).collect();
+        page.sections.iter().zip(&ids).map(|(section, id)| writer.top_section(section, id)).collect();
     let footer = page.provenance.as_ref().map_or(String::new(), footer);
-    let style = format!("{STYLE}{}", figure::STYLE);
+    let (style, script) = (STYLES.concat(), SCRIPTS.concat());
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
          <meta name=\"color-scheme\" content=\"light dark\"/>\n\
          <meta http-equiv=\"Content-Security-Policy\" \
-         content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\"/>\n\
+         content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\"/>\n\
          <link rel=\"icon\" href=\"data:,\"/>\n\
          <title>{title}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n\
-         <header>\n<h1>{title}</h1>\n{verdict}</header>\n{contents}{sections}{footer}</main>\n</body>\n</html>\n"
+         <header>\n<h1>{title}</h1>\n{cards}{verdict}</header>\n{contents}{sections}{footer}</main>\n\
+         <script type=\"module\">//<![CDATA[\n{script}//]]></script>\n</body>\n</html>\n"
     )
 }
 
 fn section_ids(sections: &[Section]) -> Vec<String> {
-    let mut taken = HashSet::new();
-    let mut unique = |heading: &str| {
-        let base = slug(heading);
-        let numbered = (2..).map(|number| format!("{base}-{number}"));
-        let mut candidates = [base.clone()].into_iter().chain(numbered);
-        candidates.find(|id| taken.insert(id.clone())).unwrap_or(base)
-    };
-    sections.iter().map(|section| unique(&section.heading)).collect()
+    let mut ids = Names::new(None);
+    sections.iter().map(|section| ids.unique(&slug(&section.heading))).collect()
 }
 
 fn contents(sections: &[Section], ids: &[String]) -> String {
@@ -59,33 +57,66 @@ fn contents(sections: &[Section], ids: &[String]) -> String {
     format!("<nav aria-label=\"Contents\">\n<ul>\n{items}</ul>\n</nav>\n")
 }
 
-fn top_section(section: &Section, id: &str) -> String {
-    let heading = inline(&section.heading);
-    format!("<section id=\"{id}\">\n<h2>{heading}</h2>\n{}</section>\n", blocks(section))
+/// Writes blocks, and names the files in them.
+struct Writer {
+    names: Names,
 }
 
-fn blocks(section: &Section) -> String {
-    section.blocks.iter().map(block).collect()
-}
+impl Writer {
+    fn top_section(&mut self, section: &Section, id: &str) -> String {
+        let heading = inline(&section.heading);
+        format!("<section id=\"{id}\">\n<h2>{heading}</h2>\n{}</section>\n", self.blocks(section))
+    }
 
-fn block(block: &Block) -> String {
-    match block {
-        Block::Prose(text) => paragraphs(text),
-        Block::Figures(panels) => figures(panels),
-        Block::Table(table, caption) => table_block(table, caption),
-        Block::Details(section) => {
-            let summary = inline(&section.heading);
-            format!("<details>\n<summary>{summary}</summary>\n{}</details>\n", blocks(section))
+    fn blocks(&mut self, section: &Section) -> String {
+        section.blocks.iter().map(|block| self.block(block, &section.heading)).collect()
+    }
+
+    fn block(&mut self, block: &Block, heading: &str) -> String {
+        match block {
+            Block::Prose(text) => paragraphs(text),
+            Block::Figures(panels) => self.figures(panels),
+            Block::Table(table, caption) => self.table(table, caption, heading),
+            Block::Details(section) => {
+                let summary = inline(&section.heading);
+                format!("<details>\n<summary>{summary}</summary>\n{}</details>\n", self.blocks(section))
+            }
+            Block::Command(line) => command(line),
+            Block::Preformatted(text) => format!("<pre tabindex=\"0\">{}</pre>\n", escape(text)),
+            Block::Download(download) => {
+                let (name, size) = (self.names.prefixed(&download.name), size(download.size()));
+                format!("<p>{} <small>({size})</small></p>\n", anchor(download, &name, &name))
+            }
         }
-        Block::Command(line) => command(line),
-        Block::Preformatted(text) => format!("<pre tabindex=\"0\">{}</pre>\n", escape(text)),
-        Block::Download(download) => {
-            format!(
-                "<p>{} <small>({})</small></p>\n",
-                anchor(download, &download.name),
-                size(download.size())
-            )
-        }
+    }
+
+    fn figures(&mut self, panels: &[(Figure, String)]) -> String {
+        let format = if panels.len() > 1 { Format::PANEL } else { Format::WIDE };
+        let figures: String =
+            panels.iter().map(|(figure, caption)| self.figure(figure, caption, format)).collect();
+        if panels.len() > 1 { format!("<div class=\"pair\">\n{figures}</div>\n") } else { figures }
+    }
+
+    /// Both forms of the drawing; the style sheet shows the one that suits the width of its box.
+    fn figure(&mut self, figure: &Figure, caption: &str, format: Format) -> String {
+        let (wide, narrow) = (figure.to_inline_svg(format), figure.to_inline_svg(Format::NARROW));
+        let file = self.names.unique(&figure.file_name());
+        let caption = figcaption(caption, &figure.to_csv(), &file);
+        format!(
+            "<figure data-file=\"{file}\">\n<div class=\"plot\">\n<div class=\"wide\">\n{wide}</div>\n\
+             <div class=\"narrow\">\n{narrow}</div>\n</div>\n{caption}</figure>\n"
+        )
+    }
+
+    fn table(&mut self, table: &Table, caption: &str, heading: &str) -> String {
+        let label = if caption.trim().is_empty() { heading } else { caption.trim() };
+        let file = self.names.unique(&slug(heading));
+        format!(
+            "<figure class=\"table\">\n{}<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{}\">\n{}</div>\n</figure>\n",
+            figcaption(caption, &table.to_csv(), &file),
+            escape(label),
+            table.to_html(),
+        )
     }
 }
 
@@ -119,39 +150,11 @@ fn inline(text: &str) -> String {
     html
 }
 
-fn figures(panels: &[(Figure, String)]) -> String {
-    let format = if panels.len() > 1 { Format::PANEL } else { Format::WIDE };
-    let figures: String =
-        panels.iter().map(|(figure, caption)| figure_block(figure, caption, format)).collect();
-    if panels.len() > 1 { format!("<div class=\"panels\">\n{figures}</div>\n") } else { figures }
-}
-
-/// Both forms of the drawing; the style sheet shows the one that suits the width of its box.
-fn figure_block(figure: &Figure, caption: &str, format: Format) -> String {
-    let (wide, narrow) = (figure.to_inline_svg(format), figure.to_inline_svg(Format::NARROW));
-    let data = Download::csv(format!("{}.csv", slug(figure.title())), figure.to_csv());
-    format!(
-        "<figure>\n<div class=\"plot\">\n<div class=\"wide\">\n{wide}</div>\n<div class=\"narrow\">\n{narrow}</div>\n\
-         </div>\n{}</figure>\n",
-        figcaption(caption, &data)
-    )
-}
-
-fn figcaption(caption: &str, data: &Download) -> String {
+fn figcaption(caption: &str, csv: &str, file: &str) -> String {
     let caption = inline(caption.trim());
-    let space = if caption.is_empty() { "" } else { " " };
-    format!("<figcaption>{caption}{space}<span class=\"data\">{}</span></figcaption>\n", anchor(data, "CSV"))
-}
-
-fn table_block(table: &Table, caption: &str) -> String {
-    let label = if caption.trim().is_empty() { "Table" } else { caption.trim() };
-    let name = format!("{}.csv", slug(label));
-    format!(
-        "<figure class=\"table\">\n{}<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{}\">\n{}</div>\n</figure>\n",
-        figcaption(caption, &Download::csv(name, table.to_csv())),
-        escape(label),
-        table.to_html(),
-    )
+    let name = format!("{file}.csv");
+    let link = anchor(&Download::csv(name.as_str(), csv), &name, "CSV");
+    format!("<figcaption><span>{caption}</span><span class=\"saves\">{link}</span></figcaption>\n")
 }
 
 /// Paragraphs and a table without a page around them, for notebooks.
@@ -165,8 +168,8 @@ fn command(line: &str) -> String {
     format!("<pre class=\"command\"><code>{}</code></pre>\n", words.collect::<Vec<_>>().join(" "))
 }
 
-fn anchor(download: &Download, text: &str) -> String {
-    let (name, link, text) = (escape(&download.name), download.link(), escape(text));
+fn anchor(download: &Download, name: &str, text: &str) -> String {
+    let (name, link, text) = (escape(name), download.link(), escape(text));
     format!("<a download=\"{name}\" href=\"{link}\">{text}</a>")
 }
 

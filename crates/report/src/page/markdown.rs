@@ -1,7 +1,6 @@
 //! The page as Markdown, with its figures and data as files beside it.
 
-use super::download::slug;
-use super::{Block, Page, Section};
+use super::{Block, Page, Section, card};
 
 /// A page's text, and the files that it links to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +21,9 @@ struct Writer<'a> {
 
 pub(super) fn render(page: &Page, directory: &str) -> Markdown {
     let mut writer = Writer { directory, text: format!("# {}\n", page.title), files: vec![] };
+    for one in &page.cards {
+        writer.paragraph(&format!("> {}", card::markdown(one)));
+    }
     if let Some(verdict) = &page.verdict {
         let quoted: Vec<String> = verdict.lines().map(|line| format!("> {line}").trim_end().into()).collect();
         writer.paragraph(&quoted.join("\n"));
@@ -57,7 +59,7 @@ impl Writer<'_> {
             Block::Prose(text) => self.paragraph(text),
             Block::Figures(panels) => {
                 for (figure, caption) in panels {
-                    let name = slug(figure.title());
+                    let name = figure.file_name();
                     let (drawing, data) = (self.path(&name, "svg"), self.path(&name, "csv"));
                     self.paragraph(&format!("![{}]({drawing})", figure.title().replace(['[', ']'], "")));
                     self.paragraph(format!("{} [CSV]({data})", caption.trim()).trim());

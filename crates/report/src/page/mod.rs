@@ -1,9 +1,10 @@
 //! One self-contained HTML file: a verdict, the figures and tables behind it, and how to get them
 //! again.
 //!
-//! The page needs no network (a content security policy in it forbids any) and no script; it
-//! follows the reader's light or dark mode, folds to the width of a phone and prints. It is written
-//! as well-formed XML, so that tests can read it.
+//! The page needs no network (a content security policy in it forbids any); it follows the reader's
+//! light or dark mode, folds to the width of a phone and prints. Its one script sorts tables and
+//! saves figures; without it the page says the same. It is written as well-formed XML, so that tests
+//! can read it.
 //!
 //! ```
 //! use collegial_report::{Align, Page, Section, Table};
@@ -16,10 +17,13 @@
 //! assert!(page.to_html().contains("<td>13,743,646</td>"));
 //! ```
 
+mod card;
 mod download;
 mod html;
 mod markdown;
 
+pub use card::Card;
+pub(crate) use download::slug;
 pub use html::fragment;
 
 use crate::{Figure, Table};
@@ -30,6 +34,8 @@ pub use markdown::Markdown;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Page {
     title: String,
+    subject: Option<String>,
+    cards: Vec<Card>,
     verdict: Option<String>,
     sections: Vec<Section>,
     provenance: Option<Provenance>,
@@ -49,7 +55,29 @@ pub struct Provenance {
 impl Page {
     /// A page with a title and nothing else.
     pub fn new(title: impl Into<String>) -> Self {
-        Self { title: title.into(), verdict: None, sections: vec![], provenance: None }
+        Self {
+            title: title.into(),
+            subject: None,
+            cards: vec![],
+            verdict: None,
+            sections: vec![],
+            provenance: None,
+        }
+    }
+
+    /// What the page is about, `resnext29-1x128d`: with it begin the names of all files that can be
+    /// saved.
+    #[must_use]
+    pub fn subject(mut self, name: impl Into<String>) -> Self {
+        self.subject = Some(name.into());
+        self
+    }
+
+    /// The answer's numbers, large, side by side above everything else.
+    #[must_use]
+    pub fn cards(mut self, cards: impl IntoIterator<Item = Card>) -> Self {
+        self.cards.extend(cards);
+        self
     }
 
     /// The answer, in a paragraph set off from the rest. Text between backticks is set as code.
