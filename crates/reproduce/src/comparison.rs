@@ -37,7 +37,7 @@ impl Verdict {
 
     /// The verdict that no data leads to; `what` is the data that is wanted, such as "MNIST".
     pub fn no_data(what: &str) -> Self {
-        Self::NotRun(format!("no data: give a directory with {what} as --data"))
+        Self::NotRun(format!("no data: give a directory with {what}"))
     }
 }
 

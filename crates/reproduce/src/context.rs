@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use collegial_stats::Monitor;
 use collegial_train::data::{Dataset, Kind};
 use collegial_trials::Parts;
+use collegial_trials::jobs::Share;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -20,8 +21,12 @@ pub struct Context<'a> {
     pub data: Option<PathBuf>,
     /// Finished parts.
     pub parts: &'a Parts,
+    /// How whoever asked would ask again, for the pages.
+    pub command: &'a str,
     /// Whoever watches.
     pub monitor: &'a dyn Monitor,
+    /// Which trainings are done here.
+    pub share: Share<'a>,
 }
 
 impl Context<'_> {
@@ -43,7 +48,12 @@ impl Context<'_> {
 
     /// What a sweep of trainings is given.
     pub fn trials(&self) -> collegial_trials::Context<'_> {
-        collegial_trials::Context { seed: self.seed, parts: self.parts, monitor: self.monitor }
+        collegial_trials::Context {
+            seed: self.seed,
+            parts: self.parts,
+            monitor: self.monitor,
+            share: self.share,
+        }
     }
 
     /// The directory of a data set: the data root itself or one of its subdirectories, recognised
@@ -62,11 +72,5 @@ impl Context<'_> {
         candidates.insert(0, root.clone());
         let holds = |path: &Path| Dataset::recognise(path).is_ok_and(|found| found == Some(kind));
         Ok(candidates.into_iter().find(|path| holds(path)))
-    }
-
-    /// The command that makes this item's page again.
-    pub fn command(&self, item: &str) -> String {
-        let data = self.data.as_ref().map(|path| format!(" --data {}", path.display())).unwrap_or_default();
-        format!("collegial reproduce {item} --scale {} --seed {}{data}", self.scale, self.seed)
     }
 }

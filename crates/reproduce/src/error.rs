@@ -19,39 +19,130 @@ pub enum Error {
         /// The experiment file, the published tables or the data set.
         source_name: String,
         /// What does not fit.
-        reason: String,
+        reason: Misfit,
     },
     /// What it shares with every sweep: parts, directories, trainings, an interruption.
     #[error(transparent)]
     Trials(#[from] collegial_trials::Error),
-    /// A spec.
-    #[error(transparent)]
-    Spec(#[from] collegial_arch::Error),
     /// The engine.
     #[error(transparent)]
     Network(#[from] collegial_nn::Error),
-    /// The kernel's statistics.
-    #[error(transparent)]
-    Kernel(#[from] collegial_ntk::Error),
-    /// A search.
-    #[error(transparent)]
-    Search(#[from] collegial_search::Error),
-    /// Training.
-    #[error(transparent)]
-    Train(#[from] collegial_train::Error),
-    /// Data sets.
-    #[error(transparent)]
-    Data(#[from] collegial_train::data::DataError),
 }
+
+/// Errors that every sweep knows.
+macro_rules! from_trials {
+    ($($error:ty),*) => {$(
+        impl From<$error> for Error {
+            fn from(error: $error) -> Self {
+                Self::Trials(error.into())
+            }
+        }
+    )*};
+}
+
+from_trials!(
+    collegial_arch::Error,
+    collegial_ntk::Error,
+    collegial_search::Error,
+    collegial_train::Error,
+    collegial_train::data::DataError
+);
 
 impl Error {
     /// An experiment that does not fit the program.
-    pub(crate) fn experiment(source_name: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self::Experiment { source_name: source_name.into(), reason: reason.into() }
+    pub(crate) fn experiment(source_name: impl Into<String>, reason: Misfit) -> Self {
+        Self::Experiment { source_name: source_name.into(), reason }
     }
 
     /// Whether somebody wanted to stop; finished parts are kept.
     pub fn is_interruption(&self) -> bool {
-        matches!(self, Self::Trials(collegial_trials::Error::Interrupted))
+        match self {
+            Self::Trials(error) => error.is_interruption(),
+            Self::Network(error) => error.is_interruption(),
+            _ => false,
+        }
     }
+}
+
+/// What does not fit of an experiment, of published numbers, or of data.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Misfit {
+    /// The settings are not TOML, or not the item's.
+    #[error("{}", .0.trim().replace('\n', " "))]
+    Settings(
+        /// In the parser's words.
+        String,
+    ),
+    /// A key that every experiment has.
+    #[error("there is no {key}")]
+    NoKey {
+        /// The key.
+        key: &'static str,
+    },
+    /// A list that is empty.
+    #[error("it names no {what}")]
+    Nothing {
+        /// Of what.
+        what: &'static str,
+    },
+    /// Published numbers that are not there.
+    #[error("nothing under {id:?}, or not what is asked for")]
+    NotPublished {
+        /// Where they should be.
+        id: String,
+    },
+    /// A published table without a row of it.
+    #[error("it has no row {design}")]
+    NoRow {
+        /// The row.
+        design: String,
+    },
+    /// Rows of a published table that belong to no baseline, or to none that is printed.
+    #[error("it has {printed} rows, but {grouped} are in groups")]
+    Groups {
+        /// Rows of the table.
+        printed: usize,
+        /// Rows of all groups.
+        grouped: usize,
+    },
+    /// A network without a width to choose.
+    #[error("it has no width")]
+    NoWidth,
+    /// A law that no alpha of the range makes true.
+    #[error("no alpha between {low} and {high} gives the optimum of Fig. 3")]
+    NoAlpha {
+        /// The least that was tried.
+        low: f64,
+        /// The largest.
+        high: f64,
+    },
+    /// A cell of the kept runs.
+    #[error("{column} is missing or no number")]
+    Cell {
+        /// Its column.
+        column: String,
+    },
+    /// The same with the row, counted from 1.
+    #[error("row {row} has no {column}")]
+    NoCell {
+        /// The row.
+        row: usize,
+        /// Its column.
+        column: &'static str,
+    },
+    /// Runs too few to compare designs.
+    #[error("a design has too few runs")]
+    FewRuns,
+    /// Photographs where pixels are wanted as they are.
+    #[error("the tangent kernel is followed on stored images, not on photographs")]
+    Photographs,
+    /// A data set that is too small.
+    #[error("{wanted} images are wanted, it has {found}")]
+    FewImages {
+        /// How many are wanted.
+        wanted: usize,
+        /// How many there are.
+        found: usize,
+    },
 }

@@ -3,6 +3,7 @@
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
+use crate::error::Misfit;
 use crate::{Error, Scale};
 
 /// An experiment file. Keys of its `[all]` table hold at every scale unless the scale's own table
@@ -22,12 +23,12 @@ impl Experiment {
     ///
     /// If it is not TOML with `title` and `about`.
     pub fn parse(name: &'static str, text: &str) -> Result<Self, Error> {
-        let wrong = |reason: &str| Error::experiment(format!("experiments/{name}.toml"), reason);
+        let wrong = |reason: Misfit| Error::experiment(format!("experiments/{name}.toml"), reason);
         let mut tables: Table =
-            toml::from_str(text).map_err(|error| wrong(&error.message().replace('\n', " ")))?;
-        let mut text = |key: &str| match tables.remove(key) {
+            toml::from_str(text).map_err(|error| wrong(Misfit::Settings(error.message().into())))?;
+        let mut text = |key: &'static str| match tables.remove(key) {
             Some(Value::String(text)) => Ok(text.trim().to_owned()),
-            _ => Err(wrong(&format!("there is no {key}"))),
+            _ => Err(wrong(Misfit::NoKey { key })),
         };
         Ok(Self { name, title: text("title")?, about: text("about")?, tables })
     }
@@ -58,7 +59,7 @@ impl Experiment {
         settings.extend(table(scale.name()));
         settings.remove("reduced");
         settings.try_into().map_err(|error: toml::de::Error| {
-            let reason = error.message().trim().replace('\n', " ");
+            let reason = Misfit::Settings(error.message().into());
             Error::experiment(format!("experiments/{}.toml at scale {scale}", self.name), reason)
         })
     }

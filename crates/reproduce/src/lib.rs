@@ -11,6 +11,7 @@
 
 mod comparison;
 mod context;
+mod contrast;
 pub mod drawings;
 mod error;
 mod experiment;
@@ -22,9 +23,10 @@ mod report;
 mod scale;
 
 pub use collegial_trials::Parts;
+pub use collegial_trials::jobs::Share;
 pub use comparison::{Comparison, Verdict};
 pub use context::Context;
-pub use error::Error;
+pub use error::{Error, Misfit};
 pub use experiment::Experiment;
 pub use items::ITEMS;
 pub use pages::{write_index, write_report};
@@ -38,6 +40,11 @@ pub trait Item: Sync {
 
     /// The text of `experiments/NAME.toml`.
     fn experiment(&self) -> &'static str;
+
+    /// Whether it trains networks, which a plan can list as jobs.
+    fn trains(&self) -> bool {
+        false
+    }
 
     /// Computes it at the context's scale.
     ///

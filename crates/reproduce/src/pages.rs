@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use collegial_files::{disk, write_whole};
-use collegial_report::{Align, Download, Page, Provenance, Section, Table};
+use collegial_report::{Align, Download, Page, Provenance, Section, Table, capitalised};
 use serde_json::Value;
 
 use crate::{Error, Report, Scale};
@@ -29,6 +29,13 @@ impl Report {
         table
     }
 
+    /// How long it took is not a result: a page that is made again is the same to the byte.
+    fn untimed_json(&self) -> Value {
+        let mut json = self.to_json();
+        json.as_object_mut().map(|fields| fields.remove("seconds"));
+        json
+    }
+
     /// The page.
     pub fn page(&self) -> Page {
         let outcome = &self.outcome;
@@ -43,6 +50,7 @@ impl Report {
             first = first.table(table.clone(), caption.clone());
         }
         let mut page = Page::new(&*self.title)
+            .subject(self.item)
             .verdict(format!("{}. {}", capitalised(self.summary.words()), outcome.sentence))
             .section(first);
         for section in &outcome.sections {
@@ -52,10 +60,7 @@ impl Report {
         if let Some(reduced) = &self.reduced {
             about = about.prose(format!("At scale `{}`: {reduced}", self.scale));
         }
-        // How long it took is not a result: a page that is made again is the same to the byte.
-        let mut json = self.to_json();
-        json.as_object_mut().map(|fields| fields.remove("seconds"));
-        let json = json.to_string();
+        let json = self.untimed_json().to_string();
         let data = Section::new("Data").download(Download::json(format!("{}.json", self.item), json));
         let (command, seed) = (self.command.clone(), Some(self.seed));
         page.section(about).section(data).provenance(Provenance { command, seed, version: VERSION.into() })
@@ -105,7 +110,7 @@ pub fn write_index(directory: &Path, reports: &[Report], scale: Scale, command: 
         )
         .provenance(Provenance { command: command.to_owned(), seed, version: VERSION.into() });
     write_page(directory, "index", &page)?;
-    let json = Value::Array(reports.iter().map(Report::to_json).collect());
+    let json = Value::Array(reports.iter().map(Report::untimed_json).collect());
     write(&directory.join("index.json"), &json.to_string())
 }
 
@@ -126,10 +131,5 @@ fn make(directory: &Path) -> Result<(), Error> {
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Error> {
-    write_whole(path, text.as_bytes()).map_err(|sentence| collegial_trials::Error::Write { sentence }.into())
-}
-
-fn capitalised(words: &str) -> String {
-    let mut letters = words.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    Ok(write_whole(path, text.as_bytes()).map_err(collegial_trials::Error::from)?)
 }

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use serde_json::Value;
 
 use crate::Error;
+use crate::error::Misfit;
 
 static PAPER: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_str(include_str!("../paper/tables.json")).unwrap_or_default());
@@ -118,7 +119,7 @@ fn number(value: &Value) -> Option<Number> {
 }
 
 fn missing(id: &str) -> Error {
-    Error::experiment("paper/tables.json", format!("nothing under {id:?}, or not what is asked for"))
+    Error::experiment("paper/tables.json", Misfit::NotPublished { id: id.to_owned() })
 }
 
 #[cfg(test)]

@@ -112,7 +112,7 @@ pub fn reproduce(item: &dyn Item, context: &Context) -> Result<Report, Error> {
         reduced: experiment.reduced(context.scale).map(str::to_owned),
         scale: context.scale,
         seed: context.seed,
-        command: context.command(item.name()),
+        command: context.command.to_owned(),
         seconds: start.elapsed().as_secs_f64(),
         summary: Summary::of(&outcome.comparisons),
         outcome,

@@ -5,13 +5,18 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
-use collegial_reproduce::{Context, Error, Parts, Report, Scale, item, reproduce, write_index, write_report};
+use collegial_reproduce::{
+    Context, Error, Parts, Report, Scale, Share, item, reproduce, write_index, write_report,
+};
 use collegial_stats::{Monitor, Silent};
 
 /// Runs an item into a directory.
 fn run(name: &str, directory: &Path, monitor: &dyn Monitor) -> Result<Report, Error> {
     let parts = Parts::open(directory.join("parts"))?;
-    let context = Context { scale: Scale::Smoke, seed: 0, data: None, parts: &parts, monitor };
+    let command = "collegial reproduce NAME --scale smoke";
+    let share = Share::All;
+    let context =
+        Context { scale: Scale::Smoke, seed: 0, data: None, parts: &parts, command, monitor, share };
     let report = reproduce(item(name)?, &context)?;
     write_report(directory, &report)?;
     Ok(report)
@@ -43,6 +48,8 @@ snapshots! {
     fig2: "fig2";
     fig3: "fig3";
     fig_alpha: "fig-alpha";
+    group_widths: "group-widths";
+    prediction: "prediction";
     table1: "table1";
     table2: "table2";
     table3: "table3";

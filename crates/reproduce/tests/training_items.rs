@@ -1,12 +1,13 @@
 //! The items that train, at the smoke scale on made-up images, and without data.
 
-use collegial_reproduce::{Context, Parts, Report, Scale, Summary, item, reproduce, write_report};
+use collegial_reproduce::{Context, Parts, Report, Scale, Share, Summary, item, reproduce, write_report};
 use collegial_stats::Silent;
 
 const ITEMS: [&str; 4] = ["fig4", "fig-cifar100", "fig-cifar10", "fig-dynamics"];
 
 fn run(name: &str, scale: Scale, parts: &Parts) -> Report {
-    let context = Context { scale, seed: 1, data: None, parts, monitor: &Silent };
+    let (command, share) = ("", Share::All);
+    let context = Context { scale, seed: 1, data: None, parts, command, monitor: &Silent, share };
     reproduce(item(name).unwrap(), &context).unwrap()
 }
 
@@ -35,7 +36,13 @@ fn without_data_nothing_is_run() {
         for scale in scales {
             let report = run(name, scale, &parts);
             assert_eq!(report.summary, Summary::NotRun, "{name}");
-            assert!(report.outcome.comparisons.iter().all(|row| row.verdict.to_string().contains("--data")));
+            assert!(
+                report
+                    .outcome
+                    .comparisons
+                    .iter()
+                    .all(|row| row.verdict.to_string().contains("no data: give a directory with"))
+            );
         }
     }
 }

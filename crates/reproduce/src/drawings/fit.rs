@@ -16,15 +16,20 @@ pub fn alpha_sentence(fit: &Fit) -> String {
 
 /// Where the points come from, and what the interval covers.
 pub fn source_sentence(fit: &Fit) -> String {
-    let trials = fit.trials;
+    let Fit { trials, inputs, .. } = fit;
     match (fit.source, fit.input_spread) {
         (Source::Exact, _) => "exact moments, averaged over standard normal inputs; nothing was drawn".into(),
         (Source::Sampled, Some(spread)) => format!(
-            "{trials} draws per width at one standard normal input; the interval covers the draws and the choice of the input \
-             (alpha's standard deviation over inputs is {spread:.3})"
+            "{trials} draws per width at one standard normal input, as Algorithm 1 is printed; the interval is for the average \
+             over inputs: it covers the draws and the choice of the input (alpha's standard deviation over inputs is {spread:.3})"
+        ),
+        (Source::Sampled, None) if *inputs > 1 => format!(
+            "at least {trials} draws per width, at {inputs} standard normal inputs; the interval covers the draws and the choice \
+             of the inputs"
         ),
         (Source::Sampled, None) => format!(
-            "{trials} draws per width at one standard normal input; the interval covers the draws, not the choice of the input"
+            "{trials} draws per width at one standard normal input, as Algorithm 1 is printed; the interval is for this input: \
+             it covers the draws, not the choice of the input"
         ),
     }
 }

@@ -74,6 +74,10 @@ impl Item for Cifar {
         self.experiment
     }
 
+    fn trains(&self) -> bool {
+        true
+    }
+
     fn run(&self, experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {
         let settings: Settings = experiment.settings(context.scale)?;
         let nothing = |sentence: String, verdict: &Verdict| Outcome {

@@ -5,13 +5,14 @@
 //! kernel is that of the one output, between a few images.
 
 use collegial_arch::{Activation, FullyConnected, Spec};
-use collegial_nn::{Mode, Network, Optimiser, Parametrisation, Rule, half_squares};
+use collegial_nn::{Mode, Network, Optimiser, Parametrisation, UpdateRule, half_squares};
 use collegial_ntk::explicit::{ExplicitKernel, Options};
 use collegial_stats::{Interval, bootstrap};
 use collegial_train::data::{Dataset, Split};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::error::Misfit;
 use collegial_trials::{Error as TrialsError, mean};
 
 /// The stream of random numbers that is ours ("slop").
@@ -31,8 +32,7 @@ impl Task {
     /// If the images are photographs, or there are too few.
     pub fn new(dataset: &Dataset, images: usize) -> Result<Self, Error> {
         let Split::Stored(stored) = dataset.train() else {
-            let reason = "the tangent kernel is followed on stored images, not on photographs";
-            return Err(Error::experiment("the data set", reason));
+            return Err(Error::experiment("the data set", Misfit::Photographs));
         };
         let scaled = |bytes: &[u8]| {
             let length = bytes.iter().map(|&byte| f64::from(byte).powi(2)).sum::<f64>().sqrt().max(1.0);
@@ -41,7 +41,7 @@ impl Task {
         };
         let inputs: Vec<Vec<f32>> = (0..images).map_while(|index| stored.image(index)).map(scaled).collect();
         if inputs.len() < images || images == 0 {
-            let reason = format!("{images} images are wanted, it has {}", inputs.len());
+            let reason = Misfit::FewImages { wanted: images, found: inputs.len() };
             return Err(Error::experiment("the data set", reason));
         }
         let upper = |&label: &u16| if usize::from(label) < dataset.classes() / 2 { -1.0 } else { 1.0 };
@@ -122,7 +122,7 @@ pub fn change(
     let before = at(&network)?;
     let all: Vec<f32> = task.inputs.concat();
     let mut gradient = vec![0.0; images];
-    let rule = Rule::Sgd { momentum: 0.0, weight_decay: 0.0, nesterov: false };
+    let rule = UpdateRule::Sgd { momentum: 0.0, weight_decay: 0.0, nesterov: false };
     let mut optimiser = Optimiser::new(rule, network.values().len());
     let mut first = None;
     for _ in 0..descent.epochs {

@@ -4,10 +4,13 @@
 use std::f64::consts::PI;
 
 use collegial_ntk::mean_kernel::{Curve, circle_curves, infinite_width};
-use collegial_report::{Align, Axis, Band, Figure, Line, Marker, Point, Points, Section, Stroke, Table};
+use collegial_report::{
+    Align, Axis, Band, Figure, Line, Marker, Point, Points, Section, Stroke, Table, Tone,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::error::Misfit;
 use crate::published;
 use crate::{Comparison, Context, Error, Experiment, Item, Outcome, Verdict};
 
@@ -107,7 +110,7 @@ impl Curves {
             })
         };
         let one = |curves: Vec<Kept>| {
-            let missing = || Error::experiment("experiments/fig2.toml", "it names no ensemble");
+            let missing = || Error::experiment("experiments/fig2.toml", Misfit::Nothing { what: "ensemble" });
             curves.into_iter().next_back().ok_or_else(missing)
         };
         let ensemble = draw("ensemble", settings.width, &settings.members)?;
@@ -215,12 +218,12 @@ impl Curves {
             .y(Axis::linear("K(x₀, x_γ), shifted by one step per curve"));
         for (index, curve) in self.ensemble.iter().enumerate() {
             let shifted = self.points(&curve.kernel).map(|(x, y)| (x, y + index as f64 * step));
-            figure = figure.with(Line::new("", shifted).stroke(Stroke::Solid).colour(0));
+            figure = figure.with(Line::new("", shifted).stroke(Stroke::Solid).tone(Tone::Cost));
             // Names of neighbouring curves would be in each other's way.
             if index.is_multiple_of(2) {
                 let end = curve.kernel[self.angles.len() - 1] + index as f64 * step;
                 let label = Point::new(PI, end).label(format!("m = {}", curve.members));
-                figure = figure.with(Points::new("", [label]).marker(Marker::Circle).colour(0));
+                figure = figure.with(Points::new("", [label]).marker(Marker::Circle).tone(Tone::Cost));
             }
         }
         figure.describe("Curves become smooth and symmetric as members are added.")
@@ -246,8 +249,8 @@ impl Curves {
         }
         let wide = format!("1 member, {} times wider", self.settings.wider);
         figure
-            .with(Line::new(wide, self.points(&self.wide.kernel)).colour(5))
-            .with(Line::new("infinitely wide", self.points(&self.infinite)).colour(4))
+            .with(Line::new(wide, self.points(&self.wide.kernel)).tone(Tone::Base))
+            .with(Line::new("infinitely wide", self.points(&self.infinite)).tone(Tone::Other))
     }
 
     /// How fast.

@@ -1,12 +1,13 @@
 //! Fig. 3: the primal and dual objectives of a fully connected baseline over the width.
 
 use collegial_arch::{Overrides, Spec};
-use collegial_report::{Align, Figure, Line, Section, Stroke, Table, significant};
+use collegial_report::{Align, Figure, Section, Table, significant};
 use collegial_search::paper::{Answer, Exact, Law, Search};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::drawings::search::{dual_figure, primal_figure};
+use crate::drawings::search::{dual_figure, gap_sentence, primal_figure};
+use crate::error::Misfit;
 use crate::published;
 use crate::{Comparison, Context, Error, Experiment, Item, Outcome};
 
@@ -39,8 +40,7 @@ impl Item for Fig3 {
         let alphas = matching_alphas(&settings, &search)?;
         let (Some(low), Some(high)) = (alphas.first(), alphas.last()) else {
             let [low, high] = settings.alphas;
-            let reason = format!("no alpha between {low} and {high} gives the optimum of Fig. 3");
-            return Err(Error::experiment("experiments/fig3.toml", reason));
+            return Err(Error::experiment("experiments/fig3.toml", Misfit::NoAlpha { low, high }));
         };
         let alpha = alphas[alphas.len() / 2];
         let answer = search.run(&Law::new(alpha)?)?;
@@ -107,16 +107,14 @@ fn matching_alphas(settings: &Settings, search: &Search) -> Result<Vec<f64>, Err
 }
 
 fn figures(answer: &Answer, exact: &Answer) -> Vec<(Figure, String)> {
-    let primal = exact.curve.iter().map(|point| (point.width as f64, point.primal_objective));
-    let dual = exact.curve.iter().map(|point| (point.width as f64, point.efficiency));
-    let exact = |points| Line::new("exact variance", points).stroke(Stroke::Dashed);
+    let gap = gap_sentence(answer, exact).map_or(String::new(), |gap| format!(" {gap}."));
     vec![
         (
-            primal_figure(answer).with(exact(primal.collect::<Vec<_>>())),
-            "Lower is better: the kernel's variance at the baseline's parameters.".into(),
+            primal_figure(answer, Some(exact)),
+            format!("Lower is better: the kernel's variance at the baseline's parameters.{gap}"),
         ),
         (
-            dual_figure(answer).with(exact(dual.collect::<Vec<_>>())),
+            dual_figure(answer, Some(exact)),
             "Higher is better: how many times fewer parameters have the baseline's variance.".into(),
         ),
     ]

@@ -4,7 +4,7 @@
 use collegial_arch::{Module, Spec};
 use collegial_ntk::Fit;
 use collegial_ntk::fit::{Measurements, Method, Sampling, VarianceSample, measure_variance};
-use collegial_report::{Align, Line, Section, Stroke, Table};
+use collegial_report::{Align, Line, Section, Stroke, Table, Tone};
 use collegial_search::paper::{Answer, Law, Measured, Search};
 use collegial_stats::Named;
 use serde::{Deserialize, Serialize};
@@ -12,6 +12,7 @@ use serde_json::json;
 
 use crate::drawings::fit::{figure, residual_figure, verdict_sentence};
 use crate::drawings::search::dual_figure;
+use crate::error::Misfit;
 use crate::published;
 use crate::{Comparison, Context, Error, Experiment, Item, Outcome};
 
@@ -74,7 +75,7 @@ impl Item for FigAlpha {
             fits.push((grid.name.as_str(), fit(grid, &module, settings.trials, context)?));
         }
         let Some((grid, fitted)) = fits.first() else {
-            return Err(Error::experiment("experiments/fig-alpha.toml", "it names no grid"));
+            return Err(Error::experiment("experiments/fig-alpha.toml", Misfit::Nothing { what: "grid" }));
         };
         let alpha = published::value("block.alpha")?;
         let law = Search::new(baseline.clone()).run(&Law::new(alpha.value)?)?;
@@ -194,8 +195,8 @@ fn without_the_law(law: &Answer, measured: &Answer) -> Section {
         ]);
     }
     let curve = law.curve.iter().map(|point| (point.width as f64, point.efficiency));
-    let figure =
-        dual_figure(measured).with(Line::new("the law, published alpha", curve).stroke(Stroke::Dashed));
+    let figure = dual_figure(measured, None)
+        .with(Line::new("the law, published alpha", curve).stroke(Stroke::Dashed).tone(Tone::Law));
     let at = measured.curve.iter().find(|point| point.width == width);
     let (m, rho) = at.map_or((f64::NAN, f64::NAN), |point| (point.dual_multiplicity, point.efficiency));
     Section::new("Without the law")

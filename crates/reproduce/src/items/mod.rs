@@ -8,10 +8,13 @@ mod fig3;
 mod fig4;
 mod fig_alpha;
 mod fig_dynamics;
+mod group_widths;
 mod network;
 mod paper_table;
+mod prediction;
 mod tables;
 mod timing;
+mod trained;
 
 use crate::Item;
 
@@ -30,6 +33,8 @@ pub const ITEMS: &[&dyn Item] = &[
     &fig_alpha::FigAlpha,
     &fig_dynamics::FigDynamics,
     &network::Network,
+    &group_widths::GroupWidths,
+    &prediction::Prediction,
     &evidence::Summary,
     &evidence::TABLES[0],
     &evidence::TABLES[1],

@@ -27,6 +27,10 @@ impl Item for PaperTable {
         self.experiment
     }
 
+    fn trains(&self) -> bool {
+        true
+    }
+
     fn run(&self, experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {
         tables::run(self.name, experiment, context)
     }

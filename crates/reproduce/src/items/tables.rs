@@ -2,7 +2,7 @@
 //! need training.
 
 use collegial_arch::{Cost, Overrides, Spec};
-use collegial_report::{Align, Section, Table, grouped};
+use collegial_report::{Align, Section, Table, duration, grouped};
 use collegial_search::Rule;
 use collegial_search::paper::{Law, Optimum, Search};
 use collegial_train::{Recipe, recipe};
@@ -10,8 +10,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::timing::{self, Timing};
+use super::trained::{self, ErrorColumn};
+use crate::error::Misfit;
 use crate::published::{self, Number};
-use crate::{Comparison, Context, Error, Experiment, Outcome, Verdict};
+use crate::{Comparison, Context, Error, Experiment, Outcome, Share, Verdict};
+
+/// Ends the names of rows that the paper trained by another recipe.
+const ONE_GPU: &str = " (1 GPU)";
 
 /// The settings of a table's experiment.
 #[derive(Deserialize, Serialize)]
@@ -24,12 +29,15 @@ pub struct Settings {
     data: String,
     /// Its training images.
     images: u64,
-    repetitions: u64,
+    repetitions: u32,
     tables: Vec<Part>,
     designs: Vec<Designs>,
     /// Published values that are known to differ, and why.
     #[serde(default)]
     known: Vec<Known>,
+    /// What the columns of errors are trained on.
+    #[serde(default)]
+    errors: Vec<ErrorColumn>,
     /// How first steps are timed; without it nothing is.
     timing: Option<Timing>,
 }
@@ -145,21 +153,18 @@ pub fn run(name: &str, experiment: &Experiment, context: &Context) -> Result<Out
     let errors = errors(name, &settings, &specs, context)?;
     for part in &settings.tables {
         for row in rows(part, settings.classes)? {
-            let open = |(column, published): (String, Number)| {
-                Comparison::open(
-                    format!("{}: {}", row.name, heading(&column)),
-                    published,
-                    errors.verdict.clone(),
-                )
+            let compare = |(column, published): &(String, Number)| {
+                let what = format!("{}: {}", row.name, heading(column));
+                errors.compare(what, *published, column, &row)
             };
-            outcome.comparisons.extend(row.errors.into_iter().map(open));
+            outcome.comparisons.extend(row.errors.iter().map(compare));
         }
     }
     outcome.sentence = format!(
-        "{} of {counted} exact values and designs come out as printed.{} The errors were not trained, which takes {}.",
+        "{} of {counted} exact values and designs come out as printed.{} {}",
         counted - differing.len(),
         differing.concat(),
-        errors.needs
+        errors.sentence
     );
     outcome.sections.extend(errors.section);
     outcome.data = json!({"rows": data, "durations": errors.durations});
@@ -176,8 +181,7 @@ fn rows(part: &Part, classes: usize) -> Result<Vec<Row>, Error> {
         .collect();
     if baselines.len() != names.len() {
         let (grouped, printed) = (baselines.len(), names.len());
-        let reason = format!("it has {printed} rows, but {grouped} are in groups");
-        return Err(Error::experiment(&*part.id, reason));
+        return Err(Error::experiment(&*part.id, Misfit::Groups { printed, grouped }));
     }
     let mut rows = vec![];
     for (index, (name, baseline)) in names.into_iter().zip(baselines).enumerate() {
@@ -207,7 +211,7 @@ fn rows(part: &Part, classes: usize) -> Result<Vec<Row>, Error> {
 
 /// The network of a row; tables of one family print the design alone.
 fn model(family: &str, row: &str, classes: usize) -> Result<Spec, Error> {
-    let design = row.trim_end_matches(" (1 GPU)");
+    let design = row.trim_end_matches(ONE_GPU);
     let whole = design.contains('-');
     let spec: Spec = if whole { design.parse()? } else { format!("{family}-{design}").parse()? };
     Ok(spec.with(&Overrides { classes: Some(classes), ..Overrides::default() })?)
@@ -311,7 +315,7 @@ fn designs(wanted: &[Designs]) -> Result<(Section, Vec<Comparison>), Error> {
         let names = published::table(&entry.table)?;
         for (index, design) in entry.designs.iter().enumerate() {
             if !names.names().any(|name| name == design) {
-                return Err(Error::experiment(&*entry.table, format!("it has no row {design}")));
+                return Err(Error::experiment(&*entry.table, Misfit::NoRow { design: design.clone() }));
             }
             let short = design.rsplit('-').next().unwrap_or(design);
             let optimum = entry.optimum && index == 0;
@@ -394,30 +398,69 @@ impl Designs {
 
 /// What the error columns come to.
 struct Errors {
-    needs: String,
-    verdict: Verdict,
+    sentence: String,
+    found: Found,
     section: Option<Section>,
     durations: Value,
 }
 
-/// Training is not done here: below paper scale it is said what it would take, at paper scale the
-/// first steps are timed.
+enum Found {
+    /// Nothing, for this reason.
+    Open(Verdict),
+    /// What the jobs of a plan have finished.
+    Trained(Vec<trained::Cell>),
+}
+
+impl Errors {
+    fn compare(&self, what: String, published: Number, column: &str, row: &Row) -> Comparison {
+        match &self.found {
+            Found::Open(verdict) => Comparison::open(what, published, verdict.clone()),
+            Found::Trained(_) if row.name.ends_with(ONE_GPU) => {
+                let why = "the paper does not say how its recipe for one GPU differs";
+                Comparison::open(what, published, Verdict::NotRun(why.into()))
+            }
+            Found::Trained(cells) => trained::compare(what, published, column, &row.spec.name(), cells),
+        }
+    }
+}
+
+/// The jobs of a plan train; a whole table in one process takes months, so that below paper scale
+/// it is said what it would take, and at paper scale the first steps are timed.
 fn errors(name: &str, settings: &Settings, specs: &[Spec], context: &Context) -> Result<Errors, Error> {
     let recipe = Recipe::build(recipe::text(&settings.recipe).unwrap_or_default(), &[])?;
     let (runs, epochs, images) = (settings.repetitions, recipe.epochs, grouped(settings.images));
+    if !matches!(context.share, Share::All) {
+        let cells = trained::train(name, &settings.errors, specs, runs, context)?;
+        return Ok(Errors {
+            sentence: "The errors are those of the jobs that are finished.".into(),
+            found: Found::Trained(cells),
+            section: None,
+            durations: Value::Null,
+        });
+    }
     let needs = format!(
         "{runs} runs of {epochs} epochs over the {images} images of {} for every model",
         settings.data
     );
+    let untrained = |needs: &str| format!("The errors were not trained, which takes {needs}.");
     let Some(timing) = &settings.timing else {
         let verdict = Verdict::NotAtThisScale(needs.clone());
-        return Ok(Errors { needs, verdict, section: None, durations: Value::Null });
+        return Ok(Errors {
+            sentence: untrained(&needs),
+            found: Found::Open(verdict),
+            section: None,
+            durations: Value::Null,
+        });
     };
-    let images = settings.images * u64::from(epochs) * runs;
+    let images = settings.images * u64::from(epochs) * u64::from(runs);
     let durations = timing::durations(name, specs, timing, images, context)?;
     let total: f64 = durations.iter().map(|duration| duration.seconds).sum();
-    let needs = format!("{needs}, about {} on this machine for all models", timing::words(total));
-    let verdict = Verdict::NotRun(needs.clone());
+    let needs = format!("{needs}, about {} on this machine for all models", duration(total));
     let section = Some(timing::section(&durations, &settings.recipe, runs));
-    Ok(Errors { needs, verdict, section, durations: json!(durations) })
+    Ok(Errors {
+        sentence: untrained(&needs),
+        found: Found::Open(Verdict::NotRun(needs)),
+        section,
+        durations: json!(durations),
+    })
 }

@@ -2,12 +2,14 @@
 //! the rules of their verdicts.
 
 use collegial_report::{
-    Align, Axis, Figure, Line, Point, Points, Section, Stroke, Table, grouped, significant,
+    Align, Axis, Figure, Line, Marker, Point, Points, Section, Stroke, Table, Tone, grouped, significant,
 };
+use collegial_stats::{Regression, centred_logs};
 use collegial_trials::{mean, standard_error};
 use serde_json::json;
 
-use super::kept::{Cell, Contrast, EPOCHS, SCORED, Setting, settings};
+use super::kept::{Cell, EPOCHS, SCORED, Setting, settings};
+use crate::contrast::Contrast;
 use crate::{Comparison, Context, Error, Outcome, Verdict};
 
 /// At equal cost: the optimum against members that are far too thin (7.7 times its variance).
@@ -29,7 +31,7 @@ pub(super) fn outcome(context: &Context) -> Result<Outcome, Error> {
         sentence: sentence(&settings),
         comparisons: settings.iter().flat_map(comparisons).collect(),
         figures: vec![errors(&settings), over_epochs(&settings)],
-        sections: vec![contrasts(&settings, context.seed), designs(&settings)],
+        sections: vec![contrasts(&settings, context.seed), covariates(&settings), designs(&settings)],
         data: json!({ "settings": settings }),
         ..Outcome::default()
     })
@@ -62,7 +64,7 @@ fn comparisons(setting: &Setting) -> Vec<Comparison> {
 /// Lower variance must bring a lower error: the whole interval below 0.
 fn primal_verdict(found: Option<Contrast>) -> Verdict {
     match found.map(|found| found.interval) {
-        None => Verdict::NotRun("no such runs are kept".into()),
+        None => Verdict::NotRun("fewer than two runs of one of them".into()),
         Some([_, high]) if high < 0.0 => Verdict::Reproduced,
         Some([low, _]) if low > 0.0 => Verdict::Differs("the design of lower variance is worse".into()),
         Some(_) => Verdict::Undecided("the interval holds 0".into()),
@@ -72,7 +74,7 @@ fn primal_verdict(found: Option<Contrast>) -> Verdict {
 /// Cost must not help: the interval above -[`MARGIN`]. An interval below 0 says that it does help.
 fn dual_verdict(found: Option<Contrast>) -> Verdict {
     match found.map(|found| found.interval) {
-        None => Verdict::NotRun("no such runs are kept".into()),
+        None => Verdict::NotRun("fewer than two runs of one of them".into()),
         Some([_, high]) if high < 0.0 => Verdict::Differs("the larger cost helps".into()),
         Some([low, _]) if low > -MARGIN => Verdict::Reproduced,
         Some(_) => Verdict::Undecided(format!("the interval holds 0 and also gains above {MARGIN} points")),
@@ -103,18 +105,31 @@ fn errors(settings: &[Setting]) -> (Figure, String) {
     let mut figure = Figure::new("Test error over variance, 70 epochs")
         .x(Axis::log("kernel variance Var(K), exact"))
         .y(Axis::linear("test error, %"));
-    for (at, setting) in settings.iter().enumerate() {
+    // Rings under the points, named where the first setting has them.
+    for (name, design, tone) in [("baseline", BASELINE.1, Tone::Base), ("optimum", BASELINE.0, Tone::Other)] {
+        let cells = settings.iter().filter_map(|setting| setting.cell(design));
+        let ring = |cell: &Cell| Point::new(cell.variance, mean(cell.scored().iter().copied()));
+        let mut points: Vec<Point> = cells.map(ring).collect();
+        if let Some(first) = points.first_mut() {
+            *first = first.clone().label(format!("{design}, {name}"));
+        }
+        figure = figure.with(Points::new(name, points).marker(Marker::Ring).tone(tone));
+    }
+    let markers = [Marker::Circle, Marker::Square, Marker::Triangle].into_iter().cycle();
+    for (setting, marker) in settings.iter().zip(markers) {
         let point = |cell: &Cell| {
-            let point = Point::new(cell.variance, mean(cell.scored().iter().copied()));
-            let point = match standard_error(cell.scored()) {
+            let mean = mean(cell.scored().iter().copied());
+            let words = format!("{}, {}: {} %", cell.design, setting.name, words(cell));
+            let point = Point::new(cell.variance, mean).title(words);
+            match standard_error(cell.scored()) {
                 Some(error) => point.error(error),
                 None => point,
-            };
-            if at == 0 { point.label(cell.design.clone()) } else { point }
+            }
         };
-        figure = figure.with(Points::new(setting.name.clone(), setting.cells.iter().map(point)));
+        let points = setting.cells.iter().map(point);
+        figure = figure.with(Points::new(setting.name.clone(), points).marker(marker));
     }
-    (figure, "Means over runs of the last ten epochs, with standard errors.".into())
+    (figure, "Means over runs of the last ten epochs, with standard errors. Other designs are named when the pointer rests on them.".into())
 }
 
 fn over_epochs(settings: &[Setting]) -> (Figure, String) {
@@ -134,7 +149,8 @@ fn over_epochs(settings: &[Setting]) -> (Figure, String) {
             figure = figure.with(Points::new(setting.name.clone(), points));
         }
     }
-    let figure = figure.with(Line::new("", [(8.0, 0.0), (74.0, 0.0)]).stroke(Stroke::Dotted));
+    let figure =
+        figure.with(Line::new("", [(8.0, 0.0), (74.0, 0.0)]).stroke(Stroke::Dashed).tone(Tone::Base));
     (figure, "Below 0 the paper's order holds. Single epochs; bars are 95 % intervals.".into())
 }
 
@@ -158,6 +174,59 @@ fn contrasts(settings: &[Setting], seed: u64) -> Section {
     Section::new("The contrasts").table(
         table,
         "Differences of the mean test error over the last ten epochs, in points of a per cent, with Welch's 95 % interval. The rank correlation is that of Var(K) with the error.",
+    )
+}
+
+/// Variance, total inner width m n and parameters as explanations of the error, alone and beside
+/// each other.
+fn covariates(settings: &[Setting]) -> Section {
+    let mut table = Table::new(&[
+        ("setting", Align::Left),
+        ("designs", Align::Right),
+        ("explained by", Align::Left),
+        ("ln Var(K)", Align::Right),
+        ("ln m n", Align::Right),
+        ("ln parameters", Align::Right),
+        ("adjusted R²", Align::Right),
+    ]);
+    for setting in settings {
+        let variables: [Vec<f64>; 3] = [
+            centred_logs(setting.cells.iter().map(|cell| cell.variance)),
+            centred_logs(setting.cells.iter().map(|cell| cell.inner_width as f64)),
+            centred_logs(setting.cells.iter().map(|cell| cell.parameters as f64)),
+        ];
+        let errors = centred_logs(setting.cells.iter().map(|cell| mean(cell.scored().iter().copied())));
+        for (name, chosen) in [
+            ("variance", &[0][..]),
+            ("m n", &[1]),
+            ("parameters", &[2]),
+            ("variance and m n", &[0, 1]),
+            ("all three", &[0, 1, 2]),
+        ] {
+            let columns: Vec<Vec<f64>> = chosen.iter().map(|&at| variables[at].clone()).collect();
+            let Some(found) = Regression::centred(&errors, &columns, 1).filter(|found| found.freedom >= 3)
+            else {
+                continue;
+            };
+            let slope = |variable: usize| match chosen.iter().position(|&at| at == variable) {
+                Some(at) => format!("{:.3} ± {:.3}", found.slopes[at], found.standard_errors[at]),
+                None => String::new(),
+            };
+            table.push_row(vec![
+                setting.name.clone(),
+                setting.cells.len().to_string(),
+                name.into(),
+                slope(0),
+                slope(1),
+                slope(2),
+                format!("{:.2}", found.adjusted),
+            ]);
+        }
+    }
+    Section::new("Variance, m n or parameters").table(
+        table,
+        "Least squares of ln error (mean of a design's runs) on the logarithms of the variance, of the total inner width m n and of the parameters, over all designs of a setting, those of equal cost and \
+         those of equal variance; slopes with standard errors. The theory has the variance alone: a positive slope for it and none for the others.",
     )
 }
 
@@ -191,9 +260,23 @@ fn designs(settings: &[Setting]) -> Section {
     }
     Section::new("The designs").table(
         table,
-        "Mean test error of the last ten epochs in per cent, standard error, number of runs; in the order of m n. Of the 17 designs of the figure only those that decide the contrasts \
-         were trained; the paper has 100 repetitions.",
+        format!(
+            "Mean test error of the last ten epochs in per cent, standard error, number of runs; in the order of m n. {} The paper has 100 repetitions of 17 designs.",
+            repetitions(settings)
+        ),
     )
+}
+
+/// "standard, rate 1e-3: 17 designs, 5 to 10 runs of each; ...".
+fn repetitions(settings: &[Setting]) -> String {
+    let one = |setting: &Setting| {
+        let runs = || setting.cells.iter().map(|cell| cell.scored().len());
+        let (fewest, most) = (runs().min().unwrap_or(0), runs().max().unwrap_or(0));
+        let runs = if fewest == most { most.to_string() } else { format!("{fewest} to {most}") };
+        format!("{}: {} designs, {runs} runs of each", setting.name, setting.cells.len())
+    };
+    let all: Vec<String> = settings.iter().map(one).collect();
+    format!("{}.", all.join("; "))
 }
 
 /// "2.06 ± 0.04 (5)".

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 
 use collegial_arch::{Overrides, Spec};
 use collegial_search::paper::{Exact, Variance as _};
-use collegial_stats::Interval;
+use collegial_trials::rank_correlation;
 use collegial_trials::score::Table;
-use collegial_trials::{mean, rank_correlation, standard_error};
 use serde::Serialize;
 
 use crate::Error;
+use crate::contrast::Contrast;
+use crate::error::Misfit;
 
 const CSV: &str = include_str!("../../../evidence/fig4-runs.csv");
 
@@ -52,40 +53,6 @@ pub(super) struct Setting {
     pub cells: Vec<Cell>,
 }
 
-/// A difference of two designs' mean errors, in points of a per cent.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(super) struct Contrast {
-    /// First minus second.
-    pub difference: f64,
-    /// Its 95 % interval (Welch).
-    pub interval: [f64; 2],
-    /// Runs of each.
-    pub runs: [usize; 2],
-}
-
-impl Contrast {
-    /// `None` where one of them has fewer than two runs, or neither scatters.
-    pub(super) fn of(first: &[f64], second: &[f64]) -> Option<Self> {
-        let (a, b) = (standard_error(first)?, standard_error(second)?);
-        let square = a * a + b * b;
-        let part = |error: f64, runs: usize| error.powi(4) / (runs as f64 - 1.0);
-        let dof = square * square / (part(a, first.len()) + part(b, second.len()));
-        let difference = mean(first.iter().copied()) - mean(second.iter().copied());
-        let Interval { low, high } = Interval::student(difference, square.sqrt(), dof, 0.95);
-        dof.is_finite().then_some(Self {
-            difference,
-            interval: [low, high],
-            runs: [first.len(), second.len()],
-        })
-    }
-
-    /// "-0.28 points (-0.41 to -0.15; 5 and 4 runs)".
-    pub(super) fn words(&self) -> String {
-        let ([low, high], [a, b]) = (self.interval, self.runs);
-        format!("{:.2} points ({low:.2} to {high:.2}; {a} and {b} runs)", self.difference)
-    }
-}
-
 impl Setting {
     /// A design's cell.
     pub(super) fn cell(&self, design: &str) -> Option<&Cell> {
@@ -118,8 +85,9 @@ impl Setting {
 /// If the file is not what it should be.
 pub(super) fn settings() -> Result<Vec<Setting>, Error> {
     let table = Table::from_csv(CSV.as_bytes())?;
-    let wrong =
-        |what: &str| Error::experiment("evidence/fig4-runs.csv", format!("{what} is missing or no number"));
+    let wrong = |column: &str| {
+        Error::experiment("evidence/fig4-runs.csv", Misfit::Cell { column: column.to_owned() })
+    };
     let mut settings: Vec<Setting> = vec![];
     for row in 0..table.len() {
         let text = |column: &str| table.get(row, column).ok_or_else(|| wrong(column));
@@ -182,16 +150,5 @@ mod tests {
         assert!(
             optimum.scored().len() >= 5 && optimum.scored().iter().all(|error| (1.0..4.0).contains(error))
         );
-    }
-
-    /// Welch's interval of a textbook case: means 2 and 4, variances 1, three runs each: 2 -+ 2.776
-    /// * sqrt(2/3).
-    #[test]
-    fn contrasts() {
-        let found = Contrast::of(&[1.0, 2.0, 3.0], &[3.0, 4.0, 5.0]).unwrap();
-        assert!((found.difference + 2.0).abs() < 1e-12);
-        let half = 2.776_445 * (2.0f64 / 3.0).sqrt();
-        assert!((found.interval[0] + 2.0 + half).abs() < 1e-4, "{found:?}");
-        assert_eq!((Contrast::of(&[1.0], &[1.0, 2.0]), Contrast::of(&[1.0; 2], &[1.0; 2])), (None, None));
     }
 }

@@ -50,6 +50,10 @@ impl Item for Fig4 {
         include_str!("../../../experiments/fig4.toml")
     }
 
+    fn trains(&self) -> bool {
+        true
+    }
+
     fn run(&self, experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {
         if context.scale == Scale::Laptop {
             return judged::outcome(context);
@@ -90,7 +94,7 @@ impl Item for Fig4 {
                 Section::new("The designs")
                     .prose(format!(
                         "Every design was trained {} times; errors are means with standard errors.",
-                        settings.runs
+                        primal.runs()
                     ))
                     .table(primal.table(), "On the primal curve: the baseline's cost.")
                     .table(dual.table(), "On the dual curve: the baseline's variance."),

@@ -1,6 +1,6 @@
 //! How the item is shown.
 
-use collegial_report::{Align, Axis, Figure, Line, Point, Points, Section, Stroke, Table};
+use collegial_report::{Align, Axis, Figure, Line, Point, Points, Section, Stroke, Table, Tone};
 
 use super::curve::{Curve, Predictor, Relation};
 
@@ -31,7 +31,7 @@ pub(super) fn figure(curve: &Curve) -> (Figure, String) {
             let point = Point::new(x(index), drawn.variance).error(1.96 * drawn.standard_error);
             if at == 0 { point.label(curve.designs[index].design.to_string()) } else { point }
         });
-        figure = figure.with(Points::new(format!("norms {}", norms.name()), points).colour(at));
+        figure = figure.with(Points::new(format!("norms {}", norms.name()), points).tone(Tone::nth(at)));
     }
     let all = || (0..curve.designs.len()).map(x);
     let (low, high) = (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max));
