@@ -1,6 +1,6 @@
 //! What every answer can become.
 
-use collegial_report::{Figure, Page, Provenance, Table, fragment};
+use collegial_report::{Card, Figure, Page, Provenance, Table, fragment};
 use serde::Serialize;
 
 use crate::{Error, Style};
@@ -22,6 +22,11 @@ pub trait Answer: Send + Sync {
         fragment(&sentences.join("\n\n"), &table)
     }
 
+    /// The numbers that the answer comes down to, where it does.
+    fn cards(&self) -> Vec<Card> {
+        vec![]
+    }
+
     /// The figures with their file names; none for most answers.
     fn figures(&self) -> Vec<(&'static str, Figure)> {
         vec![]
@@ -31,6 +36,19 @@ pub trait Answer: Send + Sync {
     fn page(&self, _provenance: Provenance) -> Option<Page> {
         None
     }
+}
+
+/// The gist as text, and how long it took.
+pub(crate) fn timed(answer: &dyn Answer, seconds: f64) -> String {
+    let (sentences, table) = answer.summary();
+    format!("{}\n{}\n{seconds:.2} s\n", table.to_text(), sentences.join("\n"))
+}
+
+/// The same without how long it took, for pages: one that is made again is the same to the byte.
+pub fn untimed_json(document: &impl Serialize) -> Result<String, Error> {
+    let mut value = serde_json::to_value(document).map_err(Error::Json)?;
+    value.as_object_mut().map(|fields| fields.remove("seconds"));
+    to_json(&value)
 }
 
 /// The JSON form of a document, indented.

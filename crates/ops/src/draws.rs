@@ -9,8 +9,9 @@ use collegial_ntk::draws::EntryStatistics;
 use collegial_report::{Align, Table, significant};
 use serde::Serialize;
 
+use crate::answer::timed;
 use crate::ntk::{self, Request};
-use crate::{Answer, Error, Monitor, Style, to_json};
+use crate::{Answer, Error, Monitor, Refusal, Style, to_json};
 
 /// Draws where nothing else is said.
 pub const DRAWS: u64 = 100;
@@ -60,7 +61,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Draws, Error> {
     let draws = request.draws.unwrap_or(DRAWS);
     let (spec, given) = ntk::network(request)?;
     if given.is_some() {
-        return Err(Error::request("draws have weights of their own; leave the given ones out"));
+        return Err(Refusal::WeightsOfDraws.into());
     }
     of_spec(request, &spec, draws, monitor)
 }
@@ -117,7 +118,7 @@ fn batch(request: &Request, spec: &Spec) -> Result<Batch, Error> {
         return Ok(Batch { spec, inputs, input, others: vec![] });
     };
     if batch < count {
-        return Err(Error::request(format!("`batch=` is {batch}, but {count} inputs are part of it")));
+        return Err(Refusal::SmallBatch { batch, count }.into());
     }
     let whole = Request { count: Some(batch), ..request.clone() };
     let (spec, mut inputs, input) = ntk::inputs(&whole, spec)?;
@@ -153,8 +154,7 @@ impl Answer for Draws {
     }
 
     fn text(&self, _style: &Style) -> String {
-        let (sentences, table) = self.summary();
-        format!("{}\n{}\n{:.2} s\n", table.to_text(), sentences.join("\n"), self.seconds)
+        timed(self, self.seconds)
     }
 
     fn table(&self) -> Table {

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::Refusal;
+
 /// Why there is no answer. Sentences name fields and verbs in the form that
 /// [`spoken`](crate::spoken) reads.
 #[derive(Debug, thiserror::Error)]
@@ -13,13 +15,13 @@ pub enum Error {
     Spec(#[from] collegial_arch::Error),
     /// The engine refuses the network.
     #[error(transparent)]
-    Engine(#[from] collegial_nn::Error),
+    Engine(collegial_nn::Error),
     /// The kernel's statistics.
     #[error(transparent)]
-    Kernel(#[from] collegial_ntk::Error),
+    Kernel(collegial_ntk::Error),
     /// The search.
     #[error(transparent)]
-    Search(#[from] collegial_search::Error),
+    Search(collegial_search::Error),
     /// Tensors that a file cannot hold.
     #[error(transparent)]
     Tensors(#[from] collegial_tensors::Error),
@@ -41,11 +43,30 @@ pub enum Error {
         reason: String,
     },
     /// Fields that contradict each other or leave something out.
-    #[error("{0}")]
-    Request(String),
-    /// A request that is not one.
-    #[error("{0}")]
-    Malformed(String),
+    #[error(transparent)]
+    Request(#[from] Refusal),
+    /// A request that is not JSON, or not an object.
+    #[error("the request is not one: {0}")]
+    NotJson(serde_json::Error),
+    /// A field that cannot have its value.
+    #[error("`{field}=` cannot be {value}: {reason}")]
+    Field {
+        /// The field.
+        field: String,
+        /// What it is.
+        value: serde_json::Value,
+        /// What the reader says.
+        reason: serde_json::Error,
+    },
+    /// A request with a field too many or too few.
+    #[error(transparent)]
+    Fields(serde_json::Error),
+    /// A verb that there is not.
+    #[error("{verb:?} is not a verb")]
+    UnknownVerb {
+        /// What was asked for.
+        verb: String,
+    },
     /// A file that could not be read.
     #[error("cannot read {}: {source}", path.display())]
     Unreadable {
@@ -54,9 +75,17 @@ pub enum Error {
         /// Why not.
         source: io::Error,
     },
-    /// A file that could not be written; the sentence has its path.
-    #[error("{0}")]
-    Unwritable(String),
+    /// A file that could not be written.
+    #[error(transparent)]
+    Unwritable(#[from] collegial_files::WriteError),
+    /// A directory that could not be made.
+    #[error("cannot make {}: {source}", path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
     /// A file whose content is not what it should be.
     #[error("{}: {reason}", path.display())]
     Content {
@@ -91,9 +120,27 @@ pub enum Error {
     Interrupted,
 }
 
-impl From<collegial_reproduce::Error> for Error {
-    fn from(error: collegial_reproduce::Error) -> Self {
-        if error.is_interruption() { Self::Interrupted } else { Self::Reproduce(error) }
+/// Errors of libraries that can be interruptions, which are one error here.
+macro_rules! from_interruptible {
+    ($($library:ident => $variant:ident),*) => {$(
+        impl From<$library::Error> for Error {
+            fn from(error: $library::Error) -> Self {
+                if error.is_interruption() { Self::Interrupted } else { Self::$variant(error) }
+            }
+        }
+    )*};
+}
+
+from_interruptible!(
+    collegial_nn => Engine,
+    collegial_ntk => Kernel,
+    collegial_search => Search,
+    collegial_reproduce => Reproduce
+);
+
+impl From<collegial_ntk::fit::FitError> for Error {
+    fn from(error: collegial_ntk::fit::FitError) -> Self {
+        Self::Kernel(error.into())
     }
 }
 
@@ -103,12 +150,13 @@ impl From<collegial_trials::Error> for Error {
     }
 }
 
-impl Error {
-    /// Fields that do not go together, or one that is missing.
-    pub(crate) fn request(sentence: impl Into<String>) -> Self {
-        Self::Request(sentence.into())
+impl From<collegial_trials::jobs::PlanError> for Error {
+    fn from(error: collegial_trials::jobs::PlanError) -> Self {
+        collegial_trials::Error::from(error).into()
     }
+}
 
+impl Error {
     /// For `map_err` on reading a file.
     pub(crate) fn reading(path: &std::path::Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();

@@ -10,7 +10,7 @@ use collegial_train::recipe::{self, Recipe};
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Source, note_doubts};
-use crate::{Answer, Error, Model, Monitor, Style, files, to_json};
+use crate::{Answer, Error, Model, Monitor, Refusal, Style, files, to_json};
 
 /// Which network, in which form, where to.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -24,6 +24,9 @@ pub struct Request {
     /// Where to write it; by default into the current directory, under the model's name.
     #[serde(default)]
     pub out: Option<PathBuf>,
+    /// Safetensors: whose names of layers to write; by default torchvision's.
+    #[serde(default)]
+    pub names: Naming,
     /// ONNX: fold batch norms into the convolutions before them.
     #[serde(default)]
     pub fold: bool,
@@ -32,7 +35,7 @@ pub struct Request {
     pub external_data: bool,
     /// PyTorch: a recipe's name or file; by default the checkpoint's own, or by model.
     #[serde(default)]
-    pub recipe: Option<String>,
+    pub recipe: Option<PathBuf>,
     /// PyTorch: changes to the recipe, `epochs=5`.
     #[serde(default)]
     pub set: Vec<String>,
@@ -41,12 +44,24 @@ pub struct Request {
     pub seed: u64,
 }
 
+/// Whose names of layers are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "lowercase")]
+pub enum Naming {
+    /// torchvision's, which are ours.
+    #[default]
+    Torchvision,
+    /// timm's, who calls the layers of RegNets otherwise.
+    Timm,
+}
+
 /// What to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum Target {
-    /// Weights under torchvision's names.
+    /// Weights under torchvision's names, or timm's.
     Safetensors,
     /// A graph of plain operators with its weights.
     Onnx,
@@ -118,7 +133,10 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Exported, Error> 
     let (bytes, data) = match request.to {
         Target::Pytorch => (write_script(request, &spec, file, &path)?, None),
         Target::Safetensors => {
-            let content = network()?.to_safetensors()?;
+            let content = match request.names {
+                Naming::Torchvision => network()?.to_safetensors()?,
+                Naming::Timm => network()?.to_timm_safetensors()?,
+            };
             files::write(&path, &content)?;
             (content.len(), None)
         }
@@ -129,10 +147,9 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Exported, Error> 
 }
 
 /// Fields that say nothing about this form are a mistake.
-fn check(request: &Request) -> Result<(), Error> {
-    let refuse = |field: &str, form: Target| {
-        let (to, form) = (request.to.name(), form.name());
-        Err(Error::request(format!("`{field}=` does not apply to `to={to}`; it is for `to={form}`")))
+fn check(request: &Request) -> Result<(), Refusal> {
+    let refuse = |field: &'static str, form: Target| {
+        Err(Refusal::NotForTarget { field, to: request.to.name(), form: form.name() })
     };
     match request.to {
         Target::Safetensors | Target::Pytorch if request.fold => refuse("fold", Target::Onnx),
@@ -141,25 +158,22 @@ fn check(request: &Request) -> Result<(), Error> {
         }
         Target::Safetensors | Target::Onnx if request.recipe.is_some() => refuse("recipe", Target::Pytorch),
         Target::Safetensors | Target::Onnx if !request.set.is_empty() => refuse("set", Target::Pytorch),
+        Target::Onnx | Target::Pytorch if request.names != Naming::Torchvision => {
+            refuse("names", Target::Safetensors)
+        }
         _ => Ok(()),
     }
 }
 
 /// Files are replaced, but never the one that is read.
-fn keep_source(path: &Path, source: &Path) -> Result<(), Error> {
+fn keep_source(path: &Path, source: &Path) -> Result<(), Refusal> {
     let same = path.canonicalize().is_ok_and(|path| source.canonicalize().is_ok_and(|source| source == path));
-    if same {
-        let path = path.display();
-        return Err(Error::request(format!(
-            "{path} would be replaced by its own export; choose another `out=`"
-        )));
-    }
-    Ok(())
+    if same { Err(Refusal::OwnExport { path: path.to_owned() }) } else { Ok(()) }
 }
 
 fn write_onnx(request: &Request, network: &Network, path: &Path) -> Result<(usize, Option<PathBuf>), Error> {
     let Some(name) = path.file_name().map(|name| name.to_string_lossy()) else {
-        return Err(Error::request(format!("{} is not the name of a file", path.display())));
+        return Err(Refusal::NotAFileName { path: path.to_owned() }.into());
     };
     let data_name = format!("{name}.data");
     let beside = path.with_file_name(&data_name);
@@ -199,15 +213,15 @@ fn write_script(
 fn script(
     spec: &Spec,
     file: Option<&WeightFile>,
-    recipe: Option<&str>,
+    recipe: Option<&Path>,
     set: &[String],
 ) -> Result<String, Error> {
     let saved = file.and_then(|file| training(file.path())).filter(|_| recipe.is_none());
     let (text, data) = match (saved, recipe) {
         (Some(saved), _) => (saved.recipe.to_toml(), pytorch::data_of(saved.data.kind)?),
         (None, name) => {
-            let name = name.unwrap_or_else(|| pytorch::recipe_for(spec));
-            (recipe::load(name)?, pytorch::data_for(name)?)
+            let name = name.unwrap_or_else(|| Path::new(pytorch::recipe_for(spec)));
+            (recipe::load(name)?, pytorch::data_for(name.to_str().unwrap_or_default())?)
         }
     };
     Ok(pytorch::script(spec, &Recipe::build(&text, set)?, data)?)

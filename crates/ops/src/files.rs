@@ -5,7 +5,7 @@ use std::path::Path;
 use collegial_files::{disk, write_whole};
 use collegial_report::Figure;
 
-use crate::{Answer, Error};
+use crate::{Answer, Error, Refusal};
 
 /// Writes a file whole or not at all.
 ///
@@ -13,7 +13,7 @@ use crate::{Answer, Error};
 ///
 /// One sentence with the path.
 pub fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
-    write_whole(path, content).map_err(Error::Unwritable)
+    Ok(write_whole(path, content)?)
 }
 
 /// Writes a figure as SVG, and its data beside it as CSV.
@@ -23,10 +23,7 @@ pub fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
 /// Where one of the files cannot be written, or the figure has the name of its data.
 pub fn write_figure(path: &Path, figure: &Figure) -> Result<(), Error> {
     if path.extension().is_some_and(|ending| ending == "csv") {
-        return Err(Error::request(format!(
-            "{} is where the figure's data goes; give the figure a name that ends in .svg",
-            path.display()
-        )));
+        return Err(Refusal::FigureName { path: path.to_owned() }.into());
     }
     write(path, figure.to_svg().as_bytes())?;
     write(&path.with_extension("csv"), figure.to_csv().as_bytes())
@@ -39,7 +36,7 @@ pub fn write_figure(path: &Path, figure: &Figure) -> Result<(), Error> {
 /// Where the directory cannot be made, or a file cannot be written.
 pub fn write_figures(directory: &Path, answer: &dyn Answer) -> Result<(), Error> {
     disk::create_directories(directory)
-        .map_err(|error| Error::Unwritable(format!("cannot make {}: {error}", directory.display())))?;
+        .map_err(|source| Error::Directory { path: directory.to_owned(), source })?;
     for (name, figure) in answer.figures() {
         write_figure(&directory.join(name), &figure)?;
     }

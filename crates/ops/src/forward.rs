@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
+use collegial_export::WeightFile;
 use collegial_nn::{Mode, Network};
 use collegial_tensors::Tensor;
-use collegial_train::checkpoint::CheckpointFile;
 use serde::{Deserialize, Serialize};
 
 use crate::array;
-use crate::model::{Source, weights as weight_path};
-use crate::{Error, Model, Monitor};
+use crate::model::Source;
+use crate::{Error, Model, Monitor, Refusal};
 
 /// Images computed at once.
 const BATCH: usize = 64;
@@ -41,26 +41,18 @@ pub fn run(request: &Request, inputs: &Tensor, monitor: &dyn Monitor) -> Result<
     let mut network = match (source, &request.weights) {
         (Source::Weights(file), None) => file.inference(&spec, batch)?,
         (Source::Weights(file), Some(weights)) => {
-            return Err(Error::request(format!(
-                "the weights are given twice, by {} and by `weights={}`; leave one out",
-                file.path().display(),
-                weights.display()
-            )));
+            let (file, weights) = (file.path().to_owned(), weights.clone());
+            return Err(Refusal::WeightsTwice { file, weights }.into());
         }
-        (Source::Spec(_), weights) => {
-            let mut network = Network::builder(&graph).seed(request.seed).build()?;
-            if let Some(path) = weights {
-                CheckpointFile::read(&weight_path(path)?)?.fill_network(&mut network, &spec.name())?;
-            }
-            network.inference(batch)?
+        (Source::Spec(_), Some(path)) => {
+            WeightFile::open(path, Some(spec.clone()))?.inference(&spec, batch)?
         }
+        (Source::Spec(_), None) => Network::builder(&graph).seed(request.seed).build()?.inference(batch)?,
     };
     let mut values = vec![];
     for rows in rows.chunks(batch) {
-        if monitor.stopped() {
-            return Err(Error::Interrupted);
-        }
-        values.extend_from_slice(network.forward(&rows.concat(), Mode::Evaluate)?);
+        let stopped = || monitor.stopped();
+        values.extend_from_slice(network.forward_until(&rows.concat(), Mode::Evaluate, &stopped)?);
     }
     let outputs = graph.output_shape();
     Ok(Tensor::new([rows.len(), outputs.channels * outputs.pixels()], values)?)

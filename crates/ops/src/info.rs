@@ -5,7 +5,7 @@ use collegial_report::{Align, Table, grouped};
 use serde::{Deserialize, Serialize};
 
 use crate::model::{self, Source};
-use crate::{Answer, Error, Model, Style, to_json};
+use crate::{Answer, Error, Model, Refusal, Style, to_json};
 
 /// Which network.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -59,10 +59,8 @@ pub struct Counted {
 /// Where there is no such network, or the batch is out of range.
 pub fn run(request: &Request) -> Result<Counted, Error> {
     if !(1..=MAX_DIMENSION).contains(&request.batch) {
-        let batch = request.batch;
-        return Err(Error::request(format!(
-            "`batch=` is {batch}; it must be a number between 1 and {MAX_DIMENSION}"
-        )));
+        let (value, high) = (request.batch as f64, MAX_DIMENSION as f64);
+        return Err(Refusal::OutOfRange { field: "batch", value, low: 1.0, high }.into());
     }
     let source = request.model.open()?;
     let doubt = match &source {

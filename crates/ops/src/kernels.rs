@@ -7,7 +7,7 @@ use collegial_stats::{Moments, Rng};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::{Answer, Error, Model, Style, to_json};
+use crate::{Answer, Error, Model, Refusal, Style, to_json};
 
 /// Draws of members that one request may ask for.
 const MOST: u64 = 20_000_000;
@@ -62,10 +62,7 @@ pub fn run(request: &Request) -> Result<Kernels, Error> {
     let (chain, members) = (module.member(), module.members());
     let most = MOST / members.max(1) as u64;
     if !(2..=most).contains(&request.draws) {
-        return Err(Error::request(format!(
-            "`draws=` is {}; with {members} members it must be between 2 and {most}",
-            request.draws
-        )));
+        return Err(Refusal::DrawsOfMembers { draws: request.draws, members, most }.into());
     }
     let input = normal_input(&chain, request.seed);
     let exact = SingleColumn::new(&chain).ok().and_then(|exact| exact.at_input(&chain, &input).ok());

@@ -7,8 +7,8 @@ use collegial_ntk::fit::Measurements;
 use collegial_train::checksum::{self, Checked};
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
-use crate::fit::{Draws, Fitted, Line};
+use crate::fit::{Draws, Fitted, Kernels, Line};
+use crate::{Error, Refusal};
 
 /// Which shards.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -33,29 +33,35 @@ pub fn run(request: &Request) -> Result<Fitted, Error> {
         let part = read(path)?;
         joined = Some(match joined {
             None => part,
-            Some(before) => before
-                .join(part)
-                .map_err(|error| Error::request(format!("cannot join {}: {error}", path.display())))?,
+            Some(before) => {
+                before.join(part).map_err(|reason| Refusal::CannotJoin { path: path.clone(), reason })?
+            }
         });
     }
     let Some(measurements) = joined else {
-        return Err(Error::request("there is nothing to join; give the files of a sharded `fit()`"));
+        return Err(Refusal::NothingToJoin.into());
     };
-    let draws = Draws { measurements, seconds: start.elapsed().as_secs_f64(), interrupted: false };
-    draws.fitted(request.line)
+    let (kernels, seconds) = (Kernels::AtOneInput(measurements), start.elapsed().as_secs_f64());
+    Draws { kernels, seconds, interrupted: false }.fitted(request.line)
 }
 
-/// Shards of 0.1.0 have no checksum; what they say is checked all the same.
 fn read(path: &Path) -> Result<Measurements, Error> {
-    let file = std::fs::read(path).map_err(Error::reading(path))?;
-    let refuse = |reason: String| {
-        Error::request(format!("{} is not a file that `fit(out=)` wrote: {reason}", path.display()))
-    };
-    if checksum::check(&file, 0..file.len()) == Checked::Broken {
-        return Err(refuse("it has changed since".into()));
+    parse(path, &std::fs::read(path).map_err(Error::reading(path))?)
+}
+
+/// The draws in the content of the file at `path`. Shards of 0.1.0 have no checksum; what they say
+/// is checked all the same.
+///
+/// # Errors
+///
+/// Where it is not a shard, or has changed.
+pub fn parse(path: &Path, file: &[u8]) -> Result<Measurements, Error> {
+    let refuse = |message: String| Refusal::NotAShard { path: path.to_owned(), message };
+    if checksum::check(file, 0..file.len()) == Checked::Broken {
+        return Err(Refusal::ChangedShard { path: path.to_owned() }.into());
     }
     let measurements: Measurements =
-        serde_json::from_slice(&file).map_err(|error| refuse(error.to_string()))?;
+        serde_json::from_slice(file).map_err(|error| refuse(error.to_string()))?;
     measurements.check().map_err(|error| refuse(error.to_string()))?;
     Ok(measurements)
 }

@@ -10,7 +10,7 @@ use collegial_tensors::Tensor;
 use serde::{Deserialize, Serialize};
 
 use crate::array;
-use crate::{Answer, Error, Model, Style, Widths, to_json};
+use crate::{Answer, Error, Model, Refusal, Style, Widths, to_json};
 
 /// Which network: a model, or widths in its place.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
@@ -65,9 +65,7 @@ pub fn run(request: &Request) -> Result<Exact, Error> {
     let module = module(request)?;
     let chain = module.member();
     if module.widths().is_empty() {
-        return Err(Error::request(
-            "a network without hidden layers has a constant kernel; give at least one hidden width",
-        ));
+        return Err(Refusal::NoHiddenLayers.into());
     }
     let exact = SingleColumn::new(&chain)?;
     let (moments, spread) = match input(request)? {
@@ -115,7 +113,7 @@ fn input(request: &Request) -> Result<Option<Tensor>, Error> {
 fn module(request: &Request) -> Result<Module, Error> {
     let spec = match (&request.model, &request.widths) {
         (Some(_), Some(_)) => {
-            return Err(Error::request("a model and `widths=` were both given; leave one of them out"));
+            return Err(Refusal::ModelAndWidths.into());
         }
         (Some(model), None) => Model::named(model).spec()?,
         (None, Some(Widths(widths))) => {
@@ -127,15 +125,10 @@ fn module(request: &Request) -> Result<Module, Error> {
                 ..FullyConnected::mnist(1, hidden.to_vec())
             })
         }
-        (None, None) => return Err(Error::request("give a model or `widths=`")),
+        (None, None) => return Err(Refusal::NoModel.into()),
     };
     spec.check()?;
-    spec.module().ok_or_else(|| {
-        Error::request(format!(
-            "{spec} is a whole network; exact moments are those of a module, such as its block: \
-             `search()` gives every block's variance, and `ntk(draws=)` draws the network's"
-        ))
-    })
+    Ok(spec.module().ok_or_else(|| Refusal::WholeNetwork { model: spec.to_string() })?)
 }
 
 impl Answer for Exact {

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use collegial_arch::{Overrides, Spec};
-use collegial_export::Model as Network;
+use collegial_arch::Spec;
+use collegial_nn::memory;
 pub use collegial_nn::{NormPolicy, Parametrisation};
 use collegial_ntk::explicit::{ExplicitKernel, Options, Readout, drawn_weights, normal_inputs};
 use collegial_report::{Align, Table, significant};
@@ -16,9 +16,10 @@ use collegial_train::data::{Dataset, Part};
 use collegial_train::{Error as TrainError, spec_for};
 use serde::{Deserialize, Serialize};
 
+use crate::answer::timed;
 use crate::array;
 use crate::model::{Source, weights as weight_path};
-use crate::{Answer, Error, Model, Style, to_json};
+use crate::{Answer, Error, Model, Monitor, Refusal, Style, to_json};
 
 /// Which network, at which weights, between which inputs.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -125,37 +126,33 @@ pub struct Kernel {
     pub used_inputs: Vec<Vec<f32>>,
 }
 
-/// Where the weights come from, and what their file says of them.
+/// Weights of a file.
 pub(crate) struct Given {
     path: PathBuf,
-    header: Option<ModelHeader>,
-    /// The tensors as a safetensors file, where the file is not one.
-    converted: Option<Vec<u8>>,
+    /// What they were trained by.
+    parametrisation: Parametrisation,
+    tensors: TensorTable,
 }
 
 /// Computes.
 ///
 /// # Errors
 ///
-/// Where network, weights and inputs do not belong together.
-pub fn run(request: &Request) -> Result<Kernel, Error> {
+/// Where network, weights and inputs do not belong together, or the monitor stopped it.
+pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Kernel, Error> {
     let (spec, given) = network(request)?;
     let (spec, inputs, input) = inputs(request, &spec)?;
     let graph = spec.graph()?;
     let options = options(request, given.as_ref());
     let start = Instant::now();
     let kernel = ExplicitKernel::new(&graph, options, &inputs)?;
-    let content = |path: &PathBuf, reason: String| Error::Content { path: path.clone(), reason };
-    let weights = match &given {
-        Some(Given { path, converted, .. }) => {
-            let file = converted.clone().map_or_else(|| read(path), Ok)?;
-            Archive::from_bytes(&file).map_err(|error| content(path, error.to_string()))?.tensors
-        }
-        None => drawn_weights(&graph, options.parametrisation, request.seed)?,
+    let (weights, source) = match given {
+        Some(Given { path, tensors, .. }) => (tensors, Some(path)),
+        None => (drawn_weights(&graph, options.parametrisation, request.seed)?, None),
     };
-    let matrix = kernel.at(&weights).map_err(|error| match &given {
-        Some(Given { path, .. }) => content(path, error.to_string()),
-        None => error.into(),
+    let matrix = kernel.at_watched(&weights, monitor).map_err(|error| match &source {
+        Some(path) if !error.is_interruption() => content(path, &error),
+        _ => error.into(),
     })?;
     let seconds = start.elapsed().as_secs_f64();
     let drawn = || format!("drawn, seed {}", request.seed);
@@ -163,7 +160,7 @@ pub fn run(request: &Request) -> Result<Kernel, Error> {
         model: spec.name(),
         inputs: inputs.len(),
         input,
-        weights: given.map_or_else(drawn, |given| given.path.display().to_string()),
+        weights: source.map_or_else(drawn, |path| path.display().to_string()),
         parametrisation: options.parametrisation,
         norms: options.norms,
         readout: options.readout.to_string(),
@@ -181,40 +178,41 @@ pub(crate) fn network(request: &Request) -> Result<(Spec, Option<Given>), Error>
         (Source::Spec(spec), None) => Ok((spec, None)),
         (Source::Spec(spec), Some(weights)) => {
             let path = weight_path(weights)?;
-            // Whatever is wrong with the file is said when its tensors are read.
-            let header = CheckpointFile::read(&path).and_then(|file| file.header()).unwrap_or_default();
-            Ok((spec, Some(Given { path, header, converted: None })))
+            let bytes = std::fs::read(&path).map_err(Error::reading(&path))?;
+            // A kernel may need fewer tensors than the network has, so the file need not be whole.
+            let tensors = Archive::from_bytes(&bytes).map_err(|error| content(&path, &error))?.tensors;
+            let header = CheckpointFile::parse(&path, &bytes).and_then(|file| file.header::<ModelHeader>());
+            let header = header.ok().flatten();
+            let parametrisation = header.map_or(Parametrisation::Standard, |header| header.parametrisation);
+            Ok((spec, Some(Given { path, parametrisation, tensors })))
         }
         (Source::Weights(file), None) => {
             let (spec, path) = (file.spec().clone(), file.path().to_owned());
-            if path.extension().is_some_and(|ending| ending == "onnx") {
-                let converted = Some(Network::read(&file, &Overrides::default())?.to_safetensors()?);
-                return Ok((spec, Some(Given { path, header: None, converted })));
-            }
-            let header = CheckpointFile::read(&path)?.header()?;
-            Ok((spec, Some(Given { path, header, converted: None })))
+            let network = file.network(&spec)?;
+            let (parametrisation, tensors) = (network.parametrisation(), network.tensors());
+            Ok((spec, Some(Given { path, parametrisation, tensors })))
         }
-        (Source::Weights(file), Some(weights)) => Err(Error::request(format!(
-            "the weights are given twice, by {} and by `weights={}`; leave one out",
-            file.path().display(),
-            weights.display()
-        ))),
+        (Source::Weights(file), Some(weights)) => {
+            let (file, weights) = (file.path().to_owned(), weights.clone());
+            Err(Refusal::WeightsTwice { file, weights }.into())
+        }
     }
+}
+
+/// A file whose tensors do not serve.
+fn content(path: &Path, error: &dyn std::error::Error) -> Error {
+    Error::Content { path: path.to_owned(), reason: error.to_string() }
 }
 
 /// The inputs and where they come from in words, and the network made to measure for them.
 pub(crate) fn inputs(request: &Request, spec: &Spec) -> Result<(Spec, Vec<Vec<f32>>, String), Error> {
     let sources = [request.data.is_some(), request.input.is_some(), request.array.is_some()];
     if sources.iter().filter(|&&given| given).count() > 1 {
-        return Err(Error::request(
-            "inputs are given twice; leave one of `data=`, `input=` and the array out",
-        ));
+        return Err(Refusal::InputsTwice.into());
     }
     let given = request.input.is_some() || request.array.is_some();
     if given && request.count.is_some() {
-        return Err(Error::request(
-            "both inputs and a `count=` of inputs to draw were given; leave one of them out",
-        ));
+        return Err(Refusal::InputsAndCount.into());
     }
     let count = request.count.unwrap_or(COUNT);
     if let Some(directory) = &request.data {
@@ -224,6 +222,7 @@ pub(crate) fn inputs(request: &Request, spec: &Spec) -> Result<(Spec, Vec<Vec<f3
             Split::Test => (Part::Test, "test"),
             Split::Train => (Part::Train, "training"),
         };
+        check_memory(count, spec.graph()?.input_shape().elements())?;
         let images = dataset.first(part, count).map_err(TrainError::from)?;
         let source = format!("the first {count} {name} images of {}", directory.display());
         return Ok((spec, images, source));
@@ -238,16 +237,28 @@ pub(crate) fn inputs(request: &Request, spec: &Spec) -> Result<(Spec, Vec<Vec<f3
         (None, Some(given)) => (array::rows(given, "the array", &graph)?, "given".to_owned()),
         (None, None) => {
             let seed = request.seed;
+            check_memory(count, graph.input_shape().elements())?;
             (normal_inputs(&graph, count, seed), format!("standard normal, seed {seed}"))
         }
     };
     Ok((spec, inputs, source))
 }
 
+/// Refuses a kernel between so many inputs of so many values that does not fit: the matrix twice,
+/// and the inputs.
+fn check_memory(count: usize, values: u128) -> Result<(), Error> {
+    let row = count as u128 * 2 * size_of::<f64>() as u128 + values * size_of::<f32>() as u128;
+    let needed = u64::try_from(row.saturating_mul(count as u128)).unwrap_or(u64::MAX);
+    match memory::available() {
+        Some(available) if needed > available => {
+            Err(Refusal::KernelMemory { count, needed, available }.into())
+        }
+        _ => Ok(()),
+    }
+}
+
 pub(crate) fn options(request: &Request, given: Option<&Given>) -> Options {
-    let trained = given.map_or(Parametrisation::Ntk, |given| {
-        given.header.as_ref().map_or(Parametrisation::Standard, |header| header.parametrisation)
-    });
+    let trained = given.map_or(Parametrisation::Ntk, |given| given.parametrisation);
     let parametrisation = request.parametrisation.unwrap_or(trained);
     let usual = if given.is_some() { NormPolicy::Frozen } else { NormPolicy::None };
     let norms = request.norms.unwrap_or(usual);
@@ -258,10 +269,6 @@ pub(crate) fn options(request: &Request, given: Option<&Given>) -> Options {
         (true, true) => Readout::PooledTrace,
     };
     Options { parametrisation, norms, readout }
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, Error> {
-    std::fs::read(path).map_err(Error::reading(path))
 }
 
 impl Kernel {
@@ -315,8 +322,7 @@ impl Answer for Kernel {
     }
 
     fn text(&self, _style: &Style) -> String {
-        let (sentences, table) = self.summary();
-        format!("{}\n{}\n{:.2} s\n", table.to_text(), sentences.join("\n"), self.seconds)
+        timed(self, self.seconds)
     }
 
     fn table(&self) -> Table {

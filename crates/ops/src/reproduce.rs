@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use collegial_report::{Align, Table};
 use collegial_reproduce::{
-    Context, Error as Failed, ITEMS, Item, item, reproduce, write_index, write_report,
+    Context, Error as Failed, ITEMS, Item, Share, item, reproduce, write_index, write_report,
 };
 pub use collegial_reproduce::{Report, Scale};
 use collegial_trials::Parts;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::{Answer, Error, Monitor, Style, to_json};
+use crate::{Answer, Error, Monitor, Refusal, Style, to_json};
 
 /// Which items, at which scale.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -27,7 +27,7 @@ pub struct Request {
     pub out: PathBuf,
     /// Seed of everything random.
     pub seed: u64,
-    /// How the request was made, for the index page.
+    /// How the request was made, for the pages.
     pub command: String,
 }
 
@@ -63,40 +63,62 @@ pub struct Reproduced {
 ///
 /// Where there is no such item or no such data, or the monitor stopped it.
 pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Reproduced, Error> {
+    let mut reports = vec![];
+    compute(
+        request,
+        Share::All,
+        monitor,
+        |_| true,
+        |report| {
+            write_report(&request.out, &report)?;
+            monitor.say(&format!("{}: {}", report.item, report.summary.words()));
+            reports.push(report);
+            Ok(())
+        },
+    )?;
+    finish(request, reports)
+}
+
+/// Computes the items that are `wanted`, with a share of their trainings, and hands over the report
+/// of each.
+pub(crate) fn compute(
+    request: &Request,
+    share: Share<'_>,
+    monitor: &dyn Monitor,
+    wanted: impl Fn(&dyn Item) -> bool,
+    mut done: impl FnMut(Report) -> Result<(), Failed>,
+) -> Result<(), Error> {
     let items = choose(&request.items)?;
-    let scale = request.scale;
     if let Some(root) = request.data.as_ref().filter(|root| !root.is_dir()) {
-        return Err(Error::request(format!("the data directory {} does not exist", root.display())));
+        return Err(Refusal::NoDataDirectory { path: root.clone() }.into());
     }
     let parts = Parts::open(request.out.join("parts"))?;
-    let reports = reports(request, &items, &parts, monitor).map_err(|error| told(error, monitor))?;
+    let context = Context {
+        scale: request.scale,
+        seed: request.seed,
+        data: request.data.clone(),
+        parts: &parts,
+        command: &request.command,
+        monitor,
+        share,
+    };
+    for item in items.into_iter().filter(|item| wanted(*item)) {
+        reproduce(item, &context).and_then(&mut done).map_err(|error| told(error, monitor))?;
+    }
+    Ok(())
+}
+
+/// The answer of reports that are written; several get an index.
+pub(crate) fn finish(request: &Request, reports: Vec<Report>) -> Result<Reproduced, Error> {
     let first = match reports.as_slice() {
         [report] => report.item,
         _ => "index",
     };
     let first_page = request.out.join(format!("{first}.html"));
-    if items.len() > 1 {
-        write_index(&request.out, &reports, scale, &request.command)?;
+    if reports.len() > 1 {
+        write_index(&request.out, &reports, request.scale, &request.command)?;
     }
-    Ok(Reproduced { reports, scale, seed: request.seed, first_page })
-}
-
-fn reports(
-    request: &Request,
-    items: &[&'static dyn Item],
-    parts: &Parts,
-    monitor: &dyn Monitor,
-) -> Result<Vec<Report>, Failed> {
-    let scale = request.scale;
-    let context = Context { scale, seed: request.seed, data: request.data.clone(), parts, monitor };
-    let mut reports = vec![];
-    for item in items {
-        let report = reproduce(*item, &context)?;
-        write_report(&request.out, &report)?;
-        monitor.say(&format!("{}: {}", report.item, report.summary.words()));
-        reports.push(report);
-    }
-    Ok(reports)
+    Ok(Reproduced { reports, scale: request.scale, seed: request.seed, first_page })
 }
 
 /// What was interrupted says how it goes on.
@@ -113,7 +135,7 @@ fn choose(names: &[String]) -> Result<Vec<&'static dyn Item>, Error> {
         return Ok(ITEMS.to_vec());
     }
     if names.is_empty() {
-        return Err(Error::request("`items=` is empty; name figures or tables, or all"));
+        return Err(Refusal::NoItems.into());
     }
     let mut items: Vec<&'static dyn Item> = vec![];
     for name in names {

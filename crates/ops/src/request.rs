@@ -11,26 +11,25 @@ use crate::Error;
 ///
 /// One sentence with the field that is wrong and what would be accepted.
 pub fn request<T: DeserializeOwned>(json: &str) -> Result<T, Error> {
-    let malformed = |error: serde_json::Error| Error::Malformed(format!("the request is not one: {error}"));
-    let fields: Map<String, Value> = serde_json::from_str(json).map_err(malformed)?;
+    let fields: Map<String, Value> = serde_json::from_str(json).map_err(Error::NotJson)?;
     let whole = serde_json::from_value::<T>(Value::Object(fields.clone()));
-    whole.map_err(|error| blamed::<T>(&fields, &error))
+    whole.map_err(|error| blamed::<T>(&fields, error))
 }
 
 /// The first field that is refused by itself; serde does not say which one it was.
-fn blamed<T: DeserializeOwned>(fields: &Map<String, Value>, error: &serde_json::Error) -> Error {
+fn blamed<T: DeserializeOwned>(fields: &Map<String, Value>, error: serde_json::Error) -> Error {
     // Without any field, only what is missing can be wrong.
     let nothing = serde_json::from_value::<T>(Value::Object(Map::new())).err().map(|error| error.to_string());
     for (name, value) in fields {
         let alone = Value::Object(Map::from_iter([(name.clone(), value.clone())]));
         match serde_json::from_value::<T>(alone) {
-            Err(error) if Some(error.to_string()) != nothing => {
-                return Error::Malformed(format!("`{name}=` cannot be {value}: {error}"));
+            Err(reason) if Some(reason.to_string()) != nothing => {
+                return Error::Field { field: name.clone(), value: value.clone(), reason };
             }
             _ => {}
         }
     }
-    Error::Malformed(error.to_string())
+    Error::Fields(error)
 }
 
 #[cfg(test)]

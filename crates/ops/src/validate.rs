@@ -9,13 +9,14 @@ use collegial_search::paper::Search;
 use collegial_train::data::Dataset;
 use collegial_train::recipe::{self, Recipe};
 use collegial_train::{Data, Error as TrainError, spec_for};
+use collegial_trials::jobs::Share;
 use collegial_trials::validate::{Question, Runs};
 pub use collegial_trials::validate::{Validation, Verdict};
 use collegial_trials::{Context, Parts};
 use serde::{Deserialize, Serialize};
 
 use crate::reproduce::told;
-use crate::{Answer, Error, Model, Monitor, Style, to_json};
+use crate::{Answer, Error, Model, Monitor, Refusal, Style, files, to_json};
 
 /// Which baseline, on which data, how many designs and runs.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -95,17 +96,28 @@ pub struct Validated {
 /// Where the baseline has no width to change, a design cannot be trained, or the monitor stopped
 /// it.
 pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Validated, Error> {
+    answer(request, Share::All, monitor)
+}
+
+/// The same with a share of the trainings.
+pub(crate) fn answer(request: &Request, share: Share<'_>, monitor: &dyn Monitor) -> Result<Validated, Error> {
     if !DESIGNS.contains(&request.designs) {
         let (count, low, high) = (request.designs, DESIGNS.start(), DESIGNS.end());
-        return Err(Error::request(format!("`designs=` is {count}; it must be between {low} and {high}")));
+        return Err(Refusal::OutOfRange {
+            field: "designs",
+            value: count as f64,
+            low: *low as f64,
+            high: *high as f64,
+        }
+        .into());
     }
     if request.cost == Cost::Time {
-        return Err(Error::request(
-            "designs are compared at a cost that stays the same from run to run; take params, flops or activations",
-        ));
+        return Err(Refusal::DesignsOfTime.into());
     }
     if !(request.decide > 0.0 && request.decide < 1.0) {
-        return Err(Error::request(format!("`decide=` is {}; it must be between 0 and 1", request.decide)));
+        return Err(
+            Refusal::OutOfRange { field: "decide", value: request.decide, low: 0.0, high: 1.0 }.into()
+        );
     }
     let runs = match request.runs {
         Some(runs) => Runs::Given(runs.get()),
@@ -114,7 +126,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Validated, Error>
     let dataset = Dataset::open(&request.data).map_err(TrainError::from)?;
     let baseline = spec_for(&request.model.bare_spec()?, &request.model.overrides(), &dataset)?;
     let search = Search::new(baseline.clone()).cost(request.cost);
-    let recipe = recipe(request, &dataset)?;
+    let recipe = recipe(&dataset, request.epochs, request.limit, &request.set)?;
     let out = request.out.clone().unwrap_or_else(|| default_directory(&baseline, &dataset));
     let data = Data::new(dataset, &recipe)?;
     let parts = Parts::open(out.join("parts"))?;
@@ -127,7 +139,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Validated, Error>
         runs,
         dual: request.dual,
     };
-    let context = Context { seed: request.seed, parts: &parts, monitor };
+    let context = Context { share, ..Context::new(request.seed, &parts, monitor) };
     let validation = question.answer(&context).map_err(|error| told(error.into(), monitor))?;
     Ok(Validated { validation, out, seed: request.seed })
 }
@@ -136,14 +148,20 @@ fn default_directory(baseline: &Spec, dataset: &Dataset) -> PathBuf {
     Path::new("runs").join(format!("validate-{}-{}", baseline.name(), recipe::name_for(dataset)))
 }
 
-fn recipe(request: &Request, dataset: &Dataset) -> Result<Recipe, Error> {
-    let mut changes = request.set.clone();
-    changes.extend(request.limit.map(|limit| format!("limit={limit}")));
-    changes.extend(request.epochs.map(|epochs| format!("epochs={epochs}")));
+/// The data set's recipe with changes. A shorter training divides its rate after the same shares of
+/// it.
+pub(crate) fn recipe(
+    dataset: &Dataset,
+    epochs: Option<NonZeroU32>,
+    limit: Option<NonZeroUsize>,
+    set: &[String],
+) -> Result<Recipe, Error> {
+    let mut changes = set.to_vec();
+    changes.extend(limit.map(|limit| format!("limit={limit}")));
+    changes.extend(epochs.map(|epochs| format!("epochs={epochs}")));
     let mut recipe = Recipe::build(recipe::text(recipe::name_for(dataset)).unwrap_or_default(), &changes)?;
     let usual = Recipe::for_dataset(dataset)?;
-    if !request.set.iter().any(|change| change.starts_with("schedule")) {
-        // A shorter training divides its rate after the same shares of it.
+    if !set.iter().any(|change| change.starts_with("schedule")) {
         let share = f64::from(recipe.epochs) / f64::from(usual.epochs);
         recipe.schedule.milestones.iter_mut().for_each(|milestone| *milestone *= share);
     }
@@ -152,6 +170,21 @@ fn recipe(request: &Request, dataset: &Dataset) -> Result<Recipe, Error> {
 }
 
 impl Validated {
+    /// Writes page, figures and data to where finished runs are kept; gives the page's path.
+    ///
+    /// # Errors
+    ///
+    /// Where one of them cannot be written.
+    pub fn write(&self, provenance: Provenance) -> Result<PathBuf, Error> {
+        files::write_figures(&self.out, self)?;
+        files::write(&self.out.join("validation.json"), format!("{}\n", self.json()?).as_bytes())?;
+        let path = self.out.join("validation.html");
+        if let Some(page) = self.page(provenance) {
+            files::write(&path, page.to_html().as_bytes())?;
+        }
+        Ok(path)
+    }
+
     /// Whether the prediction is contradicted.
     pub fn contradicted(&self) -> bool {
         self.validation.verdict == Verdict::Contradicted

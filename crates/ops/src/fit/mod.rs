@@ -5,7 +5,7 @@ pub(crate) mod view;
 use std::time::Duration;
 
 use collegial_arch::Module;
-use collegial_ntk::fit::{Measurements, Method, Sampling, Shard, default_widths};
+use collegial_ntk::fit::{Effort, Measurements, Method, OverInputs, Sampling, Shard, default_widths};
 use collegial_ntk::{Error as NtkError, Fit, Output};
 use collegial_report::{Figure, Table};
 use collegial_reproduce::drawings::fit as drawings;
@@ -13,7 +13,7 @@ use collegial_stats::Instant;
 use collegial_train::checksum;
 use serde::{Deserialize, Serialize};
 
-use crate::{Answer, Error, Model, Monitor, Style, Widths, to_json};
+use crate::{Answer, Error, Model, Monitor, Refusal, Style, Widths, to_json};
 
 /// The paper's T.
 pub const TRIALS: u64 = 2000;
@@ -28,8 +28,8 @@ pub struct Request {
     /// The module; of a network the block of its first stage is taken.
     #[serde(flatten)]
     pub model: Model,
-    /// Draws per width (T), as Algorithm 1 is printed; by default exact moments where there is a
-    /// closed form, else as many draws as half a second allows.
+    /// Draws per width (T) at one input, as Algorithm 1 is printed; by default exact moments where
+    /// there is a closed form, else as many draws as half a second allows, at many inputs.
     pub trials: Option<u64>,
     /// Widths to measure; by default the paper's grid for a bottleneck, else sixteenths of the
     /// width.
@@ -66,12 +66,21 @@ impl Line {
 /// What was drawn, before a line is put through it.
 #[derive(Clone, Debug)]
 pub struct Draws {
-    /// What shards save and `merge` joins.
-    pub measurements: Measurements,
+    /// The kernels.
+    pub kernels: Kernels,
     /// How long it took.
     pub seconds: f64,
     /// Whether the monitor stopped it; the draws made before are kept.
     pub interrupted: bool,
+}
+
+/// Kernels at several widths.
+#[derive(Clone, Debug)]
+pub enum Kernels {
+    /// At one input, as Algorithm 1 is printed: what shards save and `merge` joins.
+    AtOneInput(Measurements),
+    /// At many inputs.
+    OverInputs(OverInputs),
 }
 
 /// The fitted law.
@@ -137,23 +146,29 @@ fn module_and_widths(request: &Request) -> Result<(Module, Vec<usize>), Error> {
 /// Where the module cannot be sampled.
 pub fn draw(request: &Request, monitor: &dyn Monitor) -> Result<Draws, Error> {
     let (module, widths) = module_and_widths(request)?;
-    let sampling = Sampling {
-        seed: request.seed,
-        trials: request.trials.unwrap_or(TRIALS),
-        precision: request.precision,
-        shard: request.shard.as_deref().map_or(Ok(Shard::ALL), shard)?,
-        output: if request.pooled { Output::PooledUnit } else { Output::Unit },
-        method: request.line.method(),
-    };
+    let output = if request.pooled { Output::PooledUnit } else { Output::Unit };
+    let method = request.line.method();
     let start = Instant::now();
-    let measurements = match request {
-        Request { trials: None, precision: None, shard: None, .. } => {
-            Measurements::take_within(&module, &widths, &sampling, TIME, monitor)?
+    let kernels = match request {
+        Request { trials: None, shard: None, seed, precision, .. } => {
+            let effort =
+                precision.map_or(Effort::Time(TIME), |precision| Effort::Precision(precision, method));
+            Kernels::OverInputs(OverInputs::take(&module, &widths, (*seed, output), effort, monitor)?)
         }
-        _ => Measurements::take(&module, &widths, &sampling, monitor)?,
+        _ => {
+            let sampling = Sampling {
+                seed: request.seed,
+                trials: request.trials.unwrap_or(TRIALS),
+                precision: request.precision,
+                shard: request.shard.as_deref().map_or(Ok(Shard::ALL), shard)?,
+                output,
+                method,
+            };
+            Kernels::AtOneInput(Measurements::take(&module, &widths, &sampling, monitor)?)
+        }
     };
     let (seconds, interrupted) = (start.elapsed().as_secs_f64(), monitor.stopped());
-    Ok(Draws { measurements, seconds, interrupted })
+    Ok(Draws { kernels, seconds, interrupted })
 }
 
 /// A share of the draws, written `2/8`: the second of eight.
@@ -162,11 +177,10 @@ pub fn draw(request: &Request, monitor: &dyn Monitor) -> Result<Draws, Error> {
 ///
 /// One sentence on what is wrong with it.
 pub fn shard(text: &str) -> Result<Shard, Error> {
-    let (index, count) =
-        text.split_once('/').ok_or_else(|| Error::request("write it as 2/8: the second of eight"))?;
+    let (index, count) = text.split_once('/').ok_or(Refusal::ShardForm)?;
     let number = |text: &str| {
         let number = text.parse::<u64>();
-        number.map_err(|_| Error::request(format!("{text:?} is not a number; write it as 2/8")))
+        number.map_err(|_| Refusal::ShardNumber { text: text.to_owned() })
     };
     Ok(Shard::new(number(index)?, number(count)?)?)
 }
@@ -178,16 +192,40 @@ impl Draws {
     ///
     /// Where there are too few.
     pub fn fitted(&self, line: Line) -> Result<Fitted, Error> {
-        let (seed, complete) = (self.measurements.seed(), self.measurements.is_complete());
-        let fit = Fit::new(&self.measurements, line.method())?;
+        let (fit, seed, complete) = match &self.kernels {
+            Kernels::AtOneInput(kernels) => {
+                (Fit::new(kernels, line.method())?, kernels.seed(), kernels.is_complete())
+            }
+            Kernels::OverInputs(kernels) => {
+                (Fit::over_inputs(kernels, line.method())?, kernels.seed(), !self.interrupted)
+            }
+        };
         Ok(Fitted { fit, seed, complete, seconds: self.seconds })
     }
+}
 
-    /// What `merge` reads: the measurements, with a checksum in front.
+impl Kernels {
+    /// The module that was sampled.
+    pub fn module_name(&self) -> String {
+        match self {
+            Self::AtOneInput(kernels) => kernels.module_name(),
+            Self::OverInputs(kernels) => kernels.module_name(),
+        }
+    }
+
+    /// The draws of each width, or the fewest that one has.
+    pub fn trials(&self) -> u64 {
+        match self {
+            Self::AtOneInput(kernels) => kernels.trials,
+            Self::OverInputs(kernels) => kernels.trials(),
+        }
+    }
+
+    /// What `merge` reads: measurements at one input, with a checksum in front.
     ///
     /// # Errors
     ///
-    /// Where a number has no JSON form.
+    /// Where many inputs were drawn, which are not saved, or a number has no JSON form.
     pub fn to_file(&self) -> Result<Vec<u8>, Error> {
         #[derive(Serialize)]
         struct Sealed<'a> {
@@ -195,7 +233,10 @@ impl Draws {
             #[serde(flatten)]
             measurements: &'a Measurements,
         }
-        let sealed = Sealed { checksum: checksum::BLANK, measurements: &self.measurements };
+        let Self::AtOneInput(measurements) = self else {
+            return Err(Refusal::DrawsAtManyInputs.into());
+        };
+        let sealed = Sealed { checksum: checksum::BLANK, measurements };
         let mut file = serde_json::to_vec(&sealed).map_err(Error::Json)?;
         let whole = 0..file.len();
         checksum::seal(&mut file, whole);

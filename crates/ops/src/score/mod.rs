@@ -90,7 +90,7 @@ impl Answer for Scored {
             text.push_str(&format!("row {}: {}\n", refused.row, refused.reason));
         }
         if let Some(more) = self.table.refused.len().checked_sub(SHOWN + 1) {
-            text.push_str(&format!("and {} more rows; --json has them all\n", more + 1));
+            text.push_str(&format!("and {} more rows, which the JSON form has\n", more + 1));
         }
         text
     }

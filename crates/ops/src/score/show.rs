@@ -1,5 +1,7 @@
 //! How scores are shown: tables, a figure per group, a page.
 
+use std::path::Path;
+
 use collegial_report::{
     Align, Axis, Download, Figure, Page, Point, Points, Provenance, Section, Table, significant,
 };
@@ -187,7 +189,10 @@ pub(super) fn all_groups(groups: &[Group]) -> Figure {
 /// Everything on one page.
 pub(super) fn page(scored: &Scored, provenance: Provenance) -> Page {
     let table = &scored.table;
-    let mut page = Page::new(format!("Scores of {}", scored.name)).verdict(scored.sentences().join(" "));
+    let subject = Path::new(&scored.name).file_stem().unwrap_or_default().to_string_lossy();
+    let mut page = Page::new(format!("Scores of {}", scored.name))
+        .subject(subject)
+        .verdict(scored.sentences().join(" "));
     let mut groups = table.groups(&scored.question);
     groups.sort_by_key(|group| std::cmp::Reverse(group.rows.len()));
     // Two points are no picture.

@@ -6,13 +6,13 @@ mod paper;
 
 pub use collegial_arch::Cost;
 use collegial_arch::Spec;
-use collegial_report::{Figure, Page, Provenance, Table};
+use collegial_report::{Card, Figure, Page, Provenance, Table};
 pub use collegial_search::{BlockInputs, Rule, VarianceSource};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 use crate::ntk::NormPolicy;
-use crate::{Answer, Budget, Error, Model, Monitor, Style, Widths};
+use crate::{Answer, Budget, Error, Model, Monitor, Refusal, Style, Widths};
 pub use designs::{Checked, Designs};
 pub use paper::Paper;
 
@@ -127,31 +127,25 @@ pub enum Found {
 pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Found, Error> {
     let (baseline, images) = designs::baseline(request)?;
     if !request.check && (request.draws.is_some() || request.norm.is_some()) {
-        return Err(Error::request("`draws=` and `norm=` belong to `check=`; ask for a check as well"));
+        return Err(Refusal::DrawsWithoutCheck.into());
     }
     if request.widths.is_some() && (request.free_widths || request.per_stage) {
-        return Err(Error::request(
-            "`widths=` are those of one design for all stages; leave `free_widths=` and `per_stage=` out",
-        ));
+        return Err(Refusal::WidthsOfStages.into());
     }
     if request.timings.is_some() && request.cost != Cost::Time {
-        return Err(Error::request("`timings=` are times; ask for `cost=time` as well"));
+        return Err(Refusal::TimingsWithoutTime.into());
     }
     if request.cost == Cost::Time && request.budget.is_some() {
-        return Err(Error::request(
-            "`budget=` is a count, and `cost=time` is measured; leave one of them out",
-        ));
+        return Err(Refusal::BudgetOfTime.into());
     }
     if request.as_printed(&baseline) {
         if request.data.is_some() {
-            return Err(Error::request(
-                "`data=` says what blocks see, and as printed they see white patches; leave it out",
-            ));
+            return Err(Refusal::DataAsPrinted.into());
         }
         return Ok(Found::Paper(Box::new(paper::run(request, &baseline, monitor)?)));
     }
     if request.precision.is_some() && request.variance == Some(VarianceSource::Exact) {
-        return Err(paper::precision_refusal());
+        return Err(Refusal::PrecisionWithoutMeasuring.into());
     }
     Ok(Found::Designs(Box::new(designs::run(request, &baseline, images, monitor)?)))
 }
@@ -177,6 +171,9 @@ impl Answer for Found {
     }
     fn summary(&self) -> (Vec<String>, Table) {
         self.inner().summary()
+    }
+    fn cards(&self) -> Vec<Card> {
+        self.inner().cards()
     }
     fn figures(&self) -> Vec<(&'static str, Figure)> {
         self.inner().figures()

@@ -36,7 +36,7 @@ pub struct Request {
     /// Go on from the newest checkpoint, or begin if there is none.
     pub resume: bool,
     /// A recipe's name or TOML file; by default the data set's.
-    pub recipe: Option<String>,
+    pub recipe: Option<PathBuf>,
     /// Changes to the recipe, `learning_rate=0.05`.
     pub set: Vec<String>,
     /// Epochs in all; by default the recipe's.

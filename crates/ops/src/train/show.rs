@@ -21,7 +21,7 @@ impl RunEpoch {
 
     /// The heading of [`RunEpoch::text`].
     pub const TEXT_HEADING: &str =
-        "epoch      loss  train error  test error   top-5      rate  images/s  seconds\n";
+        "epoch     loss  train error  test error  top-5 error     rate  images/s  seconds\n";
 
     /// A line of comma-separated values.
     pub fn csv(&self) -> String {
@@ -36,7 +36,7 @@ impl RunEpoch {
     pub fn text(&self) -> String {
         let epoch = &self.epoch;
         format!(
-            "{:>5}  {:>8.4}  {:>9.2} %  {:>8.2} %  {:>4.1} %  {:>8.2e}  {:>8.0}  {:>7.1}\n",
+            "{:>5}  {:>7.4}  {:>9.2} %  {:>8.2} %  {:>9.1} %  {:>7.2e}  {:>8.0}  {:>7.1}\n",
             epoch.epoch,
             epoch.loss,
             100.0 * epoch.train_error,

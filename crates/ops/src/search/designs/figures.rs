@@ -1,66 +1,143 @@
-//! Both objectives over the widths, with the baseline and integer designs as dots.
+//! Both objectives over the widths, with the baseline and integer designs as dots, and the two
+//! numbers of an answer as cards.
 
-use collegial_report::{Axis, Figure, Line, Mark, Point, Points, Section};
-use collegial_search::Problem;
+use collegial_arch::Cost;
+use collegial_report::{
+    Axis, Card, Figure, Line, Mark, Marker, Point, Points, Section, Stroke, Tone, VerticalRange,
+};
+use collegial_search::{DesignAnswer, Gain, NearbyDesign, Problem};
 
 use super::Designs;
+use super::sentences::percent;
+
+/// The legend's name of designs with a whole number of members.
+const WHOLE: &str = "whole members";
 
 impl Designs {
+    /// What each optimum gains, and in what.
+    pub(super) fn both_cards(&self) -> [Card; 2] {
+        let DesignAnswer { primal, dual, cost, .. } = &self.answer;
+        let (unit, what) = (cost.unit(), self.what());
+        let fewer = if *cost == Cost::Time { "less" } else { "fewer" };
+        let primal_about = match primal.gain {
+            Gain::BaselineIsBest => "the baseline is itself the best".to_owned(),
+            Gain::Better => format!("less {what}"),
+            Gain::Worse => format!("less {what}: nothing allowed is as good as the baseline"),
+        };
+        let dual_about = match dual.gain {
+            Gain::BaselineIsBest => "no cheaper design has as little variance".to_owned(),
+            Gain::Better => format!("{fewer} {unit}"),
+            Gain::Worse => format!("{fewer} {unit}: nothing allowed is cheaper than the baseline"),
+        };
+        [
+            Card {
+                question: self.budget_name(),
+                number: times(primal.score_ratio),
+                about: primal_about,
+                name: self.primal_model.clone(),
+                note: format!("{} of the {unit}", percent(1.0 / primal.cost_ratio)),
+                tone: Tone::Cost,
+            },
+            Card {
+                question: "Same variance".to_owned(),
+                number: times(dual.cost_ratio),
+                about: dual_about,
+                name: self.dual_model.clone(),
+                note: format!("{} of the variance", percent(1.0 / dual.score_ratio)),
+                tone: Tone::Variance,
+            },
+        ]
+    }
+
     /// The score within the budget: the curve with a real-valued m, and integer designs.
     pub(super) fn primal_figure(&self) -> Figure {
         let answer = &self.answer;
         let curve = answer.curve.iter().filter(|point| point.primal_multiplicity >= 1.0);
-        let nearby = answer.nearby.iter().filter(|row| row.problem == Problem::Primal);
+        let curve = curve.map(|point| (point.width as f64, point.primal_objective));
         let best = &answer.primal;
-        let mut figure = Figure::new("Same cost: variance within the budget")
+        let figure = Figure::new("Kernel variance at the same cost")
+            .file("same-cost")
             .x(Axis::log("width n of a member"))
-            .y(Axis::log("mean kernel variance of the blocks"))
-            .with(Line::new("real-valued m", curve.map(|point| (point.width as f64, point.primal_objective))))
-            .with(Points::new(
-                "whole members",
-                nearby.map(|row| Point::new(row.width as f64, row.score).label(row.design.to_string())),
-            ));
-        if let Some(design) = answer.baseline_design {
-            let point = Point::new(design.width as f64, answer.baseline_score).label(design.to_string());
-            figure = figure.with(Points::new("baseline", [point]));
-        }
-        figure
-            .with(Mark::new(best.design.to_string(), best.width as f64, best.score).drop_lines())
+            .y(Axis::log(self.what_is_drawn()));
+        self.marked(figure, curve, Problem::Primal, Tone::Cost, |row| row.score, answer.baseline_score)
+            .with(Mark::new(best.design.to_string(), best.width as f64, best.score).tone(Tone::Cost))
             .describe(self.sentences().first().cloned().unwrap_or_default())
     }
 
     /// How many times cheaper at the baseline's score.
     pub(super) fn dual_figure(&self) -> Figure {
         let answer = &self.answer;
-        let nearby = answer.nearby.iter().filter(|row| row.problem == Problem::Dual);
+        let curve = answer.curve.iter().map(|point| (point.width as f64, point.efficiency));
         let best = &answer.dual;
-        let mut figure = Figure::new("Same variance: how many times cheaper")
+        let fewer = if answer.cost == Cost::Time { "less" } else { "fewer" };
+        let figure = Figure::new(format!("Times {fewer} {} at the same variance", answer.cost.unit()))
+            .file("same-variance")
             .x(Axis::log("width n of a member"))
-            .y(Axis::linear(format!("the baseline's {} over the design's", answer.cost.unit())))
-            .with(Line::new(
-                "real-valued m",
-                answer.curve.iter().map(|point| (point.width as f64, point.efficiency)),
-            ))
-            .with(Points::new(
-                "whole members",
-                nearby.map(|row| Point::new(row.width as f64, row.cost_ratio).label(row.design.to_string())),
-            ));
-        if let Some(design) = answer.baseline_design {
-            let point = Point::new(design.width as f64, 1.0).label(design.to_string());
-            figure = figure.with(Points::new("baseline", [point]));
-        }
-        figure
-            .with(Mark::new(best.design.to_string(), best.width as f64, best.cost_ratio).drop_lines())
+            .y(Axis::linear(format!("the baseline's {} over the design's", answer.cost.unit())));
+        self.marked(figure, curve, Problem::Dual, Tone::Variance, |row| row.cost_ratio, 1.0)
+            .with(Mark::new(best.design.to_string(), best.width as f64, best.cost_ratio).tone(Tone::Variance))
             .describe(self.sentences().get(1).cloned().unwrap_or_default())
     }
 
+    /// A curve over the flat region, with integer designs and the baseline.
+    fn marked(
+        &self,
+        figure: Figure,
+        curve: impl Iterator<Item = (f64, f64)>,
+        problem: Problem,
+        tone: Tone,
+        value: impl Fn(&NearbyDesign) -> f64,
+        baseline: f64,
+    ) -> Figure {
+        let answer = &self.answer;
+        let mut figure = figure;
+        if let Some(flat) = answer.flat {
+            figure = figure.with(VerticalRange::new(
+                format!("within {}", percent(flat.tolerance)),
+                flat.low as f64,
+                flat.high as f64,
+            ));
+        }
+        let nearby = answer.nearby.iter().filter(|row| row.problem == problem);
+        let points = nearby.map(|row| Point::new(row.width as f64, value(row)).title(self.title(row)));
+        figure = figure
+            .with(Line::new("real-valued m", curve).stroke(Stroke::Solid).tone(tone))
+            .with(Points::new(WHOLE, points).marker(Marker::Circle).tone(tone));
+        if let Some(design) = answer.baseline_design {
+            let point = Point::new(design.width as f64, baseline).label(design.to_string());
+            let point = point.title(format!("{}, the baseline", answer.baseline));
+            figure = figure.with(Points::new("baseline", [point]).marker(Marker::Ring).tone(Tone::Base));
+        }
+        figure
+    }
+
+    /// What a browser says of a design.
+    fn title(&self, row: &NearbyDesign) -> String {
+        let share = percent(1.0 / row.cost_ratio);
+        let unit = self.answer.cost.unit();
+        format!("{}: {:.2} times less variance, {share} of the {unit}", row.design, row.score_ratio)
+    }
+
+    fn what_is_drawn(&self) -> &'static str {
+        if self.answer.other_inputs.is_some() {
+            "mean kernel variance of the blocks"
+        } else {
+            "kernel variance"
+        }
+    }
+
     pub(super) fn figures_section(&self) -> Section {
-        Section::new("All widths").figures([
+        Section::new("Every width").figures([
+            (self.primal_figure(), "Lower is better. As many members as the budget pays for.".to_owned()),
             (
-                self.primal_figure(),
-                "Lower is better. Dots have a whole number of members within the budget.".to_owned(),
+                self.dual_figure(),
+                "Higher is better. As few members as reach the baseline's variance.".to_owned(),
             ),
-            (self.dual_figure(), "Higher is better.".to_owned()),
         ])
     }
+}
+
+/// 2.034 as "2.03 ×".
+fn times(ratio: f64) -> String {
+    if ratio >= 100.0 { format!("{ratio:.0} ×") } else { format!("{ratio:.2} ×") }
 }

@@ -9,9 +9,9 @@ mod timings;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use collegial_arch::{Cost, Design, Spec};
+use collegial_arch::{Cost, Design, Resnext, Spec, Stem};
 use collegial_ntk::covariance::Images;
-use collegial_report::{Download, Figure, Page, Provenance, Section, Table};
+use collegial_report::{Card, Download, Figure, Page, Provenance, Section, Table, capitalised};
 use collegial_search::{DesignAnswer, DesignSearch, Freedom, StageAnswer, VarianceSource};
 use collegial_stats::Instant;
 use collegial_train::data::{Dataset, Part};
@@ -19,7 +19,7 @@ use collegial_train::{Error as TrainError, spec_for};
 use serde::Serialize;
 
 use super::Request;
-use crate::{Answer, Error, Monitor, Style, to_json};
+use crate::{Answer, Error, Monitor, Style, to_json, untimed_json};
 pub use check::Checked;
 
 /// Both optima of the whole network.
@@ -81,11 +81,7 @@ pub(super) fn run(
     if request.cost == Cost::Time {
         search = timings::timed(request, baseline, search, monitor)?;
     }
-    let stopped = |error: collegial_search::Error| match monitor.stopped() {
-        true => Error::Interrupted,
-        false => error.into(),
-    };
-    let answer = search.run_watched(monitor).map_err(stopped)?;
+    let answer = search.run_watched(monitor)?;
     let stages = freedom(request).map(|freedom| search.stages(freedom)).transpose()?;
     let check = match request.check {
         true => Some(check::run(request, baseline, &answer, monitor)?),
@@ -97,14 +93,28 @@ pub(super) fn run(
         dual_model: name(answer.dual.design)?,
         stages,
         check,
-        grouped_convolutions: matches!(baseline, Spec::Resnext(_)),
-        gated: matches!(baseline, Spec::Regnet(network) if network.squeeze.is_some()),
+        grouped_convolutions: matches!(baseline, Spec::Resnext(network) if in_torchvision(network)),
+        gated: gated(baseline),
         own_budget: request.budget.is_none(),
         data: request.data.clone(),
         answer,
         seed: request.seed,
         seconds: start.elapsed().as_secs_f64(),
     })
+}
+
+/// Whether torchvision builds it from groups and their width; gates and other stems are timm's.
+fn in_torchvision(network: &Resnext) -> bool {
+    network.squeeze.is_none() && matches!(network.stem, Stem::Small | Stem::Imagenet)
+}
+
+/// Whether blocks have gates, which the theory does not know.
+fn gated(baseline: &Spec) -> bool {
+    match baseline {
+        Spec::Regnet(network) => network.squeeze.is_some(),
+        Spec::Resnext(network) => network.squeeze.is_some(),
+        _ => false,
+    }
 }
 
 fn question(request: &Request, baseline: &Spec) -> DesignSearch {
@@ -183,16 +193,22 @@ impl Answer for Designs {
         (sentences, self.designs_table())
     }
 
+    fn cards(&self) -> Vec<Card> {
+        self.both_cards().into()
+    }
+
     fn figures(&self) -> Vec<(&'static str, Figure)> {
         vec![("primal.svg", self.primal_figure()), ("dual.svg", self.dual_figure())]
     }
 
     fn page(&self, provenance: Provenance) -> Option<Page> {
-        let json = to_json(self).ok()?;
+        let json = untimed_json(self).ok()?;
         let drawn = self.answer.variance_source == VarianceSource::Measured || self.check.is_some();
         let provenance = Provenance { seed: drawn.then_some(self.seed), ..provenance };
         let mut page = Page::new(format!("The best designs for {}", self.answer.baseline))
-            .verdict(self.sentences().join(" "))
+            .subject(&self.answer.baseline)
+            .cards(self.cards())
+            .verdict(self.beyond_cards().join(" "))
             .section(self.figures_section())
             .section(
                 Section::new("Designs worth trying")
@@ -220,11 +236,13 @@ impl Answer for Designs {
                     .table(table, "+- is one standard error; intervals are of 95 %."),
             );
         }
+        let sentence = |part: &String| format!("{}.", capitalised(part.trim_end_matches('.')));
+        let reading: Vec<String> = self.reading().iter().map(sentence).collect();
         let data = Section::new("Data")
             .download(Download::json("search.json", json))
             .download(Download::csv("curve.csv", self.table().to_csv()));
         Some(
-            page.section(Section::new("How to read this").prose(self.reading().join(".\n\n")))
+            page.section(Section::new("How to read this").prose(reading.join("\n\n")))
                 .section(data)
                 .provenance(provenance),
         )

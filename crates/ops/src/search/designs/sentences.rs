@@ -22,8 +22,12 @@ pub(super) fn percent(share: f64) -> String {
 impl Designs {
     /// The answer in a few sentences.
     pub(super) fn sentences(&self) -> Vec<String> {
-        let mut sentences = vec![self.primal_sentence(), self.dual_sentence()];
-        sentences.extend(self.chosen_by_trial());
+        [vec![self.primal_sentence(), self.dual_sentence()], self.beyond_cards()].concat()
+    }
+
+    /// What the numbers of both optima do not say.
+    pub(super) fn beyond_cards(&self) -> Vec<String> {
+        let mut sentences: Vec<String> = self.chosen_by_trial().into_iter().collect();
         for (name, optimum) in [("same cost", &self.answer.primal), ("same variance", &self.answer.dual)] {
             sentences.extend(edge_sentence(name, optimum));
         }
@@ -38,11 +42,27 @@ impl Designs {
     }
 
     /// What is minimised.
-    fn what(&self) -> &'static str {
+    pub(super) fn what(&self) -> &'static str {
         if self.answer.other_inputs.is_some() {
             "mean kernel variance of its blocks at initialisation"
         } else {
             "kernel variance at initialisation"
+        }
+    }
+
+    fn primal_name(&self) -> String {
+        self.name_of(&self.primal_model, self.answer.primal.design)
+    }
+
+    fn dual_name(&self) -> String {
+        self.name_of(&self.dual_model, self.answer.dual.design)
+    }
+
+    /// The model's name, or its design where the name does not tell it (modules of the user's own).
+    fn name_of(&self, model: &str, design: Design) -> String {
+        match model == self.answer.baseline && self.answer.baseline_design != Some(design) {
+            true => format!("{design} of {model}"),
+            false => model.to_owned(),
         }
     }
 
@@ -56,25 +76,25 @@ impl Designs {
             Gain::Better if self.near_best() => format!(
                 "{budget}: {baseline} is within {} of the best design, {}, with {} of the {unit}, by {what}.",
                 percent(primal.score_ratio - 1.0),
-                self.primal_model,
+                self.primal_name(),
                 percent(1.0 / primal.cost_ratio)
             ),
             Gain::Better => format!(
                 "{budget}: {} has {:.2} times less {what}, with {} of the {unit}.",
-                self.primal_model,
+                self.primal_name(),
                 primal.score_ratio,
                 percent(1.0 / primal.cost_ratio)
             ),
             Gain::Worse => format!(
-                "{budget}: nothing that is allowed is as good as {baseline}. The best, {}, has {:.2} times its {what}.",
-                self.primal_model,
+                "{budget}: nothing that is allowed is as good as {baseline}. The best, {}, has {:.2} times as much {what}.",
+                self.primal_name(),
                 1.0 / primal.score_ratio
             ),
         }
     }
 
     /// What the primal stays within.
-    fn budget_name(&self) -> String {
+    pub(super) fn budget_name(&self) -> String {
         let DesignAnswer { budget, cost, .. } = &self.answer;
         match self.own_budget {
             true => "Same cost".into(),
@@ -96,19 +116,19 @@ impl Designs {
             }
             Gain::Better if *cost == Cost::Time => format!(
                 "Same variance: {} takes {:.2} times less {unit}, and has {} of the variance.",
-                self.dual_model,
+                self.dual_name(),
                 dual.cost_ratio,
                 percent(1.0 / dual.score_ratio)
             ),
             Gain::Better => format!(
                 "Same variance: {} has {:.2} times fewer {unit}, and {} of the variance.",
-                self.dual_model,
+                self.dual_name(),
                 dual.cost_ratio,
                 percent(1.0 / dual.score_ratio)
             ),
             Gain::Worse => format!(
                 "Same variance: nothing that is allowed is cheaper than {baseline}. The cheapest, {}, has {} of the {unit}.",
-                self.dual_model,
+                self.dual_name(),
                 percent(1.0 / dual.cost_ratio)
             ),
         }
@@ -197,16 +217,19 @@ impl Designs {
                 BlockInputs::Network => (network, white),
                 BlockInputs::White => (white, network),
             };
-            lines.push(format!(
-                "blocks see {here}; with {there}, the best are {} and {}, and {} is {} off",
-                other.primal,
-                other.dual,
-                answer.primal.design,
-                percent(other.primal_distance)
-            ));
+            let best = match (other.primal, other.dual) {
+                (primal, dual) if primal == dual => format!("{primal} is the best for both"),
+                (primal, dual) => format!("the best are {primal} and {dual}"),
+            };
+            let own = answer.primal.design;
+            let distance = match own == other.primal {
+                true => String::new(),
+                false => format!(", and {own} is {} off", percent(other.primal_distance)),
+            };
+            lines.push(format!("blocks see {here}; with {there}, {best}{distance}"));
         }
         if self.gated {
-            lines.push("gates are taken to scale all inputs alike".into());
+            lines.push("gates (squeeze-and-excitation) are left out of account".into());
         }
         lines
     }
@@ -219,7 +242,10 @@ impl Designs {
             (_, Gain::Better) => (&self.dual_model, answer.dual.design),
             _ => return vec![],
         };
-        let mut lines = vec![format!("next: collegial export {name} --to pytorch")];
+        if *name == answer.baseline {
+            return vec![];
+        }
+        let mut lines = vec![format!("next: `export({name}, to=pytorch)`")];
         if self.grouped_convolutions {
             let Design { multiplicity, width } = design;
             lines.push(format!(
@@ -227,7 +253,7 @@ impl Designs {
             ));
         }
         if self.grouped_convolutions && self.check.is_none() {
-            lines.push(format!("      collegial search {} --check draws whole networks", answer.baseline));
+            lines.push(format!("      `search({}, check=true)` draws whole networks", answer.baseline));
         }
         lines
     }

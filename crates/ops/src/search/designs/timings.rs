@@ -7,7 +7,7 @@ use collegial_trials::score::Table as Csv;
 
 use super::super::Request;
 use super::Designs;
-use crate::{Error, Monitor};
+use crate::{Error, Monitor, Refusal};
 
 /// The search with the times that were given, or else measured now.
 pub(super) fn timed(
@@ -18,10 +18,7 @@ pub(super) fn timed(
 ) -> Result<DesignSearch, Error> {
     let timings = match &request.timings {
         Some(path) => read(&Csv::open(path)?, baseline)?,
-        None => timing::measure(&search, monitor).map_err(|error| match error {
-            collegial_search::Error::Interrupted => Error::Interrupted,
-            other => other.into(),
-        })?,
+        None => timing::measure(&search, monitor)?,
     };
     Ok(search.timings(timings))
 }
@@ -35,30 +32,19 @@ fn read(table: &Csv, baseline: &Spec) -> Result<Timings, Error> {
     for row in 0..table.len() {
         let (model, seconds) =
             (table.get(row, "model").unwrap_or(""), table.get(row, "seconds").unwrap_or(""));
-        let seconds: f64 = seconds.parse().map_err(|_| {
-            Error::request(format!(
-                "row {} of the timings has {seconds:?} for seconds; it must be a number",
-                row + 1
-            ))
-        })?;
+        let seconds: f64 = seconds
+            .parse()
+            .map_err(|_| Refusal::TimingSeconds { row: row + 1, seconds: seconds.to_owned() })?;
         match design(model, baseline) {
             Some(Named::Baseline) => own = Some(seconds),
             Some(Named::Design(design)) => designs.push((design, seconds)),
             None => {
-                return Err(Error::request(format!(
-                    "row {} of the timings is {model:?}, which is not {} with another design",
-                    row + 1,
-                    baseline.name()
-                )));
+                let (model, baseline) = (model.to_owned(), baseline.name());
+                return Err(Refusal::TimingModel { row: row + 1, model, baseline }.into());
             }
         }
     }
-    let own = own.ok_or_else(|| {
-        Error::request(format!(
-            "the timings lack the baseline; add a row with the time of {}",
-            baseline.name()
-        ))
-    })?;
+    let own = own.ok_or_else(|| Refusal::NoBaselineTiming { baseline: baseline.name() })?;
     Ok(Timings::given(own, &designs)?)
 }
 
@@ -132,7 +118,7 @@ impl Designs {
             _ => vec![
                 how,
                 format!(
-                    "The machine is too busy: the time of {} is not known to {:.0} %. Close other programs and ask again.",
+                    "The machine is too busy: the time of {} is not known to {:.0} % and left out. Close other programs and ask again.",
                     unsure.join(", "),
                     100.0 * timing::PRECISION
                 ),

@@ -1,13 +1,13 @@
 //! Algorithm 2 as printed: the law on the block of the first stage, a real-valued m, then the
 //! integer correction.
 
-mod page;
+pub(super) mod page;
 pub(super) mod view;
 
 use collegial_arch::{Module, Spec};
 use collegial_ntk::Fit;
 use collegial_ntk::fit::{Measurements, Method, Sampling, default_widths, measure_variance};
-use collegial_report::{Figure, Page, Provenance, Table};
+use collegial_report::{Card, Figure, Page, Provenance, Table};
 use collegial_reproduce::drawings;
 use collegial_search::paper::{
     Answer as Optima, Exact, Law, Measured, Search, Variance, free_widths, per_stage,
@@ -17,7 +17,7 @@ use collegial_stats::Instant;
 use serde::Serialize;
 
 use super::Request;
-use crate::{Answer, Error, Monitor, Style, to_json};
+use crate::{Answer, Error, Monitor, Refusal, Style, to_json};
 
 /// Both optima, and the fit behind them.
 #[derive(Clone, Debug, Serialize)]
@@ -25,6 +25,9 @@ pub struct Paper {
     /// The optima, their curve and their neighbours.
     #[serde(flatten)]
     pub answer: Optima,
+    /// The same by the closed form, where the law was asked for and there is one.
+    #[serde(skip)]
+    exact: Option<Optima>,
     /// The fit behind alpha, with its verdict on the law.
     pub fit: Option<Fit>,
     /// Seed of the draws.
@@ -51,12 +54,11 @@ pub(super) fn run(request: &Request, baseline: &Spec, monitor: &dyn Monitor) -> 
     if request.free_widths {
         answer.free_widths = Some(free_widths(&question.module()?, request.cost, variance.as_ref())?);
     }
-    Ok(Paper { answer, fit, seed: request.seed, seconds: start.elapsed().as_secs_f64() })
-}
-
-/// The refusal of a precision where nothing is measured.
-pub(super) fn precision_refusal() -> Error {
-    Error::request("`precision=` belongs to `variance=measured`; for alpha itself see `fit(precision=)`")
+    let exact = match source {
+        VarianceSource::Law => question.run(&Exact).ok(),
+        VarianceSource::Measured | VarianceSource::Exact => None,
+    };
+    Ok(Paper { answer, exact, fit, seed: request.seed, seconds: start.elapsed().as_secs_f64() })
 }
 
 /// Where the variance comes from: the law as printed, unless another source was asked for; where
@@ -72,29 +74,22 @@ fn source(request: &Request, baseline: &Spec) -> VarianceSource {
 }
 
 /// Refuses fields that would otherwise be passed over.
-fn check(request: &Request, source: VarianceSource) -> Result<(), Error> {
-    let refuse = |sentence: &str| Err(Error::request(sentence));
+fn check(request: &Request, source: VarianceSource) -> Result<(), Refusal> {
     if request.check {
-        return refuse(
-            "`check=` draws whole networks, which `paper=` knows nothing of; leave one of them out",
-        );
+        return Err(Refusal::CheckAsPrinted);
     }
     let limited = request.multiple_of != 1 || request.max_multiplicity.is_some();
     if (request.free_widths || request.per_stage) && limited {
-        return refuse(
-            "as printed, `free_widths=` and `per_stage=` know neither `multiple_of=` nor `max_multiplicity=`; leave them out",
-        );
+        return Err(Refusal::LimitsAsPrinted);
     }
     if request.alpha.is_some() && source != VarianceSource::Law {
-        return refuse("`alpha=` belongs to `variance=law`; leave one of them out");
+        return Err(Refusal::AlphaWithoutLaw);
     }
     if request.precision.is_some() && source != VarianceSource::Measured {
-        return Err(precision_refusal());
+        return Err(Refusal::PrecisionWithoutMeasuring);
     }
     if request.per_stage && source == VarianceSource::Measured {
-        return refuse(
-            "`per_stage=` compares blocks of different shapes, which `variance=measured` has not measured; take law",
-        );
+        return Err(Refusal::StagesNotMeasured);
     }
     Ok(())
 }
@@ -132,8 +127,7 @@ fn variance(
             widths.sort_unstable();
             widths.dedup();
             let precision = request.precision.unwrap_or(0.01);
-            let samples = measure_variance(&module, &widths, precision, request.seed, monitor)
-                .map_err(|error| if monitor.stopped() { Error::Interrupted } else { error.into() })?;
+            let samples = measure_variance(&module, &widths, precision, request.seed, monitor)?;
             Ok((Box::new(Measured::new(&samples)), None))
         }
         (VarianceSource::Law, Some(alpha)) => Ok((Box::new(Law::new(alpha)?), None)),
@@ -172,7 +166,7 @@ impl Answer for Paper {
         for sentence in view::verdict(answer) {
             text.push_str(&format!("{}\n", style.strong(&sentence)));
         }
-        text.push_str(&format!("\n{}\n", drawings::search::dual_figure(answer).to_text(&style.sketch)));
+        text.push_str(&format!("\n{}\n", drawings::search::dual_figure(answer, None).to_text(&style.sketch)));
         text.push_str(&view::table(answer).to_text());
         if let Some(stages) = view::stage_table(answer) {
             text.push_str(&format!("\neach stage by itself\n\n{}", stages.to_text()));
@@ -186,6 +180,7 @@ impl Answer for Paper {
             view::efficiency_sentence(answer),
         ];
         notes.extend(view::exact_sentence(answer));
+        notes.extend(self.exact.as_ref().and_then(|exact| drawings::search::gap_sentence(answer, exact)));
         notes.extend(self.fit.as_ref().map(drawings::fit::verdict_sentence));
         text.push_str(&format!("\n{}\n{:.2} s\n", notes.join("\n"), self.seconds));
         text
@@ -199,10 +194,14 @@ impl Answer for Paper {
         (view::verdict(&self.answer), view::table(&self.answer))
     }
 
+    fn cards(&self) -> Vec<Card> {
+        view::cards(&self.answer).into()
+    }
+
     fn figures(&self) -> Vec<(&'static str, Figure)> {
         let mut figures = vec![
-            ("primal.svg", drawings::search::primal_figure(&self.answer)),
-            ("dual.svg", drawings::search::dual_figure(&self.answer)),
+            ("primal.svg", drawings::search::primal_figure(&self.answer, self.exact.as_ref())),
+            ("dual.svg", drawings::search::dual_figure(&self.answer, self.exact.as_ref())),
         ];
         if let Some(fit) = &self.fit {
             figures.push(("alpha.svg", drawings::fit::figure(fit)));
@@ -214,6 +213,6 @@ impl Answer for Paper {
     fn page(&self, provenance: Provenance) -> Option<Page> {
         let json = to_json(&self.answer).ok()?;
         let provenance = Provenance { seed: self.drawn().then_some(self.seed), ..provenance };
-        Some(page::page(&self.answer, self.fit.as_ref(), &json, provenance))
+        Some(page::page(self, &json, provenance))
     }
 }

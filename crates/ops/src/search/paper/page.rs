@@ -1,18 +1,21 @@
 //! The HTML page of a search: the verdict, the evidence, and the data behind it.
 
 use collegial_ntk::Fit;
-use collegial_report::{Download, Page, Provenance, Section};
+use collegial_report::{Download, Page, Provenance, Section, capitalised};
 use collegial_reproduce::drawings;
 use collegial_search::paper::Answer;
 
-use super::view;
+use super::{Paper, view};
 use crate::fit::view as fit_view;
 
 /// Builds the page; `json` is the answer as scripts get it, offered for download.
-pub fn page(answer: &Answer, fit: Option<&Fit>, json: &str, provenance: Provenance) -> Page {
+pub fn page(paper: &Paper, json: &str, provenance: Provenance) -> Page {
+    let Paper { answer, exact, fit, .. } = paper;
     let mut page = Page::new(format!("The best members for {}", answer.baseline))
-        .verdict(sentences(&view::verdict(answer)))
-        .section(optimum(answer))
+        .subject(&answer.baseline)
+        .cards(view::cards(answer))
+        .verdict(sentences(&view::beyond_cards(answer)))
+        .section(optimum(answer, exact.as_ref()))
         .section(designs(answer));
     if let Some(section) = stages(answer) {
         page = page.section(section);
@@ -29,7 +32,7 @@ fn sentences(parts: &[String]) -> String {
     closed.collect::<Vec<_>>().join(" ")
 }
 
-fn optimum(answer: &Answer) -> Section {
+fn optimum(answer: &Answer, exact: Option<&Answer>) -> Section {
     let duality = if answer.strong_duality {
         "Both problems have the same optimal width, as theory says (strong duality)."
     } else {
@@ -39,14 +42,16 @@ fn optimum(answer: &Answer) -> Section {
         "{duality} Members of width {} are best: m = {:.2} of them spend the baseline's budget on the single block, m = {:.2} reach its variance with {:.2} times less.",
         answer.primal.width, answer.primal.multiplicity, answer.dual.multiplicity, answer.dual.efficiency
     );
+    let gap = exact.and_then(|exact| drawings::search::gap_sentence(answer, exact));
+    let gap = gap.map_or(String::new(), |gap| format!(" {gap}."));
     Section::new("The optimum").prose(prose).figures([
         (
-            drawings::search::primal_figure(answer),
-            "Lower is better: the kernel's variance at the baseline's cost.".to_owned(),
+            drawings::search::primal_figure(answer, exact),
+            format!("Lower is better. As many members as the budget pays for.{gap}"),
         ),
         (
-            drawings::search::dual_figure(answer),
-            "Higher is better: what the same variance costs less.".to_owned(),
+            drawings::search::dual_figure(answer, exact),
+            "Higher is better. As few members as reach the baseline's variance.".to_owned(),
         ),
     ])
 }
@@ -108,9 +113,4 @@ fn data(answer: &Answer, json: &str) -> Section {
     Section::new("Data")
         .download(Download::json("search.json", json))
         .download(Download::csv("curve.csv", view::curve_table(&answer.curve).to_csv()))
-}
-
-fn capitalised(sentence: &str) -> String {
-    let mut letters = sentence.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

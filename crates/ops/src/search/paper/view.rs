@@ -1,14 +1,55 @@
 //! The answer in sentences and tables.
 
-use collegial_report::{Align, Table, grouped, significant};
-use collegial_reproduce::drawings::search::{dual_sentence, percent, primal_sentence};
+use collegial_report::{Align, Card, Table, Tone, grouped, significant};
+use collegial_reproduce::drawings::search::{dual_sentence, fewer, percent, primal_sentence};
 use collegial_search::paper::{Answer, Nearby, Optimum};
 use collegial_search::{CurvePoint, Problem, VarianceSource};
 
 /// The answer in a few sentences.
 pub fn verdict(answer: &Answer) -> Vec<String> {
+    [vec![primal_sentence(answer), dual_sentence(answer)], beyond_cards(answer)].concat()
+}
+
+/// Both optima as numbers.
+pub fn cards(answer: &Answer) -> [Card; 2] {
+    let (primal, dual, unit) = (&answer.primal, &answer.dual, answer.cost_unit);
+    let law = answer.variance_source == VarianceSource::Law;
+    let whose = if answer.analysed.starts_with("the block") { "of the block " } else { "" };
+    let by_law = if law { ", by the law" } else { "" };
+    let exactly = match (primal.exact_variance_reduction, dual.exact_variance_reduction) {
+        (Some(primal), Some(dual)) if law => {
+            (format!("; exactly, {primal:.2} × less variance"), format!("; exactly, {}", percent(1.0 / dual)))
+        }
+        _ => (String::new(), String::new()),
+    };
+    [
+        Card {
+            question: "Same cost (primal)".into(),
+            number: format!("{:.2} ×", primal.variance_reduction),
+            about: format!("less kernel variance {whose}at initialisation{by_law}"),
+            name: primal.design.to_string(),
+            note: format!("{} of the {unit}{}", percent(1.0 / primal.real_efficiency), exactly.0),
+            tone: Tone::Cost,
+        },
+        Card {
+            question: "Same variance (dual)".into(),
+            number: format!("{:.2} ×", dual.real_efficiency),
+            about: format!("{} {unit} of the whole network", fewer(answer)),
+            name: dual.design.to_string(),
+            note: format!(
+                "{} of the kernel variance{by_law}{}",
+                percent(1.0 / dual.variance_reduction),
+                exactly.1
+            ),
+            tone: Tone::Variance,
+        },
+    ]
+}
+
+/// What the numbers of both optima do not say.
+pub fn beyond_cards(answer: &Answer) -> Vec<String> {
     let (primal, flat) = (&answer.primal, &answer.flat);
-    let mut sentences = vec![primal_sentence(answer), dual_sentence(answer)];
+    let mut sentences = vec![];
     if primal.variance_reduction <= 1.0 {
         sentences.push(format!(
             "There is nothing to gain here: whole members are too coarse for this budget, keep {}.",

@@ -1,0 +1,114 @@
+//! Trainings as jobs of a scheduler: [`plan`] lists them, [`job`] runs one, [`gather`] makes of
+//! what is finished what one process would have made, [`status`] says how far they are.
+//!
+//! A job replays its request with a [share](collegial_trials::jobs) of one training; everything that
+//! a plan's jobs write is in the plan's directory, which its user names.
+
+pub mod gather;
+pub mod job;
+pub mod plan;
+pub mod status;
+
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+
+use collegial_trials::jobs::{Ledger, Share};
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Monitor, reproduce, sweep, validate};
+
+/// A request whose trainings can be jobs.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(tag = "verb", content = "request", rename_all = "lowercase")]
+pub enum Task {
+    /// Figures and tables of the paper.
+    Reproduce(reproduce::Request),
+    /// Any networks.
+    Sweep(sweep::Request),
+    /// Designs along a curve.
+    Validate(validate::Request),
+}
+
+impl Task {
+    /// The same with all that a worker elsewhere needs: whole paths, and networks instead of files
+    /// of them. What is written goes to `directory`.
+    fn settled(self, directory: &Path) -> Result<Self, Error> {
+        let whole = |path: &Path| std::path::absolute(path).map_err(Error::reading(path));
+        Ok(match self {
+            Self::Reproduce(request) => Self::Reproduce(reproduce::Request {
+                data: request.data.as_deref().map(whole).transpose()?,
+                out: directory.to_owned(),
+                ..request
+            }),
+            Self::Sweep(request) => {
+                let models = request.models.iter().map(|model| text(&crate::Model::named(model)));
+                Self::Sweep(sweep::Request {
+                    models: models.collect::<Result<_, _>>()?,
+                    data: whole(&request.data)?,
+                    out: Some(directory.to_owned()),
+                    ..request
+                })
+            }
+            Self::Validate(request) => {
+                let model = text(&request.model)?;
+                Self::Validate(validate::Request {
+                    model: crate::Model { model, ..request.model },
+                    data: whole(&request.data)?,
+                    out: Some(directory.to_owned()),
+                    ..request
+                })
+            }
+        })
+    }
+
+    /// Whether both ask for the same, however often.
+    fn asks_the_same(&self, other: &Self) -> bool {
+        let often = |task: &Self| match task.clone() {
+            Self::Validate(request) => Self::Validate(validate::Request { runs: None, ..request }),
+            Self::Sweep(request) => {
+                Self::Sweep(sweep::Request { runs: sweep::Request::default().runs, ..request })
+            }
+            Self::Reproduce(request) => {
+                Self::Reproduce(reproduce::Request { command: String::new(), ..request })
+            }
+        };
+        often(self) == often(other)
+    }
+
+    /// Enters all trainings in the ledger. What a pilot plans is settled by what is finished of it.
+    fn list(&mut self, ledger: &Ledger, monitor: &dyn Monitor) -> Result<(), Error> {
+        let planned = self.share(Share::Nothing(ledger), monitor)?;
+        if let Self::Validate(request) = self {
+            request.runs = planned;
+        }
+        Ok(())
+    }
+
+    /// Does one training.
+    fn train(&self, part: &str, monitor: &dyn Monitor) -> Result<(), Error> {
+        self.share(Share::One(part), monitor).map(|_| ())
+    }
+
+    /// Does a share of the trainings, and gives how often `validate` wants each.
+    fn share(&self, share: Share<'_>, monitor: &dyn Monitor) -> Result<Option<NonZeroU32>, Error> {
+        match self {
+            Self::Reproduce(request) => {
+                reproduce::compute(request, share, monitor, |item| item.trains(), |_| Ok(()))?;
+                Ok(None)
+            }
+            Self::Sweep(request) => sweep::answer(request, share, monitor).map(|_| None),
+            Self::Validate(request) => {
+                let validated = validate::answer(request, share, monitor)?;
+                Ok(NonZeroU32::new(validated.validation.planned_runs))
+            }
+        }
+    }
+}
+
+/// A model as text: a name stays one, a file's network becomes its TOML form.
+fn text(model: &crate::Model) -> Result<PathBuf, Error> {
+    let spec = model.bare_spec()?;
+    let named = spec.name();
+    let same = crate::Model::named(&named).bare_spec().is_ok_and(|known| known == spec);
+    Ok(PathBuf::from(if same { named } else { spec.to_toml() }))
+}

@@ -1,0 +1,246 @@
+//! `--plan`: the jobs of a request, what they take, and how a scheduler runs them.
+
+use std::path::{Path, PathBuf};
+
+use collegial_arch::Spec;
+use collegial_files::disk;
+use collegial_report::{Align, Table, duration, significant};
+use collegial_trials::jobs::{Bill, Job, Ledger, Listed, Plan, PlanError, seconds_per_image};
+use serde::{Deserialize, Serialize};
+
+use super::Task;
+use crate::{Answer, Error, Monitor, Refusal, Style, files, to_json};
+
+/// Multiply-adds of a timed step at most, so that timing a network takes seconds.
+const TIMED: u64 = 4_000_000_000;
+
+/// Most elements of one array job: schedulers allow about a thousand.
+const LARGEST_ARRAY: usize = 1000;
+
+/// What to plan, and where.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// What is to be done.
+    pub task: Task,
+    /// Holds the plan and everything that its jobs write.
+    pub directory: PathBuf,
+    /// How many jobs run at once, for the finishing time.
+    #[serde(default)]
+    pub workers: Option<usize>,
+    /// Seconds of a training step of the first network on the machine that is meant; others take
+    /// longer by their FLOPs. By default the first steps of every network are timed here.
+    #[serde(default)]
+    pub seconds_per_step: Option<f64>,
+}
+
+/// The jobs and the bill.
+#[derive(Clone, Debug, Serialize)]
+pub struct Planned {
+    /// Where the plan is.
+    pub directory: PathBuf,
+    /// All jobs.
+    pub jobs: usize,
+    /// Those that are finished.
+    pub finished: usize,
+    /// What the rest takes.
+    pub bill: Bill,
+    /// Jobs at once.
+    pub workers: usize,
+    /// Until the end with so many workers.
+    pub finish_seconds: f64,
+    /// Workers beyond which the longest job is the floor.
+    pub useful_workers: usize,
+    /// What runs the jobs, one way per line.
+    pub commands: Vec<String>,
+}
+
+/// Lists, times, and writes the plan. Done again with the same request, it extends the plan: a
+/// validation whose pilot is finished gets the runs that the pilot asks for.
+///
+/// # Errors
+///
+/// Where the request has no trainings, or the directory holds the plan of another.
+pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Planned, Error> {
+    if let Some(seconds) = request.seconds_per_step.filter(|seconds| !(*seconds > 0.0 && seconds.is_finite()))
+    {
+        return Err(Refusal::SecondsPerStep { seconds }.into());
+    }
+    let directory = std::path::absolute(&request.directory).map_err(Error::reading(&request.directory))?;
+    disk::create_directories(&directory)
+        .map_err(|source| Error::Directory { path: directory.clone(), source })?;
+    let mut task = request.task.clone().settled(&directory)?;
+    match Plan::<Task>::read(&directory) {
+        Ok(before) if !before.request.asks_the_same(&task) => {
+            return Err(PlanError::Another { directory }.into());
+        }
+        Ok(_) | Err(PlanError::Missing { .. }) => {}
+        Err(broken) => return Err(broken.into()),
+    }
+    let ledger = Ledger::default();
+    task.list(&ledger, monitor)?;
+    let mut listed = ledger.entries();
+    if listed.is_empty() {
+        return Err(Refusal::NoJobs.into());
+    }
+    let bill = bill(&mut listed, request.seconds_per_step, monitor)?;
+    let finished = listed.iter().filter(|listed| listed.finished).count();
+    let jobs: Vec<Job> = listed.into_iter().map(|listed| listed.job).collect();
+    let count = jobs.len();
+    Plan::new(task, jobs).write(&directory)?;
+    files::write(&directory.join("array.sbatch"), array_script(&directory, count).as_bytes())?;
+    let workers = request.workers.unwrap_or_else(available);
+    Ok(Planned {
+        jobs: count,
+        finished,
+        workers,
+        finish_seconds: bill.finish(workers),
+        useful_workers: bill.useful_workers(),
+        bill,
+        commands: commands(&directory, count, workers),
+        directory,
+    })
+}
+
+fn available() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// By the time that was given, or by the first steps of every network on one thread.
+fn bill(listed: &mut [Listed], given: Option<f64>, monitor: &dyn Monitor) -> Result<Bill, Error> {
+    let first = listed.first().map_or(1, |listed| listed.job.flops.max(1));
+    let one = rayon::ThreadPoolBuilder::new()
+        .num_threads(1)
+        .build()
+        .map_err(|error| Error::Threads { threads: 1, reason: error.to_string() })?;
+    let timed = |spec: &Spec, job: &Job| {
+        if let Some(seconds) = given {
+            return Ok(seconds * job.flops as f64 / first as f64);
+        }
+        monitor.progress(0.0, Some(&format!("first steps of {}", job.model)));
+        let batch = (TIMED / job.flops.max(1)).clamp(1, job.batch as u64) as usize;
+        Ok(one.install(|| seconds_per_image(spec, batch, 3))? * job.batch as f64)
+    };
+    Ok(Bill::of(listed, timed)?)
+}
+
+/// Jobs that one element of an array runs after each other.
+fn chunk(jobs: usize) -> usize {
+    jobs.div_ceil(LARGEST_ARRAY)
+}
+
+/// A path in single quotes, as shells read it.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/-_.".contains(c);
+    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
+}
+
+/// What Slurm is given. A job that is run again goes on where it was, so that it can be requeued.
+fn array_script(directory: &Path, jobs: usize) -> String {
+    let (last, chunk) = (jobs.div_ceil(chunk(jobs)) - 1, chunk(jobs));
+    let directory = quoted(directory);
+    format!(
+        "#!/bin/sh\n\
+         #SBATCH --job-name=collegial\n\
+         #SBATCH --array=0-{last}\n\
+         #SBATCH --cpus-per-task=1\n\
+         #SBATCH --requeue\n\
+         #SBATCH --open-mode=append\n\
+         # Runs {jobs} trainings, {chunk} in each element of the array. Submit it again for what is missing.\n\
+         first=$((SLURM_ARRAY_TASK_ID * {chunk}))\n\
+         last=$((first + {chunk} - 1))\n\
+         [ \"$last\" -lt {jobs} ] || last={end}\n\
+         exec \"${{COLLEGIAL:-collegial}}\" job {directory} \"$first-$last\" --threads \"${{SLURM_CPUS_PER_TASK:-1}}\" --quiet\n",
+        end = jobs - 1
+    )
+}
+
+fn commands(directory: &Path, jobs: usize, workers: usize) -> Vec<String> {
+    let (directory, last) = (quoted(directory), jobs - 1);
+    vec![
+        format!("sbatch {directory}/array.sbatch"),
+        format!("seq 0 {last} | xargs -P {workers} -I I collegial job {directory} I --threads 1 --quiet"),
+        format!(
+            "parallel -j {workers} collegial job {directory} {{}} --threads 1 --quiet ::: $(seq 0 {last})"
+        ),
+    ]
+}
+
+impl Answer for Planned {
+    fn json(&self) -> Result<String, Error> {
+        to_json(self)
+    }
+
+    fn text(&self, style: &Style) -> String {
+        let (sentences, table) = self.summary();
+        let directory = quoted(&self.directory);
+        format!(
+            "{}\n{}\n{}\n\nRun them by one of\n  {}\nthen\n  collegial gather {directory}\nand meanwhile\n  collegial status {directory}\n",
+            style.strong(&sentences[0]),
+            table.to_text(),
+            sentences[1..].join("\n"),
+            self.commands.join("\n  "),
+        )
+    }
+
+    fn table(&self) -> Table {
+        let mut table = Table::new(&[
+            ("model", Align::Left),
+            ("jobs", Align::Right),
+            ("one step", Align::Right),
+            ("one job", Align::Right),
+            ("core-hours", Align::Right),
+        ]);
+        for line in &self.bill.lines {
+            let one = line.seconds / line.jobs.max(1) as f64;
+            table.push([
+                line.model.clone(),
+                line.jobs.to_string(),
+                format!("{} ms", significant(1000.0 * line.seconds_per_step, 3)),
+                if line.jobs > 0 { duration(one) } else { String::new() },
+                significant(line.seconds / 3600.0, 3),
+            ]);
+        }
+        table
+    }
+
+    fn summary(&self) -> (Vec<String>, Table) {
+        let (jobs, finished) = (self.jobs, self.finished);
+        let hours = significant(self.bill.seconds / 3600.0, 3);
+        let mut sentences = vec![
+            format!("{jobs} jobs, {finished} of them finished; the rest takes about {hours} core-hours."),
+            format!(
+                "With {} workers about {}; the longest job takes {}, so that more than {} workers do not help.",
+                self.workers,
+                duration(self.finish_seconds),
+                duration(self.bill.longest),
+                self.useful_workers
+            ),
+        ];
+        if self.bill.jobs == 0 {
+            sentences.truncate(1);
+        }
+        (sentences, self.table())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_quoted_for_a_shell() {
+        assert_eq!(quoted(Path::new("/a/b-1.x")), "/a/b-1.x");
+        assert_eq!(quoted(Path::new("/a b/it's")), "'/a b/it'\\''s'");
+    }
+
+    #[test]
+    fn an_array_has_at_most_a_thousand_elements() {
+        let script = array_script(Path::new("/p"), 25_000);
+        assert!(script.contains("--array=0-999\n"), "{script}");
+        assert!(script.contains("first=$((SLURM_ARRAY_TASK_ID * 25))"), "{script}");
+        let script = array_script(Path::new("/p"), 1001);
+        assert!(script.contains("--array=0-500\n") && script.contains("last=1000"), "{script}");
+    }
+}

@@ -1,0 +1,83 @@
+//! `status`: how far the jobs of a plan are.
+
+use std::path::PathBuf;
+
+use collegial_report::{Align, Table, duration};
+use collegial_trials::jobs::{Plan, Status};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Answer, Error, Style, to_json};
+
+/// Sentences of failed jobs that are shown to people.
+const SHOWN: usize = 10;
+
+/// Which plan.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Request {
+    /// The plan's directory.
+    pub directory: PathBuf,
+}
+
+/// Looks.
+///
+/// # Errors
+///
+/// Where there is no plan.
+pub fn run(request: &Request) -> Result<Status, Error> {
+    let directory = std::path::absolute(&request.directory).map_err(Error::reading(&request.directory))?;
+    let plan = Plan::<Value>::read(&directory)?;
+    Ok(Status::of(&plan.jobs, &directory))
+}
+
+impl Answer for Status {
+    fn json(&self) -> Result<String, Error> {
+        to_json(self)
+    }
+
+    fn text(&self, _style: &Style) -> String {
+        let (sentences, _) = self.summary();
+        sentences.join("\n") + "\n"
+    }
+
+    fn table(&self) -> Table {
+        let mut table = Table::new(&[("state", Align::Left), ("jobs", Align::Right)]);
+        for (state, jobs) in [
+            ("done", self.done),
+            ("running", self.running),
+            ("stopped", self.stopped),
+            ("failed", self.failed.len()),
+            ("waiting", self.waiting),
+        ] {
+            table.push([state.to_owned(), jobs.to_string()]);
+        }
+        table
+    }
+
+    fn summary(&self) -> (Vec<String>, Table) {
+        let mut sentences = vec![format!(
+            "{} of {} jobs are done, {} running, {} stopped on the way, {} failed, {} waiting.",
+            self.done,
+            self.jobs,
+            self.running,
+            self.stopped,
+            self.failed.len(),
+            self.waiting
+        )];
+        if let Some(seconds) = self.remaining_core_seconds.filter(|_| !self.is_complete()) {
+            let end = self.remaining_seconds.map_or(String::new(), |seconds| {
+                format!(", {} with the {} that are running", duration(seconds), self.running)
+            });
+            sentences.push(format!("About {} of one core are left{end}.", duration(seconds)));
+        }
+        for failure in self.failed.iter().take(SHOWN) {
+            let (index, model, seed) = (failure.index, &failure.model, failure.seed);
+            sentences.push(format!("job {index} ({model}, seed {seed}) failed: {}", failure.sentence));
+        }
+        if self.failed.len() > SHOWN {
+            sentences.push(format!("... and {} more", self.failed.len() - SHOWN));
+        }
+        (sentences, self.table())
+    }
+}

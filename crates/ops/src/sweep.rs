@@ -1,0 +1,167 @@
+//! `sweep`: any networks, each trained several times on one data set.
+
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::{Path, PathBuf};
+
+use collegial_arch::Overrides;
+use collegial_report::{Align, Table, grouped};
+use collegial_train::data::Dataset;
+use collegial_train::recipe;
+use collegial_train::{Data, Error as TrainError, spec_for};
+use collegial_trials::jobs::Share;
+use collegial_trials::{Context, Parts, Training, mean, standard_error, train_all};
+use serde::{Deserialize, Serialize};
+
+use crate::reproduce::told;
+use crate::{Answer, Error, Model, Monitor, Refusal, Style, to_json, validate};
+
+/// Which networks, on which data, how often.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Request {
+    /// Names, or texts or paths of specs; class count and image size are the data set's.
+    pub models: Vec<PathBuf>,
+    /// Directory of the data set.
+    pub data: PathBuf,
+    /// Trainings of every network, with seeds from `seed` on.
+    pub runs: NonZeroU32,
+    /// Epochs of every training; by default the recipe's.
+    pub epochs: Option<NonZeroU32>,
+    /// Train on the first images only.
+    pub limit: Option<NonZeroUsize>,
+    /// Changes to the recipe, `learning_rate=0.05`.
+    pub set: Vec<String>,
+    /// Where finished runs are kept; by default `runs/sweep-DATA`.
+    pub out: Option<PathBuf>,
+    /// Seed of everything random.
+    pub seed: u64,
+}
+
+impl Default for Request {
+    fn default() -> Self {
+        Self {
+            models: vec![],
+            data: PathBuf::new(),
+            runs: NonZeroU32::MIN.saturating_add(4),
+            epochs: None,
+            limit: None,
+            set: vec![],
+            out: None,
+            seed: 0,
+        }
+    }
+}
+
+/// What came of every network.
+#[derive(Clone, Debug, Serialize)]
+pub struct Swept {
+    /// The data, in words.
+    pub data: String,
+    /// Epochs of every run.
+    pub epochs: u32,
+    /// In the order of the request.
+    pub networks: Vec<Network>,
+    /// Where finished runs are kept.
+    #[serde(skip)]
+    pub out: PathBuf,
+}
+
+/// What came of one network.
+#[derive(Clone, Debug, Serialize)]
+pub struct Network {
+    /// Its name.
+    pub model: String,
+    /// Its parameters.
+    pub parameters: u64,
+    /// The mean test error of its runs; null where none is finished.
+    pub test_error: Option<f64>,
+    /// Its standard error; one run has none.
+    pub standard_error: Option<f64>,
+    /// Of every run, in the order of seeds.
+    pub test_errors: Vec<f64>,
+}
+
+/// Trains. An interrupted sweep goes on with the same request.
+///
+/// # Errors
+///
+/// Where a network cannot be trained on the data, or the monitor stopped it.
+pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Swept, Error> {
+    answer(request, Share::All, monitor)
+}
+
+/// The same with a share of the trainings.
+pub(crate) fn answer(request: &Request, share: Share<'_>, monitor: &dyn Monitor) -> Result<Swept, Error> {
+    if request.models.is_empty() {
+        return Err(Refusal::NoModels.into());
+    }
+    let dataset = Dataset::open(&request.data).map_err(TrainError::from)?;
+    let spec = |model: &PathBuf| -> Result<_, Error> {
+        Ok(spec_for(&Model::named(model).bare_spec()?, &Overrides::default(), &dataset)?)
+    };
+    let specs = request.models.iter().map(spec).collect::<Result<Vec<_>, _>>()?;
+    let recipe = validate::recipe(&dataset, request.epochs, request.limit, &request.set)?;
+    let default = || Path::new("runs").join(format!("sweep-{}", recipe::name_for(&dataset)));
+    let out = request.out.clone().unwrap_or_else(default);
+    let classes = dataset.classes();
+    let data = Data::new(dataset, &recipe)?;
+    let parts = Parts::open(out.join("parts"))?;
+    let context = Context { share, ..Context::new(request.seed, &parts, monitor) };
+    let training = Training { name: "sweep", data: &data, recipe: &recipe, runs: request.runs.get() };
+    let trained = train_all(&training, &specs, &context).map_err(|error| told(error.into(), monitor))?;
+    let mut networks = vec![];
+    for (spec, runs) in specs.iter().zip(&trained) {
+        let test_errors: Vec<f64> = runs.iter().map(|run| run.test_error(classes)).collect();
+        networks.push(Network {
+            model: spec.name(),
+            parameters: spec.graph()?.counts()?.total.parameters,
+            test_error: (!test_errors.is_empty()).then(|| mean(test_errors.iter().copied())),
+            standard_error: standard_error(&test_errors),
+            test_errors,
+        });
+    }
+    Ok(Swept { data: data.identity().to_string(), epochs: recipe.epochs, networks, out })
+}
+
+impl Answer for Swept {
+    fn json(&self) -> Result<String, Error> {
+        to_json(self)
+    }
+
+    fn text(&self, _style: &Style) -> String {
+        let (sentences, table) = self.summary();
+        format!("{}\n\n{}", sentences.join("\n"), table.to_text())
+    }
+
+    fn table(&self) -> Table {
+        let mut table = Table::new(&[
+            ("model", Align::Left),
+            ("parameters", Align::Right),
+            ("test error", Align::Right),
+            ("standard error", Align::Right),
+            ("runs", Align::Right),
+        ]);
+        for network in &self.networks {
+            let per_cent =
+                |value: Option<f64>| value.map_or("n/a".into(), |value| format!("{:.2} %", 100.0 * value));
+            table.push([
+                network.model.clone(),
+                grouped(network.parameters),
+                per_cent(network.test_error),
+                per_cent(network.standard_error),
+                network.test_errors.len().to_string(),
+            ]);
+        }
+        table
+    }
+
+    fn summary(&self) -> (Vec<String>, Table) {
+        let sentence = format!(
+            "Mean test errors of {} networks after {} epochs on {}.",
+            self.networks.len(),
+            self.epochs,
+            self.data
+        );
+        (vec![sentence], self.table())
+    }
+}
