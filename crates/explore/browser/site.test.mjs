@@ -38,13 +38,14 @@ const answer = (...words) => JSON.parse(execFileSync(program, [...words, "--json
 
 test("exact answers are the program's to the last bit, with the network off once loaded", async () => {
   const context = await browser.newContext();
+  context.setDefaultTimeout(120_000);
   const page = await context.newPage();
   const troubles = [];
   page.on("pageerror", (error) => troubles.push(error.message));
   page.on("console", (message) => message.type() === "error" && troubles.push(message.text()));
   await page.goto(`${address}#&model=resnext29-1x128d`);
-  await page.waitForFunction(() => document.getElementById("width-value").textContent !== "");
   await page.waitForSelector("#kernels-plot svg.plot");
+  await page.waitForSelector("#results[aria-busy=false]");
   await context.setOffline(true);
   for (const [request, words] of [
     [{ model: "resnext29-1x128d" }, ["resnext29-1x128d"]],

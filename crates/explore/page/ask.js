@@ -48,9 +48,19 @@ function work(lane, kind, name, body) {
 /** Whether a question takes draws. */
 const slow = (verb, request) => verb === "kernels" || request.variance === "law" || request.variance === "measured";
 
+/** Resolves when no control is pressed: what an answer moves from under the pointer would not be clicked. */
+let released = Promise.resolve();
+addEventListener("pointerdown", ({ target }) => {
+  if (!target.closest("button, label, summary, a")) return;
+  released = new Promise((resolve) => {
+    // The click itself comes right behind the release.
+    for (const end of ["pointerup", "pointercancel", "blur"]) addEventListener(end, () => setTimeout(resolve), { once: true, capture: true });
+  });
+}, { capture: true });
+
 const answers = new Map();
 
-/** Asks a question; the same one is asked once. */
+/** Asks a question; the same one is asked once, and answered when no control is pressed. */
 export function ask(verb, request) {
   const body = JSON.stringify(request);
   const key = `${verb} ${body}`;
@@ -60,7 +70,7 @@ export function ask(verb, request) {
     answers.set(key, answer);
     answer.catch(() => answers.delete(key));
   }
-  return answers.get(key);
+  return answers.get(key).finally(() => released);
 }
 
 /** The network of a dropped file. */

@@ -1,7 +1,7 @@
 // The block before and after: channels as bars, weights as what connects them.
 
 import { at, svg } from "./svg.js";
-import { nothing } from "./plot.js";
+import { nothing, redrawn, widthOf } from "./plot.js";
 import { html } from "./svg.js";
 import { saves } from "./share.js";
 import { grouped } from "./format.js";
@@ -79,7 +79,7 @@ const words = ({ bars, links }) =>
 
 function draw(figure) {
   const { picture, before, after } = figure.plotted;
-  const room = Math.max(260, picture.clientWidth || figure.clientWidth - 32);
+  const room = widthOf(figure);
   const beside = room > 620;
   const height = 170;
   const width = beside ? (room - 60) / 2 : room - 8;
@@ -99,8 +99,8 @@ export function diagram(before, after, stage) {
   const shapes = [before, after].map(({ network }) => network && shape(network, stage));
   if (!shapes[0] || !shapes[1]) return nothing(figure, "The block", "There is no block to draw.");
   if (!figure.plotted) {
-    figure.plotted = { picture: svg("svg", { class: "plot", role: "img" }) };
-    new ResizeObserver(() => figure.plotted.before && draw(figure)).observe(figure);
+    figure.plotted = { picture: svg("svg", { class: "cg plot", role: "img" }) };
+    redrawn(figure, (shown) => shown.plotted.before && draw(shown));
   }
   const { picture } = figure.plotted;
   Object.assign(figure.plotted, {
@@ -108,6 +108,6 @@ export function diagram(before, after, stage) {
     spec: { title: "The block", file: `${after.network.model}-block` },
   });
   picture.setAttribute("aria-label", `Before: ${words(shapes[0])}. After: ${words(shapes[1])}.`);
-  if (picture.parentNode !== figure) figure.replaceChildren(picture, html("div", { class: "under" }, html("span"), saves(figure)));
+  if (picture.parentNode !== figure) figure.replaceChildren(picture, html("figcaption", {}, html("span"), saves(figure)));
   draw(figure);
 }

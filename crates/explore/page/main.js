@@ -4,7 +4,7 @@ import { Refusal, ask, start } from "./ask.js";
 import { address, set, settings, state, token } from "./state.js";
 import { at, html } from "./svg.js";
 import { percent, short, times, units } from "./format.js";
-import { kernels, objectives, ways } from "./plots.js";
+import { drawing, kernels, objectives, ways } from "./plots.js";
 import { designs, layers, stages } from "./tables.js";
 import { copy, say } from "./share.js";
 import { diagram } from "./diagram.js";
@@ -16,27 +16,39 @@ const now = { search: null, baseline: null, shown: null, stage: 0 };
 /** Draws for the histograms. */
 const draws = 1000;
 
+/** How many answers are waited for; the page says whether there are any. */
+let awaited = 0;
+function waitFor(more) {
+  awaited += more;
+  at("results").setAttribute("aria-busy", awaited > 0);
+}
+
 /** Only the latest of several answers is shown. */
 function latest() {
   let count = 0;
   return async (work) => {
     const mine = ++count;
     const current = () => mine === count;
+    waitFor(1);
     try {
       await work(current);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       if (current()) say(error.message, true);
+    } finally {
+      waitFor(-1);
     }
   };
 }
-const [searching, picking, sampling] = [latest(), latest(), latest()];
+const [searching, staging, comparing, picking, sampling] = Array.from({ length: 5 }, latest);
 
 /** Everything, after the baseline or a setting has changed. */
 function update() {
   show_settings();
   return searching(async (current) => {
-    const [baseline, search] = await Promise.allSettled([ask("network", { model: state.model }), ask("search", settings())]);
+    // The picked width is asked for at once with the rest; `pick` finds the answer there.
+    const widths = state.width ? [ask("search", { ...settings(), widths: state.width })] : [];
+    const [baseline, search] = await Promise.allSettled([ask("network", { model: state.model }), ask("search", settings()), ...widths]);
     if (!current()) return;
     if (baseline.status === "rejected") throw baseline.reason;
     now.baseline = baseline.value;
@@ -45,9 +57,9 @@ function update() {
     document.title = `${now.baseline.model} · collegial`;
     document.body.classList.toggle("unsearched", search.status === "rejected");
     if (search.status === "rejected") {
-      now.search = null;
-      layers(now.baseline, now.baseline);
+      Object.assign(now, { search: null, shown: null });
       at("layers").open = true;
+      show_layers();
       throw search.reason;
     }
     now.search = search.value;
@@ -70,17 +82,11 @@ function show_settings() {
 
 function show_answers() {
   const { search } = now;
-  const unit = units[search.cost];
-  const what = search.blocks.length > 1 ? "mean kernel variance of its blocks at initialisation" : "kernel variance at initialisation";
-  const { primal, dual } = search;
-  at("primal-ratio").textContent = `${times(primal.score_ratio)} ×`;
-  at("primal-what").textContent = primal.gain === "baseline-is-best" ? "the baseline is itself the best" : `less ${what}`;
-  at("primal-design").textContent = search.primal_model;
-  at("primal-note").textContent = `${percent(1 / primal.cost_ratio)} of the ${unit}`;
-  at("dual-ratio").textContent = `${times(dual.cost_ratio)} ×`;
-  at("dual-what").textContent = dual.gain === "baseline-is-best" ? "no cheaper design has as little variance" : `fewer ${unit}`;
-  at("dual-design").textContent = search.dual_model;
-  at("dual-note").textContent = `${percent(1 / dual.score_ratio)} of the variance`;
+  for (const [index, goal] of ["primal", "dual"].entries()) {
+    const { question, number, about, name, note } = search.cards[index];
+    const parts = { question, ratio: number, what: about, design: name, note };
+    for (const [part, words] of Object.entries(parts)) at(`${goal}-${part}`).textContent = words;
+  }
   const { flat } = search;
   at("flat").textContent = flat && flat.low < flat.high ? `Shaded: widths ${flat.low} to ${flat.high} are within ${percent(flat.tolerance)} of the best. Pick what your hardware likes.` : "";
   at("reading").textContent = search.sentences.join(" ");
@@ -90,17 +96,17 @@ function show_answers() {
 }
 
 /** One design per stage, where it was asked for. */
-async function show_stages() {
-  if (state.stages === "one" || now.baseline.blocks.length < 2) return stages(null);
-  const { rule, multiple_of, ...asked } = settings();
-  try {
-    const answer = await ask("search", { ...asked, per_stage: true, free_widths: state.stages === "free" });
-    stages(answer, state.cost, (goal, design) => { set({ goal, design }); show_settings(); pick(state.width); });
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    stages(null);
-    say(error.message, true);
-  }
+function show_stages() {
+  return staging(async (current) => {
+    if (state.stages === "one" || now.baseline.blocks.length < 2) return stages(null);
+    const { rule, multiple_of, ...asked } = settings();
+    const { cost } = state;
+    const [answer] = await Promise.allSettled([ask("search", { ...asked, per_stage: true, free_widths: state.stages === "free" })]);
+    if (!current()) return undefined;
+    stages(answer.value, cost, (goal, design) => { set({ goal, design }); show_settings(); pick(state.width); });
+    if (answer.status === "rejected") throw answer.reason;
+    return undefined;
+  });
 }
 
 const nearest = (width) => {
@@ -127,13 +133,14 @@ function pick(width) {
   at("best").disabled = picked === best;
   show_command();
   return picking(async (current) => {
-    const found = await ask("search", { ...settings(), widths: String(picked) });
+    // The whole search knows the design of its best width.
+    const found = picked === best ? now.search : await ask("search", { ...settings(), widths: String(picked) });
     if (!current()) return;
     const design = state.design || String(found[state.goal].design);
     const says = (answer) => (state.goal === "primal" ? `${times(answer.score_ratio)} × less variance` : `${times(answer.cost_ratio)} × fewer ${units[found.cost]}`);
-    const best = found[state.goal];
-    at("width-value").textContent = `${best.design}: ${says(best)}`;
-    at("width").setAttribute("aria-valuetext", `width ${picked}, ${best.design}, ${says(best)}`);
+    const here = found[state.goal];
+    at("width-value").textContent = `${here.design}: ${says(here)}`;
+    at("width").setAttribute("aria-valuetext", `width ${picked}, ${here.design}, ${says(here)}`);
     const shown = await ask("network", { model: state.model, design });
     if (!current()) return;
     now.shown = { design, network: shown };
@@ -141,10 +148,15 @@ function pick(width) {
     at("shown").textContent = `${shown.model}: ${short(shown.parameters)} parameters, ${short(shown.flops, "FLOPs")}, ${share} of the baseline's ${units[state.cost]}.`;
     show_stage_choice();
     show_block();
-    layers(now.baseline, shown);
+    show_layers();
     show_kernels();
     show_ways();
   });
+}
+
+/** Counts of every layer, where they are looked at: the table is long. */
+function show_layers() {
+  if (at("layers").open && now.baseline) layers(now.baseline, now.shown?.network ?? now.baseline);
 }
 
 const count_key = () => ({ params: "parameters", flops: "flops", activations: "activations" })[state.cost];
@@ -181,36 +193,38 @@ function sparse(curve) {
 const extras = {};
 
 /** The variance of a member three ways; the exact one first, draws when they are done. */
-async function show_extras() {
+function show_extras() {
   const model = now.baseline.analysed;
-  if (extras.model === model) return;
+  if (extras.model === model) return undefined;
   Object.assign(extras, { model, exact: null, law: null, measured: null });
   const questions = {
     exact: () => ({ model }),
     measured: () => ({ model, paper: true, variance: "measured", widths: sparse((extras.exact ?? now.search).curve), precision: 0.03 }),
     law: () => ({ model, paper: true, variance: "law" }),
   };
-  for (const [way, request] of Object.entries(questions)) {
-    const answer = await ask("search", request()).catch(() => null);
-    if (extras.model !== model) return;
-    extras[way] = answer;
-    show_ways();
-  }
+  return comparing(async (current) => {
+    for (const [way, request] of Object.entries(questions)) {
+      const answer = await ask("search", request()).catch(() => null);
+      if (!current()) return;
+      extras[way] = answer;
+      show_ways();
+    }
+  });
 }
 
 function show_ways() {
   if (now.search) ways(extras, now.search.curve[at("width").value]?.width);
 }
 
-let resting;
 /** Histograms follow when the width rests. */
 function show_kernels() {
-  clearTimeout(resting);
-  resting = setTimeout(() => sampling(async (current) => {
+  return sampling(async (current) => {
+    await new Promise((resolve) => setTimeout(resolve, 120));
+    if (!current()) return;
     const asked = (model) => ask("kernels", { model, draws }).catch(() => null);
     const [before, after] = [await asked(state.model), await asked(now.shown.network.toml)];
     if (current()) kernels(before, after, state.goal);
-  }), 120);
+  });
 }
 
 /** The command that gives the same answer. */
@@ -245,6 +259,7 @@ function listen() {
   }
   at("width").addEventListener("input", ({ target }) => move(now.search?.curve[target.value].width));
   at("best").addEventListener("click", () => move(""));
+  at("layers").addEventListener("toggle", show_layers);
   at("copy-command").addEventListener("click", () => copy(command(), "the command"));
   at("copy-link").addEventListener("click", () => copy(address(), "the address"));
   at("copy-toml").addEventListener("click", () => copy(now.shown.network.toml, `the spec of ${now.shown.network.model}`));
@@ -260,6 +275,7 @@ function listen() {
   addEventListener("hashchange", () => location.reload());
 }
 
+drawing();
 listen();
 picker((model) => { set({ model, width: "", design: "" }); now.stage = 0; at("stage").replaceChildren(); return update(); }, () => state.model);
 try {

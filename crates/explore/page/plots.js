@@ -1,7 +1,7 @@
 // The four plots.
 
 import { at } from "./svg.js";
-import { nothing, plot } from "./plot.js";
+import { nothing, plot, radius } from "./plot.js";
 import { grouped, percent, significant, times, units } from "./format.js";
 
 /** The ends of some positive numbers, with room around them. */
@@ -10,13 +10,18 @@ function ends(values, room = 1.15) {
   return { min: Math.min(...good) / room, max: Math.max(...good) * room };
 }
 
-const widths = (curve) => ({ name: "width n of a member", log: true, base: 2, min: curve[0].width, max: Math.max(curve.at(-1).width, curve[0].width + 1) });
+/** The axis of widths, with a twenty-fifth of its length left over at both ends. */
+function widths(curve) {
+  const [low, high] = [curve[0].width, Math.max(curve.at(-1).width, curve[0].width + 1)];
+  const room = (high / low) ** 0.04;
+  return { name: "width n of a member", log: true, min: low / room, max: high * room };
+}
 
 function designDots(answer, problem, value, tone, text) {
   const optimum = answer[problem];
   const others = answer.nearby.filter((other) => other.problem === problem);
   return [...others, optimum].map((design) => ({
-    kind: "dot", at: [design.width, value(design)], tone, size: design === optimum ? 6 : 4, title: text(design),
+    kind: "dot", at: [design.width, value(design)], tone, size: design === optimum ? radius.marked : radius.point, title: text(design),
   }));
 }
 
@@ -26,10 +31,13 @@ export function objectives(answer, picked, drag) {
   const unit = units[answer.cost];
   const base = Number(answer.baseline_design?.match(/x(\d+)/)?.[1]);
   const region = flat ? [{ kind: "flat", low: flat.low, high: flat.high, tone: "base" }] : [];
-  const baseline = (value) => (base ? [{ kind: "dot", at: [base, value], tone: "base", hollow: true, size: 5.5, title: `${answer.baseline}, the baseline` }] : []);
+  // Beside the dot where its curve is not.
+  const baseline = (value, [narrow, wide], best) => (base ? [{ kind: "dot", at: [base, value], tone: "base", hollow: true, size: radius.marked,
+    name: answer.baseline_design, beside: base < best.width ? narrow : wide, title: `${answer.baseline}, the baseline` }] : []);
   const nearest = curve.reduce((best, point) => (Math.abs(point.width - picked) < Math.abs(best.width - picked) ? point : best), curve[0]);
   const fitting = curve.filter((point) => point.primal_multiplicity > 0 && point.primal_objective > 0);
   const label = (design) => `${design.design}: ${times(design.score_ratio)} times less variance, ${percent(1 / design.cost_ratio)} of the ${unit}`;
+  const shaded = flat ? [{ kind: "range", tone: "base", name: `within ${percent(flat.tolerance)}` }] : [];
   const data = {
     columns: ["width", "cost_of_member", "variance", "primal_multiplicity", "primal_objective", "dual_multiplicity", "efficiency"],
     rows: curve.map((point) => [point.width, point.cost_of_member, point.variance, point.primal_multiplicity, point.primal_objective, point.dual_multiplicity, point.efficiency]),
@@ -41,15 +49,15 @@ export function objectives(answer, picked, drag) {
     file: `${answer.baseline}-same-cost`,
     alt: `Kernel variance at the baseline's cost over the width of a member; lowest near width ${answer.primal.width}.`,
     x: widths(curve),
-    y: { log: true, ...ends([...fitting.map((point) => point.primal_objective), answer.baseline_score], 1.2) },
+    y: { name: "mean kernel variance of the blocks", log: true, ...ends([...fitting.map((point) => point.primal_objective), answer.baseline_score], 1.2) },
     marks: [
       ...region,
-      { kind: "rule", value: answer.baseline_score, tone: "base", name: "baseline" },
+      { kind: "rule", value: answer.baseline_score, tone: "base" },
       { kind: "line", points: fitting.map((point) => [point.width, point.primal_objective]), tone: "cost" },
-      ...dots, ...baseline(answer.baseline_score),
+      ...dots, ...baseline(answer.baseline_score, [[6, -10], [-8, -8]], answer.primal),
     ],
     handle: { x: nearest.width, y: Math.max(nearest.primal_objective, 0) || answer.baseline_score, tone: "cost", text: `n = ${nearest.width}` },
-    keys: [{ kind: "line", tone: "cost", name: "real-valued m" }, { kind: "dot", tone: "cost", name: "whole members" }, { kind: "dot", tone: "base", hollow: true, name: "baseline" }],
+    keys: [...shaded, { kind: "line", tone: "cost", name: "real-valued m" }, { kind: "dot", tone: "cost", name: "whole members" }, { kind: "dot", tone: "base", hollow: true, name: "baseline" }],
     data, drag,
   });
   plot(at("dual-plot"), {
@@ -58,15 +66,15 @@ export function objectives(answer, picked, drag) {
     file: `${answer.baseline}-same-variance`,
     alt: `Baseline's ${unit} over those of a design of the same variance, over the width of a member; highest near width ${answer.dual.width}.`,
     x: widths(curve),
-    y: { min: 0, max: 1.12 * Math.max(1, ...curve.map((point) => point.efficiency)) },
+    y: { name: `the baseline's ${unit} over the design's`, min: 0, max: 1.12 * Math.max(1, ...curve.map((point) => point.efficiency)) },
     marks: [
       ...region,
-      { kind: "rule", value: 1, tone: "base", name: "baseline" },
+      { kind: "rule", value: 1, tone: "base" },
       { kind: "line", points: curve.map((point) => [point.width, point.efficiency]), tone: "variance" },
-      ...designDots(answer, "dual", (design) => design.cost_ratio, "variance", label), ...baseline(1),
+      ...designDots(answer, "dual", (design) => design.cost_ratio, "variance", label), ...baseline(1, [[-8, -8], [-8, 17]], answer.dual),
     ],
     handle: { x: nearest.width, y: nearest.efficiency, tone: "variance", text: `n = ${nearest.width}` },
-    keys: [{ kind: "line", tone: "variance", name: "real-valued m" }, { kind: "dot", tone: "variance", name: "whole members" }, { kind: "dot", tone: "base", hollow: true, name: "baseline" }],
+    keys: [...shaded, { kind: "line", tone: "variance", name: "real-valued m" }, { kind: "dot", tone: "variance", name: "whole members" }, { kind: "dot", tone: "base", hollow: true, name: "baseline" }],
     data, drag,
   });
 }
@@ -95,12 +103,12 @@ export function ways({ exact, law, measured }, picked) {
     file: `${any.baseline}-variance-of-a-member`,
     alt: `Variance of one member's kernel over its width: exact${law ? `, by the law with alpha ${significant(law.alpha)}` : ""}${measured ? ", and drawn" : ""}.`,
     x: widths([{ width: low }, { width: high }]),
-    y: { log: true, ...ends(all, 1.3) },
+    y: { name: "kernel variance of a member", log: true, ...ends(all, 1.3) },
     marks: [
       exact && { kind: "line", points: line(exact), tone: "cost" },
       law && { kind: "line", points: line(law), tone: "law", dash: true },
       ...drawn.map((point) => ({ kind: "error", ...point, tone: "drawn" })),
-      ...drawn.map((point) => ({ kind: "dot", at: [point.at, point.value], tone: "drawn", size: 3.5, title: `width ${point.at}: ${significant(point.value)}, drawn` })),
+      ...drawn.map((point) => ({ kind: "dot", at: [point.at, point.value], tone: "drawn", title: `width ${point.at}: ${significant(point.value)}, drawn` })),
     ].filter(Boolean),
     keys: [
       exact && { kind: "line", tone: "cost", name: "exact" },
@@ -129,6 +137,12 @@ function histogram(values, low, high, count) {
   return bins;
 }
 
+/** Says what is about to be drawn. */
+export function drawing() {
+  nothing(at("ways-plot"), waysTitle, "Computing …");
+  nothing(at("kernels-plot"), kernelsTitle, "Drawing …");
+}
+
 /** Drawn kernels of the baseline's block and the design's, with their exact standard deviations. */
 export function kernels(baseline, design, goal) {
   if (!baseline) return nothing(at("kernels-plot"), kernelsTitle, "No kernels to show.");
@@ -148,10 +162,10 @@ export function kernels(baseline, design, goal) {
   const said = both.map(({ drawn }) => `${drawn.module} ${significant(drawn.variance)} ± ${significant(drawn.standard_error, 2)}${drawn.exact_variance === null ? "" : ` (exactly ${significant(drawn.exact_variance)})`}`);
   plot(at("kernels-plot"), {
     title: kernelsTitle,
-    caption: `The first stage's block at one input, over ${grouped(baseline.kernels.length)} draws. Variance: ${said.join(", ")}.`,
+    caption: `The first stage's block at one input, over ${grouped(baseline.kernels.length)} draws; bars: one exact standard deviation. Variance: ${said.join(", ")}.`,
     file: `${baseline.module}-kernels`,
     alt: `Histograms of drawn kernels over their mean. Variance: ${said.join(", ")}.`,
-    x: { name: "kernel over its mean; bars: one exact standard deviation", min: low, max: high },
+    x: { name: "kernel over its mean", min: low, max: high },
     y: { hidden: true, min: 0, max: top * 1.25 },
     marks: [...both.map((one, index) => ({ kind: "bars", bins: bins[index], tone: one.tone })), ...both.map(spread)],
     keys: both.map(({ drawn, tone: color }) => ({ kind: "bar", tone: color, name: drawn.module })),

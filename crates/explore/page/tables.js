@@ -1,11 +1,14 @@
 // Tables: designs, stages, layers.
 
+import { sortable } from "./sort.js";
 import { at, html } from "./svg.js";
 import { grouped, percent, significant, times, units } from "./format.js";
 
 function table(caption, columns, rows) {
   const head = html("tr", {}, columns.map(([name, kind]) => html("th", { scope: "col", class: kind }, name)));
-  return html("table", {}, caption && html("caption", {}, caption), html("thead", {}, head), html("tbody", {}, rows));
+  const made = html("table", {}, caption && html("caption", {}, caption), html("thead", {}, head), html("tbody", {}, rows));
+  sortable(made);
+  return made;
 }
 
 const row = (cells, kind) => html("tr", { class: kind }, cells.map((cell) => html("td", {}, cell)));

@@ -8,13 +8,11 @@ use std::path::PathBuf;
 
 use collegial_arch::{Family, Spec};
 use collegial_ops::{self as ops, Answer, Error, Model, Silent, Words};
+use collegial_report::Card;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::network::Network;
-
-/// How far from the best a width may be to count as just as good.
-const FLAT: f64 = 0.01;
 
 /// Why there is no answer, in one sentence in the page's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,9 +47,11 @@ impl Words for Plain {
         value.map_or(name.clone(), |value| format!("{name} {value}"))
     }
 
-    fn verb(&self, name: &str, field: Option<&str>) -> String {
-        let flag = field.map_or(String::new(), |field| format!(" --{}", field.replace('_', "-")));
-        format!("`collegial {name}{flag}`")
+    fn verb(&self, name: &str, model: Option<&str>, fields: &[ops::Field<'_>]) -> String {
+        let fields = fields.iter().map(|(name, value)| self.field(name, *value));
+        let words: Vec<String> = model.map(str::to_owned).into_iter().chain(fields).collect();
+        let with = if words.is_empty() { String::new() } else { format!(" with {}", words.join(", ")) };
+        format!("`collegial {name}`{with}")
     }
 }
 
@@ -76,7 +76,7 @@ pub fn ask(verb: &str, body: &[u8]) -> Result<String, Refusal> {
             let found = ops::search::run(&request, &Silent)?;
             let mut answer: Value = serde_json::from_str(&found.json()?).map_err(Error::Json)?;
             answer["sentences"] = found.summary().0.into();
-            answer["flat"] = flat(&answer["curve"]);
+            answer["cards"] = found.cards().iter().map(card).collect();
             to_json(&answer)
         }
         "network" => {
@@ -145,20 +145,10 @@ fn text_of(spec: &Spec) -> Result<PathBuf, Refusal> {
     Ok(to_json(spec)?.into())
 }
 
-/// The widths around the best of a curve whose variance at the same cost is within [`FLAT`] of its.
-fn flat(curve: &Value) -> Value {
-    let number = |point: &Value, key: &str| point[key].as_f64().filter(|number| *number > 0.0);
-    let points: Vec<(f64, f64)> = curve.as_array().map_or(vec![], |points| {
-        let pair = |point| Some((number(point, "width")?, number(point, "primal_objective")?));
-        points.iter().filter_map(pair).collect()
-    });
-    let Some(best) = (0..points.len()).min_by(|&a, &b| points[a].1.total_cmp(&points[b].1)) else {
-        return Value::Null;
-    };
-    let good = |point: &&(f64, f64)| point.1 <= points[best].1 * (1.0 + FLAT);
-    let low = points[..=best].iter().rev().take_while(good).last().map(|point| point.0);
-    let high = points[best..].iter().take_while(good).last().map(|point| point.0);
-    json!({ "tolerance": FLAT, "low": low, "high": high })
+/// A card of the answer, as the page shows it.
+fn card(card: &Card) -> Value {
+    let Card { question, number, about, name, note, .. } = card;
+    json!({ "question": question, "number": number, "about": about, "name": name, "note": note })
 }
 
 /// The names that people know, by family.
@@ -189,6 +179,15 @@ mod tests {
             let body = serde_json::json!({ "model": path }).to_string();
             let refusal = ask(verb, body.as_bytes()).unwrap_err();
             assert!(refusal.0.starts_with("unknown model"), "{verb}: {refusal}");
+        }
+    }
+
+    #[test]
+    fn a_search_names_no_directory_and_no_table_of_times() {
+        for (field, value) in [("data", "/etc"), ("timings", "/etc/passwd")] {
+            let body = serde_json::json!({ "model": "fc6-500", "cost": "time", field: value }).to_string();
+            let refusal = ask("search", body.as_bytes()).unwrap_err();
+            assert!(refusal.0.starts_with("the page opens no files"), "{field}: {refusal}");
         }
     }
 

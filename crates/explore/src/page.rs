@@ -21,10 +21,15 @@ macro_rules! file {
     };
 }
 
-/// All of them, the page itself first.
+/// All of them, the page itself first; report pages have the same style sheets and scripts.
 pub const FILES: &[File] = &[
     file!("index.html", HTML),
+    File { name: "palette.css", kind: CSS, content: collegial_report::PALETTE },
+    File { name: "look.css", kind: CSS, content: collegial_report::LOOK },
+    File { name: "figure.css", kind: CSS, content: collegial_report::FIGURE_STYLE },
     file!("style.css", CSS),
+    File { name: "sort.js", kind: SCRIPT, content: collegial_report::SORT_SCRIPT },
+    File { name: "save.js", kind: SCRIPT, content: collegial_report::SAVE_SCRIPT },
     file!("main.js", SCRIPT),
     file!("ask.js", SCRIPT),
     file!("state.js", SCRIPT),

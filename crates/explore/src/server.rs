@@ -42,6 +42,7 @@ const FILE_NAME: &str = "X-File-Name";
 
 /// Why the page cannot be served, in one sentence.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum ServeError {
     /// The port is taken or not allowed.
     Port {
