@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Command, CommandFactory, Parser, Subcommand, ValueEnum};
 use collegial_ops as ops;
 use collegial_report::visible;
 
@@ -35,14 +35,37 @@ pub enum Verb {
     Score(verbs::score::Score),
     Explore(verbs::explore::Explore),
     /// List every model it knows by name, by family, with its counts
+    #[command(after_help = "Example:\n  collegial models --format csv")]
     Models,
     Train(verbs::train::Train),
     Evaluate(verbs::evaluate::Evaluate),
     Export(verbs::export::Export),
     Reproduce(verbs::reproduce::Reproduce),
     Validate(verbs::validate::Validate),
+    Sweep(verbs::sweep::Sweep),
+    Job(verbs::job::Job),
+    Gather(verbs::gather::Gather),
+    Status(verbs::status::Status),
     Completions(verbs::completions::Completions),
     Man(verbs::man::Man),
+}
+
+/// What every verb's help says of the flags that they share.
+const SHARED: &str = "Every verb also takes --json, --format, --seed, --threads, --quiet and --verbose: see `collegial --help`.";
+
+/// The command line as it is parsed: a verb's help has the verb's own flags.
+pub fn command() -> Command {
+    let mut command = Arguments::command();
+    // Shared flags are handed down to the verbs here.
+    command.build();
+    command.mut_subcommands(|verb| {
+        if verb.get_name() == "help" {
+            return verb;
+        }
+        let example = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let hidden = verb.mut_args(|flag| if flag.is_global_set() { flag.hide(true) } else { flag });
+        hidden.after_help(format!("{example}\n\n{SHARED}").trim_start().to_owned())
+    })
 }
 
 /// Flags that every verb takes.
@@ -78,7 +101,9 @@ impl Common {
     pub fn prepare(&self) -> Result<(), Failure> {
         let threads = self.threads.unwrap_or(0);
         let started = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
-        started.map_err(|error| Failure::User(format!("cannot start {threads} threads: {error}")))
+        let count =
+            self.threads.map_or("as many threads as cores".into(), |count| format!("{count} threads"));
+        started.map_err(|error| Failure::User(format!("cannot start {count}: {error}")))
     }
 
     /// Says something on stderr, unless asked to be quiet.

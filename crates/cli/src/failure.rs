@@ -64,9 +64,20 @@ impl ops::Words for Flags {
         value.map_or(flag.clone(), |value| format!("{flag} {value}"))
     }
 
-    fn verb(&self, name: &str, field: Option<&str>) -> String {
-        let flag = field.map_or(String::new(), |field| format!(" {}", self.field(field, None)));
-        format!("`collegial {name}{flag}`")
+    fn verb(&self, name: &str, model: Option<&str>, fields: &[ops::Field<'_>]) -> String {
+        let flag = |&(name, value): &ops::Field<'_>| match value {
+            // A switch.
+            Some("true") => self.field(name, None),
+            value => self.field(name, value),
+        };
+        let command: Vec<String> = ["collegial", name]
+            .into_iter()
+            .chain(model)
+            .map(str::to_owned)
+            .chain(fields.iter().map(flag))
+            .collect();
+        let command = command.join(" ");
+        if model.is_some() { command } else { format!("`{command}`") }
     }
 }
 

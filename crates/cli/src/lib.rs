@@ -9,6 +9,7 @@ mod arguments;
 mod failure;
 mod output;
 mod progress;
+mod reference;
 mod signals;
 mod terminal;
 mod verbs;
@@ -16,12 +17,16 @@ mod verbs;
 use std::ffi::OsString;
 
 use arguments::{Arguments, Verb};
-use clap::Parser;
+use clap::FromArgMatches;
+
+pub use reference::reference;
 
 /// Runs the program on its arguments, its own name first, and gives the exit code.
 pub fn main(words: Vec<OsString>) -> u8 {
+    signals::survive_long_files();
     terminal::remember(&words);
-    let arguments = match Arguments::try_parse_from(words) {
+    let parsed = arguments::command().try_get_matches_from(words);
+    let arguments = match parsed.and_then(|matches| Arguments::from_arg_matches(&matches)) {
         Ok(arguments) => arguments,
         Err(error) => return failure::of_arguments(&error),
     };
@@ -43,6 +48,10 @@ pub fn main(words: Vec<OsString>) -> u8 {
         Verb::Export(verb) => verbs::export::run(verb, common),
         Verb::Reproduce(verb) => verbs::reproduce::run(verb, common),
         Verb::Validate(verb) => verbs::validate::run(verb, common),
+        Verb::Sweep(verb) => verbs::sweep::run(verb, common),
+        Verb::Job(verb) => verbs::job::run(verb, common),
+        Verb::Gather(verb) => verbs::gather::run(verb, common),
+        Verb::Status(verb) => verbs::status::run(verb, common),
         Verb::Merge(verb) => verbs::merge::run(verb, common),
         Verb::Completions(verb) => verbs::completions::run(verb),
         Verb::Man(verb) => verbs::man::run(verb),

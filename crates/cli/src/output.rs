@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use collegial_ops::Answer;
+use collegial_ops::{Answer, spoken};
 
 use crate::arguments::Format;
-use crate::failure::Failure;
+use crate::failure::{Failure, Flags};
 use crate::terminal;
 
 /// Prints an answer.
@@ -13,7 +13,7 @@ pub fn show(answer: &dyn Answer, format: Format) -> Result<(), Failure> {
     match format {
         Format::Json => print(&format!("{}\n", answer.json()?)),
         Format::Csv => print(&answer.table().to_csv()),
-        Format::Table => print(&answer.text(&terminal::style())),
+        Format::Table => print(&spoken(&answer.text(&terminal::style()), &Flags)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Being asked to stop: Ctrl-C, and SIGTERM as `timeout`, `kill` and batch systems send it.
 
-use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
 /// The number of the signal that came first; 0 before any.
@@ -32,9 +32,27 @@ pub fn watch() {
     WATCHED.store(true, Ordering::SeqCst);
 }
 
+/// From here on a file that becomes longer than `ulimit -f` allows is an error of the write, like a
+/// full disk, and does not end the process.
+pub fn survive_long_files() {
+    #[cfg(unix)]
+    {
+        // Whatever handles the signal will do.
+        let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
+    }
+}
+
 /// Nobody looks any more.
 pub fn unwatch() {
     WATCHED.store(false, Ordering::SeqCst);
+}
+
+/// Sleeps, but not past a signal.
+pub fn sleep(time: Duration) {
+    let end = Instant::now() + time;
+    while !received() && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
 
 /// Whether a signal was received.
@@ -55,8 +73,16 @@ pub fn exit_code() -> u8 {
 #[cfg(unix)]
 fn listen(mut handle: impl FnMut(u8) + Send + 'static) {
     use signal_hook::consts::{SIGINT, SIGTERM};
-    if let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]) {
-        std::thread::spawn(move || signals.forever().for_each(|signal| handle(signal as u8)));
+    let (listening, wait) = std::sync::mpsc::channel();
+    let thread = std::thread::Builder::new().name("signals".into()).spawn(move || {
+        let signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]);
+        let _ = listening.send(());
+        if let Ok(mut signals) = signals {
+            signals.forever().for_each(|signal| handle(signal as u8));
+        }
+    });
+    if thread.is_ok() {
+        let _ = wait.recv();
     }
 }
 

@@ -43,10 +43,28 @@ pub fn remember(words: &[OsString]) {
     let _ = WORDS.set(words.to_vec());
 }
 
-/// The command as it could be typed again.
+/// Flags with a value that say where results go or how fast; a page is the same without them.
+const ELSEWHERE: [&str; 9] = [
+    "--out",
+    "--plan",
+    "--workers",
+    "--seconds-per-step",
+    "--report",
+    "--figure",
+    "--figures",
+    "--format",
+    "--threads",
+];
+
+/// Flags without one.
+const MANNER: [&str; 6] = ["--json", "--quiet", "-q", "--verbose", "-v", "--resume"];
+
+/// The command as it could be typed again for the same page.
 pub fn command_line() -> String {
-    let words = WORDS.get().into_iter().flatten().skip(1).map(|word| {
-        let word = word.to_string_lossy().into_owned();
+    let all: Vec<String> =
+        WORDS.get().into_iter().flatten().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let words = without_manner(&all).into_iter().map(|word| {
+        let word = word.to_owned();
         let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=,:+@%".contains(letter);
         if !word.is_empty() && word.chars().all(plain) {
             word
@@ -55,4 +73,35 @@ pub fn command_line() -> String {
         }
     });
     ["collegial".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// The words that have a say in what a page shows.
+fn without_manner(words: &[String]) -> Vec<&str> {
+    let mut kept = vec![];
+    let mut words = words.iter().map(String::as_str);
+    while let Some(word) = words.next() {
+        if ELSEWHERE.contains(&word) {
+            words.next();
+        } else if !MANNER.contains(&word) && !ELSEWHERE.iter().any(|flag| is_with_value(word, flag)) {
+            kept.push(word);
+        }
+    }
+    kept
+}
+
+/// `--out=DIR`.
+fn is_with_value(word: &str, flag: &str) -> bool {
+    word.strip_prefix(flag).is_some_and(|rest| rest.starts_with('='))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_does_not_tell_where_it_was_written() {
+        let words = "search fc6-500 --report a.html --alpha 2 --threads=3 -q --out b --cost=flops --json";
+        let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+        assert_eq!(without_manner(&words).join(" "), "search fc6-500 --alpha 2 --cost=flops");
+    }
 }

@@ -11,18 +11,21 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use collegial_arch::Spec;
 use common::{NETWORK, write_data};
 
 fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
 }
 
-/// Name and text of every page in the book's folder.
+/// Name and text of every page in the book's folders.
 fn pages() -> Vec<(String, String)> {
-    let entries = std::fs::read_dir(docs()).unwrap().map(|entry| entry.unwrap().path());
-    let pages = entries.filter(|path| path.extension().is_some_and(|ending| ending == "md"));
+    let folders = [docs(), docs().join("reference")];
+    let entries = folders.iter().flat_map(|folder| std::fs::read_dir(folder).unwrap());
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let pages = paths.filter(|path| path.extension().is_some_and(|ending| ending == "md"));
     let named = |path: PathBuf| {
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let name = path.strip_prefix(docs()).unwrap().to_string_lossy().into_owned();
         (name, std::fs::read_to_string(path).unwrap())
     };
     pages.map(named).collect()
@@ -134,6 +137,26 @@ fn every_source_that_the_book_names_exists() {
             assert!(docs().join("..").join(path).exists(), "{page}: {path}");
         }
     }
+}
+
+/// The reference has an example of every kind of spec, with all the keys that its kind has.
+#[test]
+fn every_kind_of_spec_has_an_example_with_all_its_keys() {
+    let text = std::fs::read_to_string(docs().join("reference.md")).unwrap();
+    let mut kinds = vec![];
+    for (language, content) in blocks(&text) {
+        if language != "toml" {
+            continue;
+        }
+        let spec = Spec::from_toml(&content).unwrap_or_else(|error| panic!("{content}\n{error}"));
+        let document: serde_json::Value = serde_json::to_value(&spec).unwrap();
+        let missing =
+            document.as_object().unwrap().keys().find(|key| !content.contains(&format!("{key} = ")));
+        assert_eq!(missing, None, "{content}");
+        kinds.push(document["kind"].as_str().unwrap().to_owned());
+    }
+    kinds.sort();
+    assert_eq!(kinds, ["bottleneck", "fully-connected", "regnet", "resnext", "sequence", "wide-resnet"]);
 }
 
 /// The specs to start from are read, counted and, where there is something to split, searched.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use collegial_ops::export::{self, Request, Target};
+use collegial_ops::export::{self, Naming, Request, Target};
 
 use crate::arguments::{Common, Model};
 use crate::failure::Failure;
@@ -13,7 +13,7 @@ use crate::progress::Progress;
 /// Write a network for other programs: safetensors, ONNX, or a PyTorch training script
 ///
 /// A model's weights are drawn from --seed, as training from this seed begins with; those of a
-/// checkpoint are its own. Safetensors files load into torchvision's and timm's ResNets; ONNX files
+/// checkpoint are its own. Safetensors files load into torchvision's and timm's networks; ONNX files
 /// hold plain operators and take batches of any size; the script holds the module and its recipe
 /// and trains on one device or, through torchrun, on many. `evaluate` and `info` read the first two
 /// back.
@@ -31,6 +31,9 @@ pub struct Export {
     /// or MODEL.py]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Safetensors: whose names the layers have; they differ for RegNets
+    #[arg(long, value_enum, value_name = "WHOSE", default_value = "torchvision")]
+    names: Naming,
     /// ONNX: fold batch norms into the convolutions before them
     #[arg(long)]
     fold: bool,
@@ -41,7 +44,7 @@ pub struct Export {
     /// PyTorch: cifar10, cifar100, mnist, imagenet, or a TOML file [default: the checkpoint's own,
     /// or by model]
     #[arg(long, value_name = "NAME|FILE")]
-    recipe: Option<String>,
+    recipe: Option<PathBuf>,
     /// PyTorch: change the recipe: epochs=5, learning_rate=0.05
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
@@ -53,6 +56,7 @@ pub fn run(verb: &Export, common: &Common) -> Result<(), Failure> {
         model: verb.model.request(),
         to: verb.to,
         out: verb.out.clone(),
+        names: verb.names,
         fold: verb.fold,
         external_data: verb.external_data,
         recipe: verb.recipe.clone(),

@@ -18,8 +18,9 @@ use crate::progress::Progress;
 /// the L weight matrices, whatever the number of inputs. Moments are exact where there is a closed
 /// form, averaged over standard normal inputs; with --trials they are drawn as printed in the
 /// paper, at one input and without drawing a weight matrix; elsewhere half a second of draws is
-/// taken. The law is an approximation: alpha depends on the widths it is fitted to, so it comes
-/// with its points, residuals and a verdict. For a network the block of its first stage is taken.
+/// taken, at many inputs. The law is an approximation: alpha depends on the widths it is fitted to,
+/// so it comes with its points, residuals and a verdict. For a network the block of its first stage
+/// is taken.
 #[derive(Args)]
 #[command(after_help = "Example:\n  collegial fit bottleneck-128 --trials 10000")]
 pub struct Fit {
@@ -41,15 +42,16 @@ pub struct Fit {
 /// How much is drawn.
 #[derive(Args)]
 pub struct FitOptions {
-    /// Draws per width (T; the paper takes 2000) [default: none where moments are exact, else half
-    /// a second of draws; 2000 with --out or --precision]
+    /// Draws per width at one input (T; the paper takes 2000) [default: none where moments are
+    /// exact, else half a second of draws at many inputs; 2000 with --out]
     #[arg(long, value_name = "T", allow_negative_numbers = true)]
     pub trials: Option<u64>,
     /// Widths to measure: 4,10,16 or 1..256 or 16..256:16 [default: 1,16..256:16 for a bottleneck,
     /// else sixteenths of the width]
     #[arg(long, value_name = "LIST")]
     pub widths: Option<Widths>,
-    /// Draw until alpha's 95 % interval is within this share of alpha, such as 0.02
+    /// Draw until alpha's 95 % interval is within this share of alpha, such as 0.02; at many inputs
+    /// unless --trials says how many at a time
     #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     pub precision: Option<f64>,
     /// The kernel of the output averaged over all positions instead of one position's
@@ -110,16 +112,16 @@ pub fn run(verb: &Fit, common: &Common) -> Result<(), Failure> {
     drop(progress);
     let draws = draws?;
     common.explain(&format!(
-        "drew the kernel of {} {} times at each width on {} threads",
-        draws.measurements.module_name(),
-        draws.measurements.trials,
+        "drew the kernel of {} at least {} times at each width on {} threads",
+        draws.kernels.module_name(),
+        draws.kernels.trials(),
         rayon::current_num_threads()
     ));
     if draws.interrupted {
         common.say("interrupted: going on with the draws made so far");
     }
     if let Some(path) = &verb.out {
-        files::write(path, &draws.to_file()?)?;
+        files::write(path, &draws.kernels.to_file()?)?;
         common.say(&format!("wrote the draws to {}", path.display()));
     }
     let shown = match verb.shard {

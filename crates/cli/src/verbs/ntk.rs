@@ -108,7 +108,10 @@ pub fn run(verb: &Ntk, common: &Common) -> Result<(), Failure> {
         drop(progress);
         return show(&draws?, common.format());
     }
-    let kernel = ntk::run(&verb.request(common))?;
+    let progress = Progress::new("computing the kernel", common);
+    let kernel = ntk::run(&verb.request(common), &progress);
+    drop(progress);
+    let kernel = kernel?;
     if let Some(path) = &verb.save_weights {
         files::write(path, &kernel.weights_to_safetensors()?)?;
     }

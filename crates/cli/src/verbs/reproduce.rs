@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use collegial_ops::jobs::Task;
 use collegial_ops::reproduce::{self, Request, Scale};
 
 use crate::arguments::{Common, Format};
@@ -10,6 +11,7 @@ use crate::failure::Failure;
 use crate::output::{print, show};
 use crate::progress::Progress;
 use crate::terminal;
+use crate::verbs::job::Planning;
 
 /// Compute a figure or table of the paper again and set it beside the published one
 ///
@@ -33,6 +35,8 @@ pub struct Reproduce {
     /// Where pages, figures, data and finished parts go
     #[arg(long, value_name = "DIR", default_value = "reproduction")]
     out: PathBuf,
+    #[command(flatten)]
+    planning: Planning,
 }
 
 /// Runs the verb.
@@ -45,6 +49,9 @@ pub fn run(verb: &Reproduce, common: &Common) -> Result<(), Failure> {
         seed: common.seed,
         command: terminal::command_line(),
     };
+    if let Some(planned) = verb.planning.run(|| Task::Reproduce(request.clone()), common) {
+        return planned;
+    }
     let reproduced = reproduce::run(&request, &Progress::new("starting", common))?;
     match common.format() {
         Format::Csv => {

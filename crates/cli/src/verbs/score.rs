@@ -21,10 +21,8 @@ use crate::terminal;
 /// see and with white inputs), the paper's law, parameters, FLOPs and inner width m n. With
 /// --target, rank correlations of each with that column follow, within the groups of --group, with
 /// bootstrap intervals, and partial ones given parameters and FLOPs.
-///
-/// Example: collegial score designs.csv --target top1_error --group recipe
 #[derive(Args)]
-#[command(after_help = "Example:\n  collegial score designs.csv --target error")]
+#[command(after_help = "Example:\n  collegial score designs.csv --target top1_error --group recipe")]
 pub struct Score {
     /// A CSV file with one design per row, or a JSON file of sampled models
     #[arg(value_name = "TABLE")]

@@ -18,7 +18,8 @@ use crate::progress::Progress;
 /// The data set is recognised by its files (MNIST, CIFAR binary version, downsampled ImageNet,
 /// class folders), and with it the paper's recipe, which --set changes. Checkpoints are safetensors
 /// files under torchvision's names; a run that was interrupted or killed at any moment goes on with
-/// --resume and ends with the same weights to the bit, on any number of threads.
+/// --resume and ends with the same weights to the bit, on any number of threads. With --json it
+/// prints JSON lines: a document per epoch as it ends, and a last one that names the checkpoint.
 #[derive(Args)]
 #[command(after_help = "Example:\n  collegial train resnext29-10x10d --data cifar10 --out run")]
 pub struct Train {
@@ -37,7 +38,7 @@ pub struct Train {
     /// cifar10, cifar100, mnist, imagenet32, imagenet64, imagenet, or a TOML file [default: by data
     /// set]
     #[arg(long, value_name = "NAME|FILE")]
-    recipe: Option<String>,
+    recipe: Option<PathBuf>,
     /// Change the recipe: learning_rate=0.05, micro_batch=32, schedule.milestones=[5,8],
     /// optimiser.kind=adam
     #[arg(long, value_name = "KEY=VALUE")]

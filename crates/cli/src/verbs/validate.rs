@@ -4,15 +4,16 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
 use clap::Args;
+use collegial_ops::jobs::Task;
 use collegial_ops::search::Cost;
 use collegial_ops::validate::{self, DESIGNS, Request};
-use collegial_ops::{Answer as _, files};
 
 use crate::arguments::{Common, Model};
 use crate::failure::Failure;
 use crate::output::show;
 use crate::progress::Progress;
 use crate::terminal;
+use crate::verbs::job::Planning;
 
 /// Train designs of equal cost and see whether the predicted variance ranks their test errors
 ///
@@ -61,6 +62,8 @@ pub struct Validate {
     /// Where the page, figures, data and finished runs go [default: runs/validate-MODEL-DATA]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    planning: Planning,
 }
 
 fn designs(text: &str) -> Result<usize, String> {
@@ -86,14 +89,12 @@ pub fn run(verb: &Validate, common: &Common) -> Result<(), Failure> {
         out: verb.out.clone(),
         seed: common.seed,
     };
-    let validated = validate::run(&request, &Progress::new("starting", common))?;
-    let out = &validated.out;
-    files::write_figures(out, &validated)?;
-    files::write(&out.join("validation.json"), format!("{}\n", validated.json()?).as_bytes())?;
-    if let Some(page) = validated.page(terminal::provenance()) {
-        files::write(&out.join("validation.html"), page.to_html().as_bytes())?;
+    if let Some(planned) = verb.planning.run(|| Task::Validate(request.clone()), common) {
+        return planned;
     }
+    let validated = validate::run(&request, &Progress::new("starting", common))?;
+    let page = validated.write(terminal::provenance())?;
     show(&validated, common.format())?;
-    common.say(&format!("page: {}", out.join("validation.html").display()));
+    common.say(&format!("page: {}", page.display()));
     if validated.contradicted() { Err(Failure::No(validated.validation.sentence)) } else { Ok(()) }
 }
