@@ -3,7 +3,8 @@ what it leaves alone, and why.
 
     python interop/survey.py --out docs/torch-models.md
 
-Takes all of torchvision's classifiers and timm's, up to --per-family of a family. Models are made
+Takes all of torchvision's classifiers and timm's, up to --per-family of a family and three times as
+many where blocks are bottlenecks. Models are made
 on the meta device where they can be, so that they need no memory, each in a process of its own with
 a limit on memory and time: one that breaks it is a crash in the table. Every model is asked for a
 suggestion with a fixed alpha, converted by both objectives, counted and run.
@@ -11,13 +12,17 @@ suggestion with a fixed alpha, converted by both objectives, counted and run.
 
 import argparse
 import collections
+import csv
 import json
+import math
 import multiprocessing
 import resource
 import sys
 from pathlib import Path
 
 ALPHA = 1.60
+# Families of timm's whose blocks are bottlenecks: three times as many of them are asked.
+BOTTLENECKS = ["byoanet", "byobnet", "cspnet", "dla", "hrnet", "nfnet", "regnet", "resnet", "resnetv2", "senet", "tresnet"]
 FORK = multiprocessing.get_context("fork")
 
 
@@ -30,8 +35,8 @@ def names(per_family):
     families = collections.defaultdict(list)
     for name in timm.list_models():
         families[timm.models._registry._model_to_module[name]].append(name)
-    for _, members in sorted(families.items()):
-        count = min(per_family, len(members))
+    for family, members in sorted(families.items()):
+        count = min(3 * per_family if family in BOTTLENECKS else per_family, len(members))
         yield from (f"timm/{members[index * len(members) // count]}" for index in range(count))
 
 
@@ -51,47 +56,63 @@ def make(name):
 
 def judge(name):
     """One row of the table."""
-    from collegial.torch import Refused, suggest
+    from collegial.torch import Refused
     from collegial.torch.blocks import find_blocks
+    from collegial.torch.suggest import suggested
 
     model = make(name)
     row = {"model": name, "family": type(model).__module__.rsplit(".", 1)[-1]}
     try:
-        suggestion = suggest(model, alpha=ALPHA)
+        found = find_blocks(model)
+        suggestion = suggested(model, found, "under", math.inf, quick(found.blocks))
     except Refused as refused:
         first = refused.refusals[0].reason if refused.refusals else "it has no bottleneck block"
         return {**row, "verdict": refused.kind.value, "reason": first}
     blocks = [type(model.get_submodule(block)).__name__ for block in suggestion.blocks if block in dict(model.named_modules())]
     skipped = [refusal.reason for refusal in suggestion.skipped]
-    reason = f"{len(skipped)} blocks left alone: {skipped[0]}" if skipped else ""
+    reason = f"{len(skipped)} left alone: {skipped[0]}" if skipped else ""
     row.update(verdict="served", reason=reason, blocks=len(suggestion.blocks), classes=sorted(set(blocks)))
-    trial = find_blocks(model).trial
+    row["shape"] = shape(found.blocks[0])
     for objective in ("primal", "dual"):
-        row[objective] = _converted(model, objective, suggestion[objective], trial)
+        row[objective] = _converted(model, found, suggestion, objective)
     return row
 
 
-def _converted(model, objective, announced, trial):
+def quick(blocks):
+    """Options that make a search short: this asks whether conversions run, not how good they are."""
+    return {"precision": 0.1} if any(block.depthwise for block in blocks) else {"alpha": ALPHA}
+
+
+def shape(block):
+    """What was found, for a person to check: channels in, members and their width, channels out, the
+    kernel, gates and activations."""
+    gate = ", gated" if block.gated else ""
+    widths = f"{block.inputs} -> {block.members}x{block.width}d -> {block.outputs}"
+    return f"{widths}, {block.kernel}x{block.kernel}{gate}, {block.activated}"
+
+
+def _converted(model, found, suggestion, objective):
     """What became of a conversion: the design, or that there is nothing to gain."""
     import torch
 
     from collegial import CollegialError
-    from collegial.torch import convert
+    from collegial.torch.convert import converted
+    from collegial.torch.flow import tensors_in
 
+    announced = suggestion[objective]
     try:
-        better = convert(model, objective, alpha=ALPHA)
+        better = converted(model, found, suggestion, objective)
     except CollegialError as error:
         if "nothing to gain" in str(error):
             return "nothing to gain"
         raise
     count = sum(parameter.numel() for parameter in better.parameters())
     assert count == announced.parameters, f"{count:,} parameters instead of {announced.parameters:,}"
-    # What is returned is run, on its own device: shapes where the model has no values, a small
-    # image where it has.
-    device = next(better.parameters()).device
-    shape = trial.example[0].shape[1:] if device.type == "meta" else (trial.example[0].shape[1], 64, 64)
-    with torch.no_grad():
-        better.eval()(torch.zeros(1, *shape, device=device))
+    # A model without values has been run on shapes by the conversion itself, in both modes.
+    if not next(better.parameters()).is_meta:
+        with torch.no_grad():
+            outputs = better.eval()(torch.zeros(1, found.trial.example[0].shape[1], 64, 64))
+        assert all(tensor.isfinite().all() for tensor in tensors_in(outputs)), "its outputs are not finite"
     return announced.design
 
 
@@ -142,28 +163,33 @@ def survey(chosen, options):
     return [done[name] for name in chosen if name in done]
 
 
-def page(rows):
-    """The table by family, in Markdown."""
+def page(rows, table):
+    """The table by family, in Markdown; `table` is the file with a line per model."""
     import timm
     import torch
     import torchvision
 
     plain = lambda library: library.__version__.split("+")[0]
     verdicts = collections.Counter(row["verdict"] for row in rows)
+    theirs = sum(row["model"].startswith("timm/") for row in rows)
     lines = [
-        "# The world's models",
+        "# Models of torchvision and timm",
         "",
-        f"What `collegial.torch` makes of {len(rows)} image classifiers of torchvision {plain(torchvision)} and timm {plain(timm)}",
-        f"(PyTorch {plain(torch)}): {verdicts['served']} are served, {verdicts['outside the theory']} are outside the theory, "
-        f"{verdicts['not supported']} are not supported, {verdicts['crash']} crashed.",
+        f"What `collegial.torch` makes of all {len(rows) - theirs} image classifiers of torchvision {plain(torchvision)} and of {theirs} of timm {plain(timm)},",
+        f"some of every family, with PyTorch {plain(torch)}: **{verdicts['served']} are served, {verdicts['outside the theory']} are outside the theory, "
+        f"{verdicts['not supported']} are not supported, {verdicts['crash']} crashed.**",
         "",
-        "Served: bottleneck blocks were found; the conversions by both objectives ran and had the announced parameters, or",
-        "there was nothing to gain. Outside the theory: blocks with one hidden layer, where splitting changes nothing. Not",
-        "supported: everything else, with the reason.",
-        "Written by `python interop/survey.py`.",
+        "- *Served*: bottleneck blocks (1x1, k x k, 1x1, with an activation between, then a sum or an end without an activation) were found. The conversions by both",
+        "  objectives ran and had the announced number of parameters, or there was nothing to gain. Where the k x k convolution is in groups or depthwise already, the question is which group",
+        "  width to grow or shrink to.",
+        "- *Outside the theory*: its blocks have one hidden layer, so that m of them in parallel are one again: splitting changes nothing there.",
+        "- *Not supported*: the theory may have an answer, but the blocks cannot be rebuilt here, for the reason given.",
         "",
-        "| family | library | models | served | outside the theory | not supported | crashed | blocks served | most frequent reason |",
-        "|---|---|---|---|---|---|---|---|---|",
+        f"A line per model, with the first block that was found and both designs, is in [{table.name}]({table.name}). Written by `python interop/survey.py --out",
+        "docs/torch-models.md`, which asks every model in a process of its own; a sample of forty is asked by the tests.",
+        "",
+        "| family | of | models | served | outside the theory | not supported | blocks served | most frequent reason |",
+        "|---|---|---:|---:|---:|---:|---|---|",
     ]
     families = collections.defaultdict(list)
     for row in rows:
@@ -172,18 +198,27 @@ def page(rows):
         counts = collections.Counter(row["verdict"] for row in members)
         reasons = collections.Counter(row["reason"] for row in members if row["reason"])
         classes = sorted({name for row in members for name in row.get("classes", [])})
-        numbers = [counts[verdict] for verdict in ("served", "outside the theory", "not supported", "crash")]
+        numbers = [counts[verdict] or "" for verdict in ("served", "outside the theory", "not supported")]
         reason = reasons.most_common(1)[0][0] if reasons else ""
         cells = [family, library, len(members), *numbers, ", ".join(classes), reason]
         lines.append("| " + " | ".join(str(cell).replace("|", "/") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
 
 
+def write_table(path, rows):
+    """A line per model as CSV."""
+    columns = ["model", "family", "verdict", "blocks", "shape", "primal", "dual", "reason"]
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, help="the page to write")
     parser.add_argument("--rows", type=Path, default=Path("target/torch-models.jsonl"), help="a line per model that was asked [%(default)s]")
-    parser.add_argument("--per-family", type=int, default=40, help="[%(default)s]")
+    parser.add_argument("--per-family", type=int, default=5, help="of timm's [%(default)s]")
     parser.add_argument("--memory", type=int, default=8, help="GiB that a process may take [%(default)s]")
     parser.add_argument("--seconds", type=int, default=300, help="of a processor that a model may take [%(default)s]")
     parser.add_argument("names", nargs="*", help="only these models")
@@ -195,7 +230,9 @@ def main():
         if row["verdict"] == "crash":
             print(f"{row['model']}: {row['reason']}", file=sys.stderr)
     if options.out:
-        options.out.write_text(page(rows))
+        table = options.out.with_suffix(".csv")
+        write_table(table, rows)
+        options.out.write_text(page(rows, table))
     return int(any(row["verdict"] == "crash" for row in rows))
 
 

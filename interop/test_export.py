@@ -241,8 +241,8 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path, cifar):
 
     missing = {name: tensor for name, tensor in good.items() if name != "layer2.1.bn2.running_var"}
     assert "it has no tensor layer2.1.bn2.running_var" in sentence(missing)
-    assert "it has the tensor layer1.0.se.fc1.bias besides" in sentence(timm.create_model("seresnet50", num_classes=10).state_dict())
-    assert "its stem has several convolutions" in sentence(timm.create_model("resnet50d", num_classes=10).state_dict())
+    assert "it has the tensor layer1.0.se.conv.weight besides" in sentence(timm.create_model("ecaresnet50d", num_classes=10).state_dict())
+    assert "it has the tensor layer1.0.aa" in sentence(good | {"layer1.0.aa.weight": torch.zeros(3)})
     short = sentence(good | {"layer3.0.bn1.bias": torch.zeros(3)})
     assert "layer3.0.bn1.bias has the shape [3], expected [32]" in short
     assert "begins with no tensor at all" in sentence({})
@@ -379,7 +379,8 @@ def test_weights_are_drawn_as_ours(tmp_path, model):
         if tensor.dim() < 2:
             assert torch.equal(tensor, other), name
             continue
-        # The deviation of the ratio of two sample deviations is about 1 / sqrt(count); five of them never occur.
+        # The deviation of the ratio of two sample deviations is about 1 / sqrt(count); five of them
+        # never occur.
         assert abs(tensor.std() / other.std() - 1) < 5 / math.sqrt(tensor.numel()), name
 
 

@@ -9,11 +9,13 @@ or a `Spec`. `collegial.torch` (imported by itself, needs PyTorch) builds the ne
 """
 
 from ._collegial import CollegialError, __version__
-from ._functions import evaluate, export, fit, forward, info, models, moments, ntk, reproduce, search, train, validate
+from ._jobs import gather, job, status
+from ._questions import fit, forward, info, models, moments, ntk, search
 from ._results import (
     EvaluateResult,
     ExportResult,
     FitResult,
+    GatherResult,
     InfoResult,
     ModelsResult,
     MomentsResult,
@@ -21,16 +23,20 @@ from ._results import (
     ReproduceResult,
     Result,
     SearchResult,
+    StatusResult,
+    SweepResult,
     TrainResult,
     ValidateResult,
 )
 from ._spec import Spec
+from ._trainings import evaluate, export, reproduce, sweep, train, validate
 
 __all__ = [
     "CollegialError",
     "EvaluateResult",
     "ExportResult",
     "FitResult",
+    "GatherResult",
     "InfoResult",
     "ModelsResult",
     "MomentsResult",
@@ -39,6 +45,8 @@ __all__ = [
     "Result",
     "SearchResult",
     "Spec",
+    "StatusResult",
+    "SweepResult",
     "TrainResult",
     "ValidateResult",
     "__version__",
@@ -46,12 +54,16 @@ __all__ = [
     "export",
     "fit",
     "forward",
+    "gather",
     "info",
+    "job",
     "models",
     "moments",
     "ntk",
     "reproduce",
     "search",
+    "status",
+    "sweep",
     "train",
     "validate",
 ]

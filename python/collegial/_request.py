@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 import os
@@ -36,6 +37,28 @@ def call(function: str, model, fields: dict, defaults: dict) -> str:
     words = [repr(given)]
     words += [f"{name}={value!r}" for name, value in fields.items() if value != defaults.get(name)]
     return f"collegial.{function}({', '.join(words)})"
+
+
+def defaults(function) -> dict:
+    """The defaults of a function's parameters."""
+    return {name: parameter.default for name, parameter in inspect.signature(function).parameters.items()}
+
+
+def widths_of(widths):
+    """Widths as they are: text, or a list of numbers."""
+    return widths if widths is None or isinstance(widths, str) else list(widths)
+
+
+def changes(given) -> list:
+    """Changes to a recipe as "key=value" texts."""
+    return [f"{key}={value}" for key, value in given.items()] if isinstance(given, dict) else list(given)
+
+
+def floats(array):
+    """An array as the library takes it."""
+    import numpy
+
+    return numpy.ascontiguousarray(array, dtype=numpy.float32)
 
 
 def _plain(name, value):

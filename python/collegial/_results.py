@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 
+from . import _look
 from ._optional import need
 
 
@@ -59,7 +61,11 @@ class Result:
         return [key for key, value in self.to_dict().items() if value and isinstance(value, list) and isinstance(value[0], dict)]
 
     def to_pandas(self, table: str | None = None):
-        """A table as a DataFrame: the main one, or the one of this name (`tables()` lists them)."""
+        """A table as a DataFrame.
+
+        Args:
+            table: Its name, one of `tables()`; by default the main one.
+        """
         pandas = need("pandas", "to_pandas", "pandas")
         table = self._main if table is None else table
         if table is None:
@@ -99,6 +105,7 @@ class SearchResult(Result):
     primal: Record
     dual: Record
     nearby: list[Record]
+    flat: Record | None
     curve: list[Record]
     seconds: float
 
@@ -122,15 +129,58 @@ class SearchResult(Result):
     def _rows(self, table):
         return self.designs if table == "designs" else super()._rows(table)
 
-    def plot(self, ax=None):
-        """The efficiency of every width, with the optimum."""
-        ax = _axes(ax)
-        widths, efficiencies = _columns(self.curve, "width", "efficiency")
-        ax.plot(widths, efficiencies)
-        ax.plot([self.dual.width], [self.dual.efficiency], "o", label=f"{self.primal.design} primal, {self.dual.design} dual")
-        ax.set(xlabel="width n of a member", ylabel="efficiency rho", title=self.baseline, xscale="log")
-        ax.legend()
+    def plot(self, ax=None, problem="dual"):
+        """One of both objectives over the width, as on the program's pages: the curve with a real-valued m, the region within
+        one per cent of the best, designs with whole members, the baseline (a ring) and the optimum.
+
+        `problem="dual"` shows how many times cheaper designs of the baseline's variance are, `"primal"` the variance at its cost.
+        """
+        if problem not in ("primal", "dual"):
+            raise ValueError(f"problem is {problem!r}; it is 'primal' or 'dual'")
+        unit = {"params": "parameters", "flops": "FLOPs"}.get(self.cost, self.cost)
+        fewer = "less" if self.cost == "time" else "fewer"
+        tone, key, title, name, scales = {
+            "primal": ("cost", "primal_objective", "Kernel variance at the same cost", "kernel variance", {"yscale": "log"}),
+            "dual": ("variance", "efficiency", f"Times {fewer} {unit} at the same variance", f"the baseline's {unit} over the design's", {}),
+        }[problem]
+        ax = _look.axes(ax, title, "width n of a member", name, xscale="log", **scales)
+        flat = self._record.get("flat")
+        if flat and flat.low < flat.high:
+            ax.axvspan(flat.low, flat.high, color=_look.PALETTE["base"], alpha=0.12, linewidth=0, label=f"within {100 * flat.tolerance:.0f} %")
+        points = [point for point in self.curve if problem == "dual" or point.primal_multiplicity >= 1]
+        widths, values = _columns(points, "width", key)
+        _look.line(ax, widths, values, tone, "real-valued m")
+        best, value = self._record[problem], self._value(problem)
+        others = [row for row in self.nearby if row.problem == problem]
+        _look.dots(ax, [row.width for row in others], [value(row) for row in others], tone, "whole members")
+        width = self._baseline_width()
+        if width is not None:
+            _look.ring(ax, width, self.baseline_variance if problem == "primal" else 1.0, "baseline", self.baseline)
+        _look.optimum(ax, best.width, value(best), tone, best.design)
+        _look.plain_ticks(ax)
+        _look.legend(ax)
         return ax
+
+    def _value(self, problem):
+        """A design's place on the vertical axis; with Algorithm 2 as printed rho is the block's."""
+        if problem == "primal":
+            return lambda row: row.variance
+        at = {point.width: point for point in self.curve}
+
+        def value(row):
+            if "cost_ratio" in row:
+                return row.cost_ratio
+            point, members = at[row.width], int(row.design.partition("x")[0])
+            return point.efficiency * point.dual_multiplicity / members
+
+        return value
+
+    def _baseline_width(self):
+        """The width of the baseline's members, where one design is all of it."""
+        own = self._record.get("baseline_design")
+        name = own or self.baseline.rpartition("-")[2]
+        width = name.removesuffix("d").rpartition("x")[2]
+        return int(width) if width.isdigit() else None
 
 
 class ModelsResult(Result):
@@ -151,19 +201,23 @@ class FitResult(Result):
     intercept: float
     r_squared: float
     trials: int
+    inputs: int
     points: list[Record]
     seconds: float
 
     def plot(self, ax=None):
-        """The measured ratios with two standard errors, and the line."""
-        ax = _axes(ax)
+        """The measured ratios with 95 % intervals, and the line."""
+        title = f"Second moment of the kernel of {self.module}"
+        ax = _look.axes(ax, title, "sum of inverse fan-ins S(n)", "ln(E[K²] / E[K]²)", xscale="log", yscale="log")
         sums, ratios, errors = _columns(self.points, "inverse_fan_in_sum", "second_moment_ratio", "standard_error")
         logarithms = [math.log(ratio) for ratio in ratios]
-        ax.errorbar(sums, logarithms, [2 * error / ratio for error, ratio in zip(errors, ratios)], fmt="o", markersize=3)
-        ends = [min(sums), max(sums)]
-        ax.plot(ends, [self.intercept + self.alpha * end for end in ends], label=f"alpha = {self.alpha:.3f}")
-        ax.set(xlabel="sum of inverse fan-ins", ylabel="ln(E[K^2] / E[K]^2)", title=self.module)
-        ax.legend()
+        bars = [1.96 * error / ratio for error, ratio in zip(errors, ratios)]
+        ax.errorbar(sums, logarithms, bars, fmt="none", color=_look.PALETTE["drawn"], linewidth=1.4)
+        _look.dots(ax, sums, logarithms, "drawn", "points, 95 %" if any(bars) else "exact")
+        drawn = [total for total in sums if self.intercept + self.alpha * total > 0]
+        _look.line(ax, drawn, [self.intercept + self.alpha * total for total in drawn], "law", f"fitted line, alpha = {self.alpha:.3f}", "--")
+        _look.plain_ticks(ax)
+        _look.legend(ax)
         return ax
 
 
@@ -179,11 +233,10 @@ class MomentsResult(Result):
 
     def plot(self, ax=None):
         """The variance over the number of members."""
-        ax = _axes(ax)
+        ax = _look.axes(ax, f"Kernel variance of members of widths {', '.join(map(str, self.widths))}", "members m", "Var[K] / E[K]²", yscale="log")
         members = range(1, max(2 * self.members, 10) + 1)
-        ax.plot(members, [self.member_variance / count for count in members])
-        ax.plot([self.members], [self.variance], "o")
-        ax.set(xlabel="members m", ylabel="Var[K] / E[K]^2", title=",".join(map(str, self.widths)), yscale="log")
+        _look.line(ax, members, [self.member_variance / count for count in members], "cost")
+        _look.optimum(ax, self.members, self.variance, "cost", f"m = {self.members}")
         return ax
 
 
@@ -200,11 +253,10 @@ class InfoResult(Result):
 
     def plot(self, ax=None):
         """The parameters of every layer that has some."""
-        ax = _axes(ax)
+        ax = _look.axes(ax, f"Parameters of {self.model}", "parameters", "")
         layers = [layer for layer in self.layers if layer.parameters > 0]
-        ax.barh([layer.name for layer in layers], [layer.parameters for layer in layers])
+        ax.barh([layer.name for layer in layers], [layer.parameters for layer in layers], color=_look.PALETTE["cost"])
         ax.invert_yaxis()
-        ax.set(xlabel="parameters", title=self.model)
         return ax
 
 
@@ -221,14 +273,14 @@ class TrainResult(Result):
 
     def plot(self, ax=None):
         """Test and training error over the epochs, in per cent."""
-        ax = _axes(ax)
-        for run in self.runs:
+        ax = _look.axes(ax, f"Error of {self.model}", "epoch", "error, %")
+        tones = ["cost", "law", "variance", "drawn", "other", "base"]
+        for run, tone in zip(self.runs, itertools.cycle(tones)):
             own = [epoch for epoch in self.epochs if epoch.seed == run.seed]
             numbers, test, train = _columns(own, "epoch", "test_error", "train_error")
-            ax.plot(numbers, [100 * error for error in test], label=f"test, seed {run.seed}")
-            ax.plot(numbers, [100 * error for error in train], "--", label=f"training, seed {run.seed}")
-        ax.set(xlabel="epoch", ylabel="error, %", title=self.model)
-        ax.legend()
+            _look.line(ax, numbers, [100 * error for error in test], tone, f"test, seed {run.seed}")
+            _look.line(ax, numbers, [100 * error for error in train], tone, f"training, seed {run.seed}", "--")
+        _look.legend(ax)
         return ax
 
 
@@ -247,9 +299,9 @@ class EvaluateResult(Result):
 
     def plot(self, ax=None):
         """The confusion matrix."""
-        ax = _axes(ax)
-        ax.imshow(self.confusion)
-        ax.set(xlabel="guess", ylabel="true class", title=f"{self.model}: {100 * self.test_error:.2f} % error")
+        ax = _look.axes(ax, f"{self.model}: {100 * self.test_error:.2f} % test error", "guess", "true class")
+        ax.imshow(self.confusion, cmap="Blues")
+        ax.grid(False)
         return ax
 
 
@@ -272,6 +324,37 @@ class ValidateResult(Result):
     correlation: Record | None
 
 
+class SweepResult(Result):
+    """Mean test errors of networks. `to_pandas()` gives one row per network."""
+
+    _main = "networks"
+    data: str
+    epochs: int
+    networks: list[Record]
+
+
+class StatusResult(Result):
+    """How far the jobs of a plan are."""
+
+    jobs: int
+    done: int
+    running: int
+    stopped: int
+    waiting: int
+    failed: list[Record]
+    missing: list[int]
+    remaining_core_seconds: float | None
+    remaining_seconds: float | None
+
+
+class GatherResult(Result):
+    """What the finished jobs of a plan come to: `answer` is that of the request, None where some network has no finished training."""
+
+    complete: bool
+    status: Record
+    answer: Record | None
+
+
 class ReproduceResult(Result):
     """Published and obtained, item by item."""
 
@@ -279,10 +362,6 @@ class ReproduceResult(Result):
     scale: str
     fails: bool
     items: list[Record]
-
-
-def _axes(ax):
-    return need("matplotlib.pyplot", "plot", "plot").subplots()[1] if ax is None else ax
 
 
 def _columns(records, *names):

@@ -9,9 +9,14 @@ from ._request import request
 
 
 class Spec:
-    """A network or module: from a name, the path or text of a TOML or JSON spec, a dict, a checkpoint, or another Spec.
+    """A network or module as data.
 
-    `classes`, `inputs`, `outputs` and `image` set what a name leaves open.
+    Args:
+        model: A name, the path or text of a TOML or JSON spec, a dict, a checkpoint, or another Spec.
+        classes: Number of classes of a network.
+        inputs: Inputs of a fully connected network, or input channels of a block.
+        outputs: Outputs of a fully connected network, or output channels of a block.
+        image: Side of the square images.
     """
 
     def __init__(
@@ -61,7 +66,11 @@ class Spec:
         return _collegial.to_toml(self._text)
 
     def with_design(self, design: str) -> Spec:
-        """The same network with other members, such as "37x10d"."""
+        """The same network with other members.
+
+        Args:
+            design: The number of members and their width, such as "37x10d", or one design per stage.
+        """
         return Spec(_collegial.redesigned(self._text, design))
 
     def __repr__(self):

@@ -12,14 +12,15 @@ import collegial
 LONG = {
     "fit": 'collegial.fit("bottleneck-256", trials=100_000_000)',
     "search": 'collegial.search("resnext29-1x128d", variance="measured", precision=1e-5)',
-    "ntk, which never looks": 'collegial.ntk("resnext50-1x64d", count=64, trace=True)',
+    "ntk": 'collegial.ntk("resnext50-1x64d", count=64, trace=True)',
+    "forward": 'collegial.forward("resnext50-1x64d", None, numpy.zeros((400, 3 * 224 * 224), "float32"))',
 }
 
 
 @pytest.mark.parametrize("call", LONG.values(), ids=LONG)
-def test_ctrl_c_raises_at_once(call):
+def test_ctrl_c_raises_at_once(call, wait_until_at_work):
     code = f"""
-import collegial, signal
+import collegial, numpy, signal, time
 # Whoever started the tests in the background of a shell has told them to ignore it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 print("ready", flush=True)
@@ -29,16 +30,26 @@ except KeyboardInterrupt:
     print("interrupted", flush=True)
     assert collegial.moments("fc3-100").members == 1
     print("alive", flush=True)
+    # The computation itself has ended, not only the call: half a second passes without work.
+    deadline = time.monotonic() + 60
+    while True:
+        before = time.process_time()
+        time.sleep(0.5)
+        if time.process_time() - before < 0.05:
+            break
+        assert time.monotonic() < deadline, "it computes on"
+    print("idle", flush=True)
 """
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "ready\n"
-    time.sleep(1)
+    wait_until_at_work(process)
     start = time.monotonic()
     process.send_signal(signal.SIGINT)
     assert process.stdout.readline() == "interrupted\n"
     # Half a second of grace, and room for a busy machine.
     assert time.monotonic() - start < 10
     assert process.stdout.readline() == "alive\n"
+    assert process.stdout.readline() == "idle\n"
     assert process.wait(timeout=60) == 0
 
 

@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -64,13 +63,13 @@ def test_exit_codes_and_streams(run, tmp_path):
     assert "collegial search fc6-500 --variance exact" in re.sub("</?span>", "", page.read_text())
 
 
-def test_ctrl_c_ends_the_program_with_130(installed):
+def test_ctrl_c_ends_the_program_with_130(installed, wait_until_at_work):
     process = subprocess.Popen(
         [installed, "fit", "bottleneck-256", "--widths", "4,8,16", "--trials", "1000000000"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    time.sleep(3)
+    wait_until_at_work(process)
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 130

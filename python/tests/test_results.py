@@ -70,7 +70,7 @@ def test_a_repr_has_no_escape_sequences(case):
 def test_plot(case):
     _, result = case
     axes = result.plot()
-    assert isinstance(axes, matplotlib.axes.Axes) and axes.get_xlabel() and axes.get_title()
+    assert isinstance(axes, matplotlib.axes.Axes) and axes.get_xlabel() and axes.get_title(loc="left")
     assert result.plot(ax=axes) is axes
 
 

@@ -1,28 +1,9 @@
 """train, evaluate, export, validate and reproduce, on a small data set of its own."""
 
-import gzip
-import struct
-
 import numpy
 import pytest
 
 import collegial
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    """Two hundred MNIST-like images whose class is where they are bright."""
-    root = tmp_path_factory.mktemp("data")
-    chance = numpy.random.default_rng(0)
-    for name, count in (("train", 200), ("t10k", 100)):
-        labels = numpy.arange(count) % 10
-        images = chance.integers(0, 60, (count, 28, 28))
-        images[numpy.arange(count), 2 * labels, :] = 255
-        header = struct.pack(">4sIII", b"\x00\x00\x08\x03", count, 28, 28)
-        (root / f"{name}-images-idx3-ubyte.gz").write_bytes(gzip.compress(header + images.astype("u1").tobytes()))
-        header = struct.pack(">4sI", b"\x00\x00\x08\x01", count)
-        (root / f"{name}-labels-idx1-ubyte.gz").write_bytes(gzip.compress(header + labels.astype("u1").tobytes()))
-    return root
 
 
 @pytest.fixture(scope="module")

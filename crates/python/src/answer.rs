@@ -6,7 +6,7 @@ use collegial_ops::{self as ops, Error, Style};
 use collegial_report::Provenance;
 use pyo3::prelude::*;
 
-use crate::words::exception;
+use crate::words::{exception, spoken};
 
 /// What a verb answered.
 #[pyclass(frozen, module = "collegial._collegial")]
@@ -25,6 +25,12 @@ impl Answer {
     }
 }
 
+/// What a page says of the call that made it.
+pub fn provenance(call: String) -> Provenance {
+    let version = format!("collegial {}", env!("CARGO_PKG_VERSION"));
+    Provenance { command: call, seed: None, version }
+}
+
 #[pymethods]
 impl Answer {
     /// The document that the command line prints with --json.
@@ -34,7 +40,7 @@ impl Answer {
 
     /// For people, without escape sequences.
     fn text(&self) -> String {
-        self.0.text(&Style::default())
+        spoken(&self.0.text(&Style::default()))
     }
 
     /// For notebooks.
@@ -45,8 +51,7 @@ impl Answer {
     /// Writes a self-contained page that says by which call it was made; whether there is one.
     #[expect(clippy::needless_pass_by_value, reason = "Python's paths come as values")]
     fn write_page(&self, path: PathBuf, call: String) -> PyResult<bool> {
-        let version = format!("collegial {}", env!("CARGO_PKG_VERSION"));
-        let Some(page) = self.0.page(Provenance { command: call, seed: None, version }) else {
+        let Some(page) = self.0.page(provenance(call)) else {
             return Ok(false);
         };
         ops::files::write(&path, page.to_html().as_bytes()).map_err(|error| exception(&error))?;

@@ -66,9 +66,18 @@ fn ask<'py>(
             "train" => Answer::boxed(ops::train::run(&ops::request(&request)?, watch, watch)?),
             "evaluate" => Answer::boxed(ops::evaluate::run(&ops::request(&request)?, watch)?),
             "export" => Answer::boxed(ops::export::run(&ops::request(&request)?, watch)?),
+            "sweep" => Answer::boxed(ops::sweep::run(&ops::request(&request)?, watch)?),
+            "plan" => Answer::boxed(ops::jobs::plan::run(&ops::request(&request)?, watch)?),
+            "job" => Answer::boxed(ops::jobs::job::run(&ops::request(&request)?, watch)?),
+            "gather" => {
+                let request: ops::jobs::gather::Request = ops::request(&request)?;
+                let call = format!("collegial.gather({:?})", request.directory);
+                Answer::boxed(ops::jobs::gather::run(&request, answer::provenance(call), watch)?)
+            }
+            "status" => Answer::boxed(ops::jobs::status::run(&ops::request(&request)?)?),
             "validate" => Answer::boxed(ops::validate::run(&ops::request(&request)?, watch)?),
             "reproduce" => Answer::boxed(ops::reproduce::run(&ops::request(&request)?, watch)?),
-            other => Err(ops::Error::Malformed(format!("{other:?} is not a verb"))),
+            other => Err(ops::Error::UnknownVerb { verb: other.to_owned() }),
         })
     };
     interruptible(py, &Listeners { progress, epoch }, work)
@@ -84,10 +93,10 @@ fn ntk<'py>(
     threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyArray2<f64>>> {
     let array = inputs.map(|inputs| array(&inputs)).transpose()?;
-    let rows = interruptible(py, &Listeners::default(), move |_| {
+    let rows = interruptible(py, &Listeners::default(), move |watch| {
         pool::on_threads(threads, || {
             let request = ops::ntk::Request { array, ..ops::request(&request)? };
-            Ok(ops::ntk::run(&request)?.kernel)
+            Ok(ops::ntk::run(&request, watch)?.kernel)
         })
     })?;
     rows.concat().into_pyarray(py).reshape([rows.len(), rows.len()])

@@ -1,6 +1,6 @@
 //! Sentences in Python's words.
 
-use collegial_ops::{Error, Words};
+use collegial_ops::{Error, Field, Words};
 use pyo3::PyErr;
 
 use crate::CollegialError;
@@ -17,13 +17,23 @@ impl Words for Keywords {
         }
     }
 
-    fn verb(&self, name: &str, field: Option<&str>) -> String {
-        let arguments = field.map_or(String::new(), |field| format!("({field}=...)"));
-        format!("`collegial.{name}{arguments}`")
+    fn verb(&self, name: &str, model: Option<&str>, fields: &[Field<'_>]) -> String {
+        let keyword = |&(name, value): &Field<'_>| match value {
+            None => format!("{name}=..."),
+            Some("true") => format!("{name}=True"),
+            value => self.field(name, value),
+        };
+        let model_word = model.map(|model| format!("{model:?}"));
+        let arguments: Vec<String> = model_word.into_iter().chain(fields.iter().map(keyword)).collect();
+        let call = match arguments.as_slice() {
+            [] => format!("collegial.{name}"),
+            arguments => format!("collegial.{name}({})", arguments.join(", ")),
+        };
+        if model.is_some() { call } else { format!("`{call}`") }
     }
 }
 
-/// The sentence in Python's words.
+/// A sentence, or a text, in Python's words.
 pub fn spoken(sentence: &str) -> String {
     collegial_ops::spoken(sentence, &Keywords)
 }

@@ -1,63 +1,31 @@
 """Bottleneck blocks in any model, found by its data flow.
 
-A block is a 1x1 convolution, a k x k one (in groups or not) and a 1x1 one, all of whose inner
+A block is a 1x1 convolution, a k x k one (in groups, depthwise or not) and a 1x1 one, all of whose inner
 channels go from the first to the third and nowhere else, through norms, activations, pools and
-gates that keep them in place. That holds for torchvision's, timm's, Hugging Face's and our own, in
-whatever order they register their layers.
+gates that keep them in place. The third layer ends it: the sum over members that it takes (Eq. 2) is
+what the block adds to its shortcut, or hands on as it is. Where an activation and more layers follow
+instead, it is a hidden layer of a longer chain, of which no three layers are a module by themselves.
+That holds for torchvision's, timm's, Hugging Face's and our own, in whatever order they register
+their layers.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch import nn
 
+from .block import Block
+from .candidates import candidate_at
 from .layers import Layers, common_name
 from .refusals import Kind, Refusal
-from .resize import Slot, resize
-from .slots import Unknown, slots_of
+from .resize import resize
 from .trial import Trial
 
-
-@dataclass(frozen=True)
-class Block:
-    """A bottleneck block: its shape, and the tensors that depend on its inner width."""
-
-    name: str
-    inputs: int
-    outputs: int
-    members: int
-    width: int
-    kernel: int
-    stride: int
-    normed: bool
-    gated: bool
-    activations: tuple[str, ...]
-    slots: tuple[Slot, ...]
-
-    @property
-    def repeats(self) -> bool:
-        """Whether an identity could be its shortcut: the block that a stage repeats, which the
-        theory is about."""
-        return self.inputs == self.outputs and self.stride == 1
-
-    def spec(self) -> dict[str, Any]:
-        """The block as a spec, its norms as ours. A projection, which no design changes, is left out."""
-        return {
-            "kind": "bottleneck",
-            "inputs": self.inputs,
-            "outputs": self.outputs,
-            "width": self.width,
-            "members": self.members,
-            "kernel": self.kernel,
-            "norm": "batch" if self.normed else "none",
-            "shortcut": "identity" if self.inputs == self.outputs else "none",
-        }
-
-    def parameters(self, members: int | None = None, width: int | None = None) -> int:
-        """The parameters that depend on the design, with this one or its own."""
-        return sum(slot.count(members or self.members, width or self.width) for slot in self.slots if slot.learned)
+GOES_ON = (
+    "its last 1x1 convolution is a hidden layer of a longer chain: an activation and other layers follow it, without a sum"
+)
 
 
 @dataclass(frozen=True)
@@ -76,10 +44,14 @@ def find_blocks(model: nn.Module, inputs: Any = None) -> Found:
     layers = Layers(trial.bones, trial.flow)
     blocks: list[Block] = []
     refusals: list[Refusal] = []
+    chains: list[Refusal] = []
     used: set[int] = set()
     for start in range(len(trial.flow.nodes)):
-        candidate = _candidate(layers, start)
+        candidate = candidate_at(layers, start)
         if candidate is None:
+            continue
+        if not candidate.ends():
+            chains.append(Refusal(candidate.span(), Kind.NOT_SUPPORTED, GOES_ON))
             continue
         used.update([start, *candidate.chain])
         judged = candidate.judge(type(model).__name__)
@@ -87,9 +59,50 @@ def find_blocks(model: nn.Module, inputs: Any = None) -> Found:
             blocks.append(judged)
         else:
             refusals.append(judged)
-    proved, failed = _proved(trial, blocks)
-    hidden = [] if proved or refusals or failed else one_hidden_layer(layers, used, type(model).__name__)
-    return Found(tuple(proved), (*refusals, *failed, *hidden), trial)
+    apart, shared = _apart(_named(blocks))
+    proved, failed = _proved(trial, apart)
+    chosen, others = _of_one_kind(proved)
+    left = [*refusals, *shared, *failed, *others]
+    if chosen or left:
+        left += chains
+    else:
+        otherwise = type(model).__name__
+        left = one_hidden_layer(layers, used, otherwise) or chains or entangled(layers, otherwise)
+    return Found(tuple(chosen), tuple(left), trial)
+
+
+def _of_one_kind(blocks: list[Block]) -> tuple[list[Block], list[Refusal]]:
+    """Depthwise blocks or all others, whichever have more parameters: m and n of one block say those
+    of the rest by their proportions, which members of width 1 do not share with wide ones."""
+    kinds = [[block for block in blocks if block.depthwise is depthwise] for depthwise in (False, True)]
+    others, chosen = sorted(kinds, key=lambda kind: sum(block.parameters() for block in kind))
+    which = "not depthwise" if chosen and chosen[0].depthwise else "depthwise"
+    reason = f"its convolution is {which}, unlike those of the blocks with more parameters: one design does not do for both"
+    return chosen, [Refusal(block.name, Kind.NOT_SUPPORTED, reason) for block in others]
+
+
+def _named(blocks: list[Block]) -> list[Block]:
+    """Blocks by names that tell them apart: by their first and last layer where the module that
+    they are in holds other blocks too."""
+    names = [block.name for block in blocks]
+    holds = {name: sum(other == name or other.startswith(f"{name}.") for other in names) for name in names}
+    return [block if holds[block.name] == 1 else replace(block, name=block.span) for block in blocks]
+
+
+def _apart(blocks: list[Block]) -> tuple[list[Block], list[Refusal]]:
+    """Those that share no layer with one before: in a long chain the last convolution of a block may
+    be the first of the next."""
+    chosen: list[Block] = []
+    refusals = []
+    taken: set[tuple[str, str]] = set()
+    for block in blocks:
+        tensors = {(slot.module, slot.tensor) for slot in block.slots}
+        if tensors & taken:
+            refusals.append(Refusal(block.name, Kind.NOT_SUPPORTED, "its layers are those of another block too"))
+        else:
+            chosen.append(block)
+            taken |= tensors
+    return chosen, refusals
 
 
 def _proved(trial: Trial, blocks: list[Block]) -> tuple[list[Block], list[Refusal]]:
@@ -115,125 +128,6 @@ def _proved(trial: Trial, blocks: list[Block]) -> tuple[list[Block], list[Refusa
     return [block for block, reason in zip(blocks, reasons) if reason is None], failed
 
 
-@dataclass(frozen=True)
-class _Candidate:
-    """Two 1x1 convolutions with k x k ones between, closed to the outside; the chain are the layers
-    behind the first."""
-
-    layers: Layers
-    start: int
-    chain: tuple[int, ...]
-    inside: frozenset[int]
-
-    def judge(self, otherwise: str) -> Block | Refusal:
-        """A block, or why it is none."""
-        layers, end = self.layers, self.chain[-1]
-        owners = [layers.owner(index) for index in (self.start, *self.chain)]
-        name = common_name([owner for owner in owners if owner is not None], otherwise)
-        reason = self._shape_reason() or self._flow_reason()
-        if reason is not None:
-            return Refusal(name, Kind.NOT_SUPPORTED, reason)
-        middle = self.chain[0]
-        try:
-            slots = slots_of(layers, (self.start, middle, end), self.inside, self.gates(), self.main())
-        except Unknown as unknown:
-            return Refusal(name, Kind.NOT_SUPPORTED, str(unknown))
-        reduce, conv, expand = (layers.convolution(index) for index in (self.start, middle, end))
-        assert reduce is not None and conv is not None and expand is not None
-        strides = [stride for layer in (reduce, conv, expand) for stride in layer.stride]
-        return Block(
-            name, reduce.in_channels, expand.out_channels, conv.groups, conv.out_channels // conv.groups, conv.kernel_size[0],
-            max(strides), any(slot.vector for slot in slots), bool(self.gates()),
-            tuple(sorted(layers.activated(set(self.inside)))), slots,
-        )
-
-    def gates(self) -> set[int]:
-        """Layers off the main path, whose results the inner channels are multiplied by."""
-        return {index for index in self.inside if self.layers.weighing[index] and index not in self.chain}
-
-    def main(self) -> set[int]:
-        """The nodes that the inner channels pass without going through a gate's layers."""
-        allowed = set(self.inside) - self.gates()
-        forward = self.layers.flow.reaches(self.start, allowed)
-        backward = {self.chain[-1]}
-        for index in sorted(forward, reverse=True):
-            if any(consumer in backward for consumer in self.layers.flow.nodes[index].consumers):
-                backward.add(index)
-        return forward & backward
-
-    def _shape_reason(self) -> str | None:
-        """What is wrong with the convolutions."""
-        layers = self.layers
-        middles = self.chain[:-1]
-        if not middles:
-            return "several convolutions lie side by side between its 1x1 ones"
-        if len(middles) > 1:
-            return f"it has {len(middles)} layers between its 1x1 convolutions, not one"
-        reduce, middle, expand = (layers.convolution(index) for index in (self.start, middles[0], self.chain[-1]))
-        if reduce is None or middle is None or expand is None:
-            return "its weights are parametrised, or made by other layers"
-        if reduce.groups > 1 or expand.groups > 1:
-            return "its 1x1 convolutions are in groups themselves"
-        if not reduce.out_channels == middle.in_channels == middle.out_channels == expand.in_channels:
-            return (
-                f"its inner width changes inside: {reduce.out_channels} channels, then {middle.in_channels} -> {middle.out_channels}, "
-                f"then {expand.in_channels}"
-            )
-        if middle.groups == middle.out_channels:
-            return "its convolution is depthwise: members of width 1 cannot be split"
-        if len(set(middle.kernel_size)) > 1:
-            return f"its kernel is {middle.kernel_size[0]} x {middle.kernel_size[1]}, not square"
-        return None
-
-    def _flow_reason(self) -> str | None:
-        """What is wrong with the way from one to the next."""
-        layers, nodes = self.layers, self.layers.flow.nodes
-        middle, end = self.chain
-        names = [layers.owner(index) or "" for index in (self.start, middle, end)]
-        if any(slot in layers.tied for index in (self.start, *self.inside, end) for slot in nodes[index].tensors):
-            return "its weights are tied to those of other layers"
-        if any(len(layers.calls(name)) > 1 for name in names):
-            return "its layers are applied more than once in a forward pass"
-        before = layers.flow.between(self.start, middle)
-        for what, part in (("first", before), ("last", set(self.inside) - before)):
-            if not layers.activated(part):
-                return f"there is no activation between its k x k convolution and its {what} 1x1 one"
-        channels, main = nodes[self.start].shape[1], self.main()
-        for index in sorted(main):
-            node = nodes[index]
-            # Norms of images with the channels innermost turn them there and back.
-            placed = len(node.shape) == 4 and channels in (node.shape[1], node.shape[3])
-            if not placed or node.function in ("channel_shuffle", "softmax", "cat", "stack"):
-                return f"its {node.function} mixes or moves the inner channels"
-            sides = [source for source in node.inputs if source in self.inside and source not in main]
-            if any(nodes[side].shape[2:] == node.shape[2:] for side in sides) and node.function.rstrip("_") not in ("mul", "__mul__"):
-                return "its inner channels go two ways, of which one has convolutions of its own"
-        return None
-
-
-def _candidate(layers: Layers, start: int) -> _Candidate | None:
-    if not layers.weighing[start] or not layers.pointwise(start):
-        return None
-    chain = []
-    for index in layers.flow.onward(start):
-        if layers.weighing[index]:
-            chain.append(index)
-            if layers.pointwise(index):
-                break
-    else:
-        return None
-    inside = layers.flow.between(start, chain[-1])
-    if not layers.closed(start, inside) or not any(layers.spatial(index) for index in inside):
-        return None
-    # A 1x1 convolution at full size inside is another block's: this one is a whole stage.
-    shapes = layers.flow.nodes
-    side = max(shapes[start].shape[2:])
-    if any(layers.pointwise(index) and index not in chain and 1 < min(shapes[index].shape[2:]) >= side // 2 and
-           shapes[index].shape[1] > 1 for index in inside):
-        return None
-    return _Candidate(layers, start, tuple(chain), frozenset(inside))
-
-
 def one_hidden_layer(layers: Layers, used: set[int], otherwise: str) -> list[Refusal]:
     """Residual branches, or whole networks, of two layers with an activation between."""
     flow, followers = layers.flow, {}
@@ -241,8 +135,7 @@ def one_hidden_layer(layers: Layers, used: set[int], otherwise: str) -> list[Ref
         if layers.weighing[start] and start not in used:
             after = next((index for index in flow.onward(start) if layers.weighing[index]), None)
             inside = flow.between(start, after) if after is not None else set()
-            alone = not any(layers.weighing[index] for index in inside)
-            if after is not None and alone and layers.closed(start, inside) and layers.activated(inside):
+            if after is not None and _adjacent(layers, start, after, inside) and layers.closed(start, inside) and layers.activated(inside):
                 followers[start] = after
     found = []
     for start, end in followers.items():
@@ -253,11 +146,40 @@ def one_hidden_layer(layers: Layers, used: set[int], otherwise: str) -> list[Ref
     return found
 
 
+def _adjacent(layers: Layers, start: int, end: int, inside: set[int]) -> bool:
+    """Whether no layer lies between two, but for those of a gate on channels, which sees no places."""
+    nodes, plain = layers.flow.nodes, {index for index in inside if not layers.weighing[index]}
+    if plain == inside:
+        return True
+    if any(max(nodes[index].shape[2:], default=1) > 1 for index in inside - plain):
+        return False
+    main = layers.flow.reaches(start, plain) | {start}
+    joins = [index for index in main if len(nodes[index].inputs) > 1 and index != start]
+    return bool(main & set(nodes[end].inputs)) and all(layers.multiplies(index) for index in joins)
+
+
+def entangled(layers: Layers, otherwise: str) -> list[Refusal]:
+    """The first 1x1, k x k and 1x1 convolutions that follow one another, though not by themselves."""
+    for start in range(len(layers.flow.nodes)):
+        if not layers.weighing[start] or not layers.pointwise(start):
+            continue
+        for middle in filter(layers.spatial, layers.after(start)):
+            for end in filter(layers.pointwise, layers.after(middle)):
+                names = [name for index in (start, middle, end) for name in layers.owners(index)]
+                reason = (
+                    "this is no bottleneck block: what goes from its 1x1 to its k x k and on to the next 1x1 convolution is read by "
+                    "other layers too, or mixed with what they give"
+                )
+                return [Refusal(common_name(names, otherwise), Kind.NOT_SUPPORTED, reason)]
+    return []
+
+
 def _ends_a_branch(layers: Layers, start: int, end: int) -> bool:
     """Whether the next that happens behind two layers is a sum with what the first took, or the
     output where that took the input."""
     flow = layers.flow
-    taken = layers.before(start)
+    # What is put together from several parts is none of them.
+    taken = layers.before(start, up_to="cat")
     for index in flow.onward(end):
         if layers.weighing[index]:
             return False

@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 from torch import nn
 
 from .._collegial import CollegialError
-from .blocks import find_blocks
+from .blocks import Found, find_blocks
 from .family import Family, Rule
 from .resize import resize
-from .suggest import Objective, suggested
+from .suggest import Objective, Suggestion, suggested
 from .trial import copied
 
 Model = TypeVar("Model", bound=nn.Module)
@@ -32,13 +32,27 @@ def convert(
 
     The layers of a block that depend on its inner width are new and drawn as the model drew its
     own; all others keep their weights. Type, device, memory format, mode, hooks and `requires_grad`
-    stay. The rebuilt model has been run once, on shapes, before it is returned. The model itself
-    stays as it is.
+    stay. The rebuilt model has been run, in evaluation and in training, before it is returned. The
+    model itself stays as it is.
+
+    Args:
+        model: Any module with bottleneck blocks.
+        objective: "primal" for less variance at the same parameters, "dual" for fewer parameters at
+            the same variance.
+        inputs: A tensor, or a tuple, that the model takes; only needed where that cannot be guessed.
+        rule: How the primal meets the parameters of the model: "nearest" to them, or "under" them.
+        max_multiplicity: The largest number of members.
+        options: `alpha`, `multiple_of`, `trials`, `precision`, `seed` and `progress`, as `suggest`
+            takes them.
     """
     if objective not in ("primal", "dual"):
         raise CollegialError(f"the objective is {objective!r}; take 'primal' (less variance) or 'dual' (fewer parameters)")
     found = find_blocks(model, inputs)
-    suggestion = suggested(model, found, rule, max_multiplicity or math.inf, options)
+    return converted(model, found, suggested(model, found, rule, max_multiplicity or math.inf, options), objective)
+
+
+def converted(model: Model, found: Found, suggestion: Suggestion, objective: Objective) -> Model:
+    """A copy of the model with a suggestion for the blocks that were found in it."""
     wanted, baseline = suggestion[objective], suggestion.baseline
     gains = wanted.variance_reduction > 1 if objective == "primal" else wanted.parameters < baseline.parameters
     if not gains:

@@ -8,10 +8,13 @@ from typing import Any, Literal
 
 from torch import nn
 
-from .._functions import search
-from .blocks import Block
+from .._collegial import CollegialError
+from .._questions import search
+from .block import Block
 
 Rule = Literal["nearest", "under"]
+# Members that are drawn are no wider than this, unless the model's own are.
+WIDEST = 128
 
 
 class Family:
@@ -53,9 +56,16 @@ class Family:
     def searched(self, rule: Rule, most: float, options: dict[str, Any]) -> dict[str, Any]:
         """The best designs, as the search of the program has them for the analysed block: the one
         place that asks it."""
-        analysed = self.analysed
-        found = search(analysed.spec(), rule=rule, max_multiplicity=None if most == math.inf else int(most), **options)
-        # Exact variances by default; a law, with its alpha, where alpha or trials are given.
+        analysed, spec = self.analysed, self.analysed.spec()
+        law = any(options.get(name) is not None for name in ("alpha", "trials"))
+        if law and analysed.depthwise:
+            raise CollegialError(
+                f"alpha= and trials= ask for the law, by which a wide network is split, but {analysed.name} is depthwise; leave them out"
+            )
+        # Exact variances by default; a law, with its alpha, where alpha or trials are given; where
+        # theory has no closed form draws, which are not made for every width.
+        widths = ladder(analysed.members * analysed.width, analysed.width) if spec["kind"] == "sequence" and not law else None
+        found = search(spec, rule=rule, widths=widths, max_multiplicity=None if most == math.inf else int(most), **options)
         points = {point.width: point for point in found.curve}
         first, second = points[found.primal.width], points[found.dual.width]
         before = found.baseline_variance
@@ -80,6 +90,12 @@ class Family:
             "variance": variance,
             "variance_reduction": before / variance,
         }
+
+
+def ladder(most: int, own: int) -> list[int]:
+    """Widths up to the largest, about four to every doubling, the own one among them."""
+    widths = {rounded(2 ** (step / 4)) for step in range(4 * most.bit_length())}
+    return sorted({width for width in widths if width <= min(most, WIDEST)} | {own})
 
 
 def rounded(value: float) -> int:

@@ -14,7 +14,10 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.functional import batch_norm
 from torch.overrides import TorchFunctionMode
+
+from .activations import Activation, activation_of
 
 # A parameter or buffer: the name of its module, and its own there.
 Slotted = tuple[str, str]
@@ -28,6 +31,7 @@ class Node:
     inputs: tuple[int, ...]
     tensors: frozenset[Slotted]
     shape: tuple[int, ...]
+    activation: Activation | None = None
     consumers: list[int] = field(default_factory=list)
 
 
@@ -121,20 +125,22 @@ class Recorder(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        result = func(*args, **kwargs)
+        result = called(func, args, kwargs)
         name = getattr(func, "__name__", type(func).__name__)
         changed = args[0] if name == "__setitem__" else result
         outputs = list(tensors_in(changed))
         if outputs:
-            self._note(name, list(tensors_in((args, kwargs))), outputs)
+            self._note(name, list(tensors_in((args, kwargs))), outputs, activation_of(name, args, kwargs))
         return result
 
-    def _note(self, name: str, arguments: list[torch.Tensor], outputs: list[torch.Tensor]) -> None:
+    def _note(
+        self, name: str, arguments: list[torch.Tensor], outputs: list[torch.Tensor], activation: Activation | None
+    ) -> None:
         origins = [self.origins.get(id(tensor), Origin()) for tensor in arguments]
         sources = tuple(dict.fromkeys(origin.node for origin in origins if origin.node is not None))
         tensors = frozenset().union(*(origin.tensors for origin in origins))
         if sources:
-            self.nodes.append(Node(name, sources, tensors, tuple(outputs[0].shape)))
+            self.nodes.append(Node(name, sources, tensors, tuple(outputs[0].shape), activation))
             origin = Origin(node=len(self.nodes) - 1)
         else:
             origin = Origin(tensors=tensors)
@@ -152,6 +158,25 @@ class Recorder(TorchFunctionMode):
         origins = [self.origins.get(id(tensor), Origin()) for tensor in tensors_in(outputs)]
         sources = tuple(dict.fromkeys(origin.node for origin in origins if origin.node is not None))
         return Flow([*self.nodes, Node("output", sources, frozenset(), ())])
+
+
+class Shapes(TorchFunctionMode):
+    """Forward passes on the meta device without the arithmetic of batch norms."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return called(func, args, kwargs or {})
+
+
+def called(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    """What a function gives. Of a batch norm on the meta device only the shapes are checked: PyTorch
+    takes it apart into dozens of operations there, which is most of a trial's time."""
+    if func is not batch_norm or not args[0].is_meta:
+        return func(*args, **kwargs)
+    image, *others = tensors_in((args, kwargs))
+    for tensor in others:
+        if tensor.shape != image.shape[1:2]:
+            raise RuntimeError(f"a batch norm of {image.shape[1]} channels has a tensor of shape {tuple(tensor.shape)}")
+    return torch.empty_like(image)
 
 
 def tensors_in(value: Any) -> Iterator[torch.Tensor]:

@@ -4,17 +4,15 @@ channels."""
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 from torch import nn
 
+from .activations import Activation
 from .flow import Flow
 
 CONVOLUTIONS = {"conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"}
 PRODUCTS = {"linear", "matmul", "bmm", "einsum", "multi_head_attention_forward"}
-ACTIVATIONS = {
-    "relu", "relu6", "leaky_relu", "prelu", "rrelu", "elu", "selu", "celu", "gelu", "silu", "mish", "tanh", "sigmoid", "hardtanh",
-    "hardswish", "hardsigmoid", "softplus", "clamp", "erf",
-}
 
 
 class Layers:
@@ -77,25 +75,62 @@ class Layers:
             return self.weighing[index] and self.flow.nodes[index].function == "conv2d"
         return max(conv.kernel_size) > 1
 
-    def activated(self, indices: set[int]) -> set[str]:
+    def activated(self, indices: set[int]) -> set[Activation]:
         """The activations among calls."""
-        return {self.flow.nodes[index].function.rstrip("_") for index in indices} & ACTIVATIONS
+        return {found for index in indices if (found := self._activation(index, indices)) is not None}
+
+    def _activation(self, index: int, among: set[int]) -> Activation | None:
+        """The activation that a call is, or is a part of: x sigmoid(x) is a SiLU."""
+        node = self.flow.nodes[index]
+        if node.activation is None:
+            return None
+        behind = self.flow.reaches(index, {after for after in among if not self.weighing[after]})
+        around = (self.before(index) | among) - behind - {index}
+        products = [after for after in sorted(behind) if self.multiplies(after) and around & set(self.flow.nodes[after].inputs)]
+        if not products:
+            return node.activation
+        direct = set(self.flow.nodes[products[0]].inputs) == {index, *node.inputs}
+        return node.activation.gating() if direct else replace(node.activation, partly=True)
+
+    def multiplies(self, index: int) -> bool:
+        """Whether a call is a product, entry by entry."""
+        return self.flow.nodes[index].function.strip("_") in ("mul", "imul", "rmul", "multiply")
+
+    def adds(self, index: int) -> bool:
+        """Whether a call is a sum of several of its arguments."""
+        node = self.flow.nodes[index]
+        return len(node.inputs) > 1 and node.function.strip("_") in ("add", "iadd", "radd")
 
     def closed(self, start: int, inside: set[int]) -> bool:
         """Whether nothing enters between two layers but what leaves the first."""
         return all(source in inside or source == start for index in inside for source in self.flow.nodes[index].inputs)
 
-    def before(self, index: int) -> set[int]:
-        """The nodes that a call depends on up to the last layers before it, those included."""
+    def before(self, index: int, up_to: str | None = None) -> set[int]:
+        """The nodes that a call depends on up to the last layers before it, those included, and up to
+        calls of a function."""
         found: set[int] = set()
         frontier = [index]
         while frontier:
             for source in self.flow.nodes[frontier.pop()].inputs:
                 if source not in found:
                     found.add(source)
-                    if not self.weighing[source]:
+                    if not self.weighing[source] and self.flow.nodes[source].function != up_to:
                         frontier.append(source)
         return found
+
+    def after(self, index: int) -> list[int]:
+        """The next layers that a call's result reaches."""
+        found: set[int] = set()
+        seen: set[int] = set()
+        frontier = [index]
+        while frontier:
+            for consumer in self.flow.nodes[frontier.pop()].consumers:
+                if self.weighing[consumer]:
+                    found.add(consumer)
+                elif consumer not in seen:
+                    seen.add(consumer)
+                    frontier.append(consumer)
+        return sorted(found)
 
     def calls(self, name: str) -> list[int]:
         """The calls that use a module's tensors."""

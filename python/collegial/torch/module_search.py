@@ -11,18 +11,19 @@ from typing import Any, Literal, Union
 import torch
 from torch import nn
 
-from .. import _collegial
+from .. import _collegial, _look
 from .._collegial import CollegialError
-from .._functions import Progress
 from .._progress import watching
-from .._results import Kept, Record, Result, _axes, _columns
+from .._results import Kept, Record, Result, _columns
+from .._types import Progress
+from .ensembles import TWO_SIDED_95, checked
 from .family import Rule, rounded
 from .kernels import Make, Moments, Output, Parametrisation, central_unit, moments
 
 Cost = Union[Literal["params", "flops"], Callable[[int, nn.Module], float]]
 Source = Literal["measured", "law"]
-# Of the normal law.
-TWO_SIDED_95 = 1.959964
+# Where variances come from, in words.
+SOURCES = {"measured": "measured", "law": "the fitted law"}
 
 
 class ModuleSearch(Result):
@@ -41,16 +42,19 @@ class ModuleSearch(Result):
     curve: list[Record]
     primal: Record
     dual: Record
+    check: list[Record] | None
     seconds: float
 
     def plot(self, ax: Any = None) -> Any:
         """The efficiency of every width with two standard errors, and the optimum."""
-        ax = _axes(ax)
+        ax = _look.axes(ax, f"Efficiency of members of {self.baseline}", "width n of a member", "efficiency ρ", xscale="log")
         widths, efficiencies, errors = _columns(self.curve, "width", "efficiency", "efficiency_error")
-        ax.errorbar(widths, efficiencies, [2 * error for error in errors], fmt="o-", markersize=3)
-        ax.plot([self.dual.width], [self.dual.efficiency], "o", label=f"{self.primal.design} primal, {self.dual.design} dual")
-        ax.set(xlabel="width n of a member", ylabel="efficiency rho", title=self.baseline, xscale="log")
-        ax.legend()
+        ax.errorbar(widths, efficiencies, [2 * error for error in errors], fmt="none", color=_look.PALETTE["variance"], linewidth=1.4)
+        _look.line(ax, widths, efficiencies, "variance")
+        _look.dots(ax, widths, efficiencies, "variance", f"{SOURCES[self.variance_source]}, two standard errors", size=5)
+        _look.optimum(ax, self.dual.width, self.dual.efficiency, "variance", self.dual.design)
+        _look.plain_ticks(ax)
+        _look.legend(ax)
         return ax
 
 
@@ -63,6 +67,8 @@ def search(
     rule: Rule = "nearest",
     *,
     baseline: int | None = None,
+    check: bool = False,
+    draws: int = 200,
     trials: int = 1000,
     seed: int = 0,
     output: Output = central_unit,
@@ -73,15 +79,30 @@ def search(
 ) -> ModuleSearch:
     """The best number m and width n of copies of a module in place of a wide one.
 
-    `make(n)` is the module with width n, its weights drawn as it draws them. `inputs` are what it
-    takes, a batch of one or more, or the shape of one, which is then drawn from the standard normal
-    law; they stay the same in all draws. `output` picks the scalar whose kernel is meant, by
-    default the first channel at the centre. The baseline is the widest of `widths` unless told.
-    `cost` counts parameters, FLOPs (two per multiply-accumulate) or what a function of the width
-    and the module says. The variance of a member is the measured one, so that the widths given are
-    those compared, or the fitted law's, which knows all integers between; the law is over the sum
-    of inverse fan-ins, by default of all weights with two dimensions or more. Modules run in
-    evaluation mode.
+    Modules run in evaluation mode; the inputs stay the same in all draws.
+
+    Args:
+        make: A function from the width n to the module, its weights drawn as it draws them.
+        widths: The widths to draw, at least two.
+        inputs: What the module takes, a batch of one or more, or the shape of one, which is then
+            drawn from the standard normal law.
+        cost: What a member is charged for: "params", "flops" (two per multiply-accumulate), or a
+            function of the width and the module.
+        variance: Where a member's variance comes from: "measured", so that the widths given are
+            those compared, or the fitted "law", which knows all integers between.
+        rule: How the primal meets the baseline's cost: "nearest" to it, or "under" it.
+        baseline: The width of the module that is split; by default the widest of `widths`.
+        check: Draw the baseline and both optima with all their members, and set the measured
+            variances beside the predicted ones; needs a module that gives one tensor.
+        draws: Initialisations of each in a check.
+        trials: Draws per width.
+        seed: Seed of weights and inputs that are drawn.
+        output: Picks the scalar whose kernel is meant; by default the first channel at the centre.
+        fan_in_sum: The law's abscissa as a function of the width; by default the sum of inverse
+            fan-ins of all weights with two dimensions or more.
+        parametrisation: Gradients by the N(0, 1) weights ("ntk") or by the actual ones ("standard").
+        device: Where it runs; by default on the CPU, or where the inputs are.
+        progress: True for a bar, or a function of what is done and the total.
     """
     started = time.monotonic()
     grid = sorted(set(widths))
@@ -95,33 +116,48 @@ def search(
     examples = _inputs(inputs, seed, device)
     options: dict[str, Any] = dict(trials=trials, seed=seed, output=output, parametrisation=parametrisation)
     with watching(progress) as callback:
-        counter = _Counter(callback, len(grid) * trials)
+        counter = _Counter(callback, len(grid) * trials + (3 * draws if check else 0))
         measured = {width: moments(make, width, examples, step=counter, **options) for width in grid}
-    sums = {width: (fan_in_sum or _fan_in_sum(make))(width) for width in grid}
-    law = _Law(grid, sums, measured)
-    price = _Price(make, cost, examples)
-    if variance == "law":
-        compared = range(grid[0], max(grid[-1], reference) + 1)
-        found = {n: (law.variance((fan_in_sum or _fan_in_sum(make))(n)), 0.0) for n in compared}
-    else:
-        found = {width: (measured[width].variance, measured[width].standard_error) for width in grid}
-    document = {
-        "baseline": f"1x{reference}d",
-        "cost": price.name,
-        "variance_source": variance,
-        **law.document(),
-        "trials": trials,
-        "points": [
-            {
-                "width": width, "inverse_fan_in_sum": sums[width], "second_moment_ratio": measured[width].ratio,
-                "standard_error": measured[width].standard_error, "trials": trials,
-            }
-            for width in grid
-        ],
-        **_optimum(found, {width: price.of(width) for width in found}, reference, rule),
-    }
+        sums = {width: (fan_in_sum or _fan_in_sum(make))(width) for width in grid}
+        law = _Law(grid, sums, measured)
+        price = _Price(make, cost, examples)
+        if variance == "law":
+            compared = range(grid[0], max(grid[-1], reference) + 1)
+            found = {n: law.variance((fan_in_sum or _fan_in_sum(make))(n)) for n in compared}
+        else:
+            found = {width: (measured[width].variance, measured[width].standard_error) for width in grid}
+        document = {
+            "baseline": f"1x{reference}d",
+            "cost": price.name,
+            "variance_source": variance,
+            **law.document(),
+            "trials": trials,
+            "points": [_point(width, sums[width], measured[width]) for width in grid],
+            **_optimum(found, {width: price.of(width) for width in found}, reference, rule, one_error=variance == "law"),
+            "check": None,
+        }
+        if check:
+            options.update(trials=draws, seed=seed + 1, step=counter)
+            document["check"] = _check(make, document, examples, options)
+            counter.end()
     document["seconds"] = time.monotonic() - started
     return ModuleSearch(Kept(json.dumps(document), *_show(document)))
+
+
+def _point(width: int, inverse_fan_ins: float, measured: Moments) -> dict[str, Any]:
+    return {
+        "width": width, "inverse_fan_in_sum": inverse_fan_ins, "second_moment_ratio": measured.ratio,
+        "standard_error": measured.standard_error, "trials": measured.trials,
+    }  # fmt: skip
+
+
+def _check(make: Make, document: dict[str, Any], inputs: torch.Tensor, options: dict[str, Any]) -> list[dict[str, Any]]:
+    """The baseline and both optima, drawn with all their members."""
+    predicted = {document["baseline"]: document["baseline_variance"]}
+    for problem in ("primal", "dual"):
+        predicted.setdefault(document[problem]["design"], document[problem]["variance"])
+    designs = [tuple(map(int, design.rstrip("d").split("x"))) for design in predicted]
+    return checked(make, [(m, n) for m, n in designs], list(predicted.values()), inputs, **options)
 
 
 def _inputs(inputs: torch.Tensor | Sequence[int], seed: int, device: torch.device | str | None) -> torch.Tensor:
@@ -161,6 +197,11 @@ class _Counter:
         if self.callback is not None:
             self.callback(self.done / self.total, 1.0)
 
+    def end(self) -> None:
+        """All is done, even where designs were the same and drawn once."""
+        if self.done < self.total:
+            self(self.total - self.done)
+
 
 class _Law:
     """ln(E[K^2] / E[K]^2) = intercept + alpha S(n) by least squares; the interval of alpha has the
@@ -181,9 +222,10 @@ class _Law:
         total = sum((y - height) ** 2 for y in ys)
         self.r_squared = 1.0 - residual / total if total > 0.0 else 1.0
 
-    def variance(self, inverse_fan_ins: float) -> float:
-        """Algorithm 2's e^{alpha S} - 1."""
-        return math.expm1(self.alpha * inverse_fan_ins)
+    def variance(self, inverse_fan_ins: float) -> tuple[float, float]:
+        """Algorithm 2's e^{alpha S} - 1, and what an error of alpha makes of it."""
+        exponent = self.alpha * inverse_fan_ins
+        return math.expm1(exponent), self.error * inverse_fan_ins * math.exp(exponent)
 
     def document(self) -> dict[str, Any]:
         half = TWO_SIDED_95 * self.error
@@ -214,15 +256,18 @@ class _Price:
         return float(counter.get_total_flops())
 
 
-def _optimum(found: dict[int, tuple[float, float]], costs: dict[int, float], reference: int, rule: Rule) -> dict[str, Any]:
+def _optimum(
+    found: dict[int, tuple[float, float]], costs: dict[int, float], reference: int, rule: Rule, *, one_error: bool
+) -> dict[str, Any]:
     """Algorithm 2: the width with the least product of variance and cost is the best of both
-    problems."""
+    problems. Errors of variances are independent, or all come from one, that of alpha."""
     (before, before_error), budget = found[reference], costs[reference]
     curve = []
     for width, (variance, error) in found.items():
         primal, dual = budget / costs[width], variance / before
         efficiency = before * budget / (variance * costs[width])
-        relative = math.hypot(error / variance, before_error / before) if width != reference else 0.0
+        own, other = error / variance, before_error / before
+        relative = 0.0 if width == reference else abs(own - other) if one_error else math.hypot(own, other)
         curve.append({
             "width": width, "cost_of_member": costs[width], "variance": variance, "primal_multiplicity": primal,
             "primal_objective": variance / primal, "dual_multiplicity": dual, "efficiency": efficiency,
@@ -258,5 +303,14 @@ def _show(document: dict[str, Any]) -> tuple[str, str]:
     ]
     if primal["width"] == int(document["baseline"][2:-1]):
         sentences[:2] = [f"There is nothing to gain: {document['baseline']} is the best of these widths."]
+    elif primal["efficiency"] - 2 * primal["efficiency_error"] <= 1.0:
+        sentences.insert(2, "That is within two standard errors of no gain at all: take more trials.")
+    for row in (document["check"] or [])[1:]:
+        low, high = row["ratio_ci"]
+        expected = document["baseline_variance"] / row["predicted_variance"]
+        sentences.append(
+            f"{row['design']} drawn whole, {row['draws']} times: {row['ratio']:.2f} times less kernel variance ({low:.2f} to {high:.2f}), "
+            f"{expected:.2f} times by the search"
+        )
     headings = ["width", document["cost"], "variance", "m primal", "m dual", "efficiency"]
     return _collegial.table(sentences, headings, rows)

@@ -7,9 +7,9 @@ from typing import Any
 from torch import nn
 
 from .._collegial import CollegialError
-from .._functions import Model, Path
 from .._optional import need
 from .._spec import Spec
+from .._types import Model, Path
 from .fully_connected import FullyConnected
 from .regnet import RegNet
 from .resnext import ResNeXt
@@ -17,7 +17,14 @@ from .wide_resnet import WideResNet
 
 
 def build(model: Model, *, classes: int | None = None, weights: Path | None = None) -> nn.Module:
-    """The `nn.Module` of a model; `weights` is a safetensors file, such as a checkpoint of ours."""
+    """The `nn.Module` of a model.
+
+    Args:
+        model: A name, the path or text of a spec, a dict, a `Spec`, or a checkpoint.
+        classes: Number of classes of a network.
+        weights: A safetensors file with its weights, such as a checkpoint of ours; drawn by PyTorch
+            where it is not given.
+    """
     network = from_spec(Spec(model, classes=classes).to_dict())
     if weights is not None:
         tensors = need("safetensors.torch", "build with weights", "torch").load_file(weights)
@@ -33,12 +40,16 @@ def build(model: Model, *, classes: int | None = None, weights: Path | None = No
 
 
 def from_spec(spec: dict[str, Any]) -> nn.Module:
-    """The `nn.Module` of a spec's JSON form; its state dict has the names of our checkpoints."""
+    """The `nn.Module` of a spec; its state dict has the names of our checkpoints.
+
+    Args:
+        spec: The spec's JSON form, as `Spec.to_dict` gives it.
+    """
     kind = spec["kind"]
     given = lambda *keys: {key: spec[key] for key in keys if key in spec}
     if kind == "resnext":
         members, width = stage_designs(spec["design"], len(spec["blocks"]))
-        optional = given("stem_channels", "outputs")
+        optional = given("stem_channels", "outputs", "squeeze")
         return ResNeXt(spec["blocks"], members, width, spec["classes"], spec["stem"], **optional)
     if kind == "regnet":
         members, width = stage_designs(spec["design"], len(spec["blocks"]))

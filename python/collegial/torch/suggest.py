@@ -8,9 +8,10 @@ from typing import Any, Literal
 
 from torch import nn
 
-from .. import _collegial
-from .._functions import Progress
-from .._results import Kept, Record, Result, _axes
+from .. import _collegial, _look
+from .._results import Kept, Record, Result
+from .._types import Progress
+from .block import Block
 from .blocks import Found, find_blocks
 from .family import Family, Rule
 from .refusals import Refused
@@ -21,6 +22,9 @@ PROBLEMS = ("baseline", "primal", "dual")
 class Suggestion(Result):
     """The designs of a model's blocks: its own, the primal's and the dual's; prints as a table.
 
+    `activations` are those of the analysed block, by PyTorch's names, and `variance_activations`
+    those that the variances were computed with, by the names of specs: others where specs have none
+    like the block's, and None where the variances are those of a law with a given alpha.
     `to_pandas()` gives the three designs, `to_pandas("skipped")` the blocks that were passed over.
     """
 
@@ -29,6 +33,8 @@ class Suggestion(Result):
     blocks: list[str]
     skipped: list[Record]
     analysed: str
+    activations: list[str]
+    variance_activations: list[str] | None
     alpha: float | None
     alpha_ci: list[float] | None
     baseline: Record
@@ -47,11 +53,11 @@ class Suggestion(Result):
 
     def plot(self, ax: Any = None) -> Any:
         """Variance against parameters: down is better, and so is left."""
-        ax = _axes(ax)
-        for problem in PROBLEMS:
-            ax.plot([self[problem].parameters], [self[problem].variance], "o", label=f"{problem} {self[problem].design}")
-        ax.set(xlabel="parameters", ylabel="variance of a block's kernel", title=self.model)
-        ax.legend()
+        ax = _look.axes(ax, f"Designs of {self.model}", "parameters", "variance of a block's kernel")
+        _look.ring(ax, self.baseline.parameters, self.baseline.variance, "baseline", self.baseline.design)
+        for problem, tone, name in (("primal", "cost", "same cost"), ("dual", "variance", "same variance")):
+            _look.dots(ax, [self[problem].parameters], [self[problem].variance], tone, f"{name}: {self[problem].design}", size=9)
+        _look.legend(ax)
         return ax
 
 
@@ -64,6 +70,7 @@ def suggest(
     multiple_of: int | None = None,
     max_multiplicity: int | None = None,
     trials: int | None = None,
+    precision: float | None = None,
     seed: int = 0,
     progress: Progress = None,
 ) -> Suggestion:
@@ -71,10 +78,22 @@ def suggest(
 
     The primal has the model's parameters and less variance, the dual its variance and fewer
     parameters. The block that repeats first is analysed; the others keep their proportions to it.
-    `inputs` is a tensor, or a tuple, that the model takes; it is only needed where that cannot be
-    guessed. Raises `Refused` where there is no block to improve, with the reasons as values.
+    Where its convolutions are depthwise or in groups already, the question is which group width to
+    grow or shrink to. Raises `Refused` where there is no block to improve, with the reasons as values.
+
+    Args:
+        model: Any module; it stays as it is.
+        inputs: A tensor, or a tuple, that the model takes; only needed where that cannot be guessed.
+        alpha: Slope of the variance law; by default variances are exact for ReLU and drawn for other activations.
+        rule: How the primal meets the parameters of the model: "nearest" to them, or "under" them.
+        multiple_of: Widths are a multiple of this; 8 is kind to hardware.
+        max_multiplicity: The largest number of members.
+        trials: Draws per width of a fitted law, which then takes the place of exact variances.
+        precision: Standard error of drawn variances, as a share of each (0.01).
+        seed: Seed of those draws.
+        progress: True for a bar, or a function of what is done and the total.
     """
-    options = dict(alpha=alpha, multiple_of=multiple_of, trials=trials, seed=seed, progress=progress)
+    options = dict(alpha=alpha, multiple_of=multiple_of, trials=trials, precision=precision, seed=seed, progress=progress)
     return suggested(model, find_blocks(model, inputs), rule, max_multiplicity or math.inf, options)
 
 
@@ -84,26 +103,43 @@ def suggested(model: nn.Module, found: Found, rule: Rule, most: float, options: 
     if not found.blocks:
         raise Refused(name, list(found.refusals))
     family = Family(model, found.blocks)
+    analysed = family.analysed
+    drawn = options.get("alpha") is None
     document = {
         "model": name,
         "blocks": [block.name for block in found.blocks],
         "skipped": [refusal.to_dict() for refusal in found.refusals],
-        "analysed": family.analysed.name,
+        "analysed": analysed.name,
+        "activations": [" and ".join(map(str, place)) for place in analysed.activations],
+        "variance_activations": list(analysed.variance_activations) if drawn else None,
         **family.searched(rule, most, options),
     }
-    return Suggestion(Kept(json.dumps(document), *_show(document, _notes(found))))
+    notes = [*_gates(found), *(_activations(found, analysed) if drawn else [])]
+    return Suggestion(Kept(json.dumps(document), *_show(document, notes)))
 
 
-def _notes(found: Found) -> list[str]:
-    """What the theory leaves out of account in these blocks."""
-    notes = []
+def _gates(found: Found) -> list[str]:
+    """That the theory leaves gates out of account."""
     gated = sum(block.gated for block in found.blocks)
-    if gated:
-        notes.append(f"{gated} blocks have gates on their inner channels, which the theory leaves out of account.")
-    # A gate has activations of its own, so that only blocks without one tell.
-    others = sorted({name for block in found.blocks if not block.gated for name in block.activations} - {"relu"})
+    return [f"{_blocks(gated)} with gates on the inner channels, which the theory leaves out of account."] if gated else []
+
+
+def _blocks(count: int, kind: str = "block") -> str:
+    return f"{count} {kind}" if count == 1 else f"{count} {kind}s"
+
+
+def _activations(found: Found, analysed: Block) -> list[str]:
+    """Whose activations the variances are of, where some block has others."""
+    notes = []
+    if not analysed.exact:
+        used = ", then ".join(dict.fromkeys(analysed.variance_activations))
+        notes.append(f"{analysed.name} has {analysed.activated}, which is not known here: the variances are those of {used}.")
+    others = [block.activated for block in found.blocks if block.activations != analysed.activations]
     if others:
-        notes.append(f"The theory takes {', '.join(others)} for ReLU.")
+        notes.append(
+            f"{_blocks(len(others))} with other activations ({'; '.join(sorted(set(others)))}) than {analysed.name}, of which the design "
+            f"is ({analysed.activated})."
+        )
     return notes
 
 
@@ -115,7 +151,7 @@ def _show(document: dict[str, Any], notes: list[str]) -> tuple[str, str]:
         for problem, record in zip(PROBLEMS, (baseline, primal, dual))
     ]
     count = len(document["blocks"])
-    sentences = [f"{document['model']}: {count} bottleneck blocks, the design is that of {document['analysed']}"]
+    sentences = [f"{document['model']}: {_blocks(count, 'bottleneck block')}, the design is that of {document['analysed']}"]
     share = primal["parameters"] / baseline["parameters"]
     if primal["variance_reduction"] > 1:
         sentences.append(
@@ -131,7 +167,7 @@ def _show(document: dict[str, Any], notes: list[str]) -> tuple[str, str]:
         sentences.append(f"There is nothing to gain here: keep {baseline['design']}.")
     if document["skipped"]:
         first = document["skipped"][0]
-        sentences.append(f"{len(document['skipped'])} blocks were passed over; {first['block']}: {first['reason']}")
+        sentences.append(f"{_blocks(len(document['skipped']))} passed over; {first['block']}: {first['reason']}")
     headings = ["", "design", "parameters of the block", "parameters of the model", "variance"]
     return _collegial.table([*sentences, *notes], headings, rows)
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import torch
 from torch import nn
 
-from .flow import Flow, Recorder, tensors_in
+from .flow import Flow, Recorder, Shapes, tensors_in
 from .refusals import Kind, Refusal, Refused
 
 Model = TypeVar("Model", bound=nn.Module)
@@ -86,7 +86,7 @@ class Trial:
         evaluation or in training."""
         for training in (False, True):
             try:
-                with torch.no_grad():
+                with torch.no_grad(), Shapes():
                     outputs = bones.train(training)(*self.example)
             except Exception as error:  # noqa: BLE001
                 return _sentence(error)

@@ -139,7 +139,8 @@ def test_type_format_mode_hooks_and_gradients_stay():
     assert not seen
     y = better(torch.randn(2, 3, 9, 9, dtype=torch.float64))
     assert y.dtype is torch.float64 and seen == [1]
-    assert better[1].reduce.weight.is_contiguous(memory_format=torch.channels_last)
+    weight = better[1].middle.weight
+    assert weight.shape[1] > 1 and weight.is_contiguous(memory_format=torch.channels_last) and not weight.is_contiguous()
     assert [module.training for module in better.modules()] == [module.training for module in model.modules()]
     assert [p.requires_grad for p in better.parameters()] == [p.requires_grad for p in model.parameters()]
 
@@ -227,6 +228,38 @@ class Leaking(Bottleneck):
         return x + self.expand(torch.relu(self.middle(y))) + y.mean((1, 2, 3), keepdim=True)
 
 
+def chain(*between):
+    """Convolutions of 32 channels one after the other, without sums."""
+    layer = lambda kernel: nn.Conv2d(32, 32, kernel, padding=kernel // 2)
+    inner = [part for kernel in (1, 3) for part in (layer(kernel), nn.ReLU())]
+    return network(*inner, layer(1), *between, layer(3))
+
+
+class Swish(nn.Module):
+    """Written out, so that it looks like a fork and a product."""
+
+    def forward(self, x):
+        return x * torch.sigmoid(x)
+
+
+class Split(nn.Module):
+    """Half of the channels go around a layer."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Conv2d(16, 16, 3, padding=1)
+
+    def forward(self, x):
+        around, through = x.chunk(2, dim=1)
+        return torch.cat([around, self.layer(through)], dim=1)
+
+
+def separable():
+    """Depthwise and 1x1 convolutions in turn: any three of them look like a block."""
+    parts = [[nn.Conv2d(32, 32, 3, padding=1, groups=32), nn.ReLU(), nn.Conv2d(32, 32, 1), nn.ReLU()] for _ in range(4)]
+    return network(*sum(parts, []))
+
+
 LEFT_ALONE = {
     "tied weights": (tied, "tied to those of other layers"),
     "parametrised weights": (parametrised, "parametrised"),
@@ -234,7 +267,12 @@ LEFT_ALONE = {
     "two ways": (lambda: network(TwoWays()), "side by side"),
     "no activation": (lambda: network(Linear()), "no activation between its k x k convolution and its last 1x1 one"),
     "1x1 in groups": (lambda: network(Bottleneck(groups_1x1=4)), "in groups themselves"),
-    "depthwise": (lambda: network(Bottleneck(members=64)), "depthwise"),
+    "an activation at the end": (lambda: chain(nn.ReLU()), "hidden layer of a longer chain"),
+    "a norm and an activation at the end": (lambda: chain(nn.BatchNorm2d(32), nn.ELU()), "hidden layer of a longer chain"),
+    "an activation written out at the end": (lambda: chain(Swish()), "hidden layer of a longer chain"),
+    "an activation and a gate at the end": (lambda: chain(nn.ReLU(), Gate(32)), "hidden layer of a longer chain"),
+    "an activation and a fork at the end": (lambda: chain(nn.SiLU(), Split()), "hidden layer of a longer chain"),
+    "separable convolutions": (separable, "hidden layer of a longer chain"),
     "leaking": (lambda: network(Leaking()), "no bottleneck block"),
 }
 
@@ -246,6 +284,34 @@ def test_what_cannot_be_rebuilt_is_left_alone(make, reason):
     assert refused.value.kind is Kind.NOT_SUPPORTED
 
 
+class RootMeanSquare(nn.Module):
+    """A norm that multiplies what it takes, as an activation that is written out does."""
+
+    def forward(self, x):
+        return x * torch.rsqrt(x.square().mean(1, keepdim=True) + 1e-6)
+
+
+ENDS = {"nothing": [], "norm": [nn.BatchNorm2d(32)], "norm written out": [RootMeanSquare()], "gate": [Gate(32)], "fork": [Split()]}
+
+
+@pytest.mark.parametrize("between", ENDS.values(), ids=ENDS)
+def test_an_end_without_an_activation_is_one(between):
+    """Members are added up in the last layer, and what comes behind takes their sum."""
+    model = chain(*between)
+    assert len(find_blocks(model).blocks) == 1
+    convert(model, alpha=ALPHA)(torch.randn(2, 3, 9, 9))
+
+
+def test_blocks_have_names_of_their_own():
+    """By their layers where they are in one module: of CSP networks those between stages, too."""
+    flat = network(*sum(([nn.Conv2d(32, 32, 1), nn.ReLU(), nn.Conv2d(32, 32, 3), nn.ReLU(), nn.Conv2d(32, 32, 1)] for _ in range(2)), []))
+    assert suggest(flat, alpha=ALPHA).blocks == ["1 to 5", "6 to 10"]
+    with torch.device("meta"):
+        names = suggest(timm.create_model("cspresnet50"), alpha=ALPHA).blocks
+    assert len(set(names)) == len(names) == 16
+    assert names[:4] == [*(f"stages.0.blocks.{index}" for index in range(3)), "stages.0.conv_transition.conv to stages.1.conv_exp.conv"]
+
+
 def test_one_hidden_layer_is_outside_the_theory():
     mlp = nn.Sequential(nn.Linear(20, 50), nn.ReLU(), nn.Linear(50, 3))
     with pytest.raises(Refused, match="splitting changes nothing") as refused:
@@ -255,6 +321,50 @@ def test_one_hidden_layer_is_outside_the_theory():
     with pytest.raises(Refused, match="no bottleneck block") as refused:
         suggest(deeper)
     assert refused.value.kind is Kind.NOT_SUPPORTED
+
+
+class Basic(nn.Module):
+    """A branch with one hidden layer, gated or with a layer beside the gate's place."""
+
+    def __init__(self, gate):
+        super().__init__()
+        self.first, self.gate, self.second = nn.Conv2d(32, 64, 1), gate, nn.Conv2d(64, 32, 3, padding=1)
+
+    def forward(self, x):
+        return x + self.second(self.gate(torch.relu(self.first(x))))
+
+
+class Beside(nn.Module):
+    """A layer whose result is added instead of multiplied: it is a second hidden layer."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Conv2d(64, 64, 1)
+
+    def forward(self, x):
+        return x + self.layer(x)
+
+
+class Aggregation(nn.Module):
+    """Two layers that take more than what their result is added to."""
+
+    def __init__(self):
+        super().__init__()
+        self.more, self.first, self.second = nn.Conv2d(32, 16, 3, padding=1), nn.Conv2d(48, 24, 1), nn.Conv2d(24, 32, 1)
+
+    def forward(self, x):
+        parts = torch.cat([x, torch.relu(self.more(x))], dim=1)
+        return x + self.second(torch.relu(self.first(parts)))
+
+
+def test_a_gated_hidden_layer_is_one():
+    with pytest.raises(Refused, match="splitting changes nothing") as refused:
+        suggest(network(Basic(Gate(64)), Basic(Gate(64))))
+    assert refused.value.kind is Kind.OUTSIDE_THEORY
+    for more in (Basic(Beside()), Aggregation()):
+        with pytest.raises(Refused) as refused:
+            suggest(network(more))
+        assert refused.value.kind is Kind.NOT_SUPPORTED
 
 
 def test_refusals_are_values():

@@ -1,6 +1,7 @@
 """Better designs for models of torchvision, timm and our own."""
 
 import copy
+import pickle
 import runpy
 from pathlib import Path
 
@@ -102,8 +103,6 @@ def test_look_alikes_are_found_by_their_shapes():
 def test_it_says_when_there_is_nothing_to_do():
     with pytest.raises(collegial.CollegialError, match="WideResNet, layer1.0 .*: it has one hidden layer"):
         suggest(on_meta(lambda: build("wrn28-10")))
-    with pytest.raises(collegial.CollegialError, match="depthwise"):
-        suggest(on_meta(lambda: torchvision.models.mobilenet_v2()))
     with pytest.raises(collegial.CollegialError, match="objective is 'third'"):
         convert(build("resnext29-1x64d"), "third")
     best = on_meta(lambda: build("resnext29-37x10d"))
@@ -113,12 +112,43 @@ def test_it_says_when_there_is_nothing_to_do():
         convert(best, alpha=ALPHA)
 
 
+def test_depthwise_blocks_are_told_which_width_to_grow_to():
+    model = on_meta(lambda: torchvision.models.mobilenet_v2())
+    suggestion, better = suggest(model, rule="under", precision=0.05), convert(model, "dual", rule="under", precision=0.05)
+    assert suggestion.baseline.design == "144x1d" and suggestion.primal.width > 1 < suggestion.dual.width
+    assert suggestion.primal.parameters <= suggestion.baseline.parameters == count(model)
+    assert count(better) == suggestion.dual.parameters < count(model)
+    middle = better.features[3].conv[1][0]
+    assert middle.in_channels // middle.groups == suggestion.dual.width and middle.groups == suggestion.dual.multiplicity
+    with pytest.raises(collegial.CollegialError, match="alpha= and trials= ask for the law"):
+        suggest(model, alpha=ALPHA)
+
+
+def test_other_activations_have_variances_of_their_own():
+    """The block of an EfficientNet, with SiLU and with ReLU: drawn here, exact there."""
+
+    def block(activation):
+        layers = [nn.Conv2d(3, 32, 1), nn.Conv2d(32, 64, 1), activation(), nn.Conv2d(64, 64, 3, padding=1, groups=4), activation()]
+        return nn.Sequential(*layers, nn.Conv2d(64, 32, 1))
+
+    smooth, straight = suggest(block(nn.SiLU), precision=0.02, seed=1), suggest(block(nn.ReLU))
+    native = {"kind": "bottleneck", "inputs": 32, "outputs": 32, "width": 16, "members": 4, "norm": "none"}
+    assert straight.baseline.variance == collegial.search(native).baseline_variance
+    assert smooth.baseline.variance == pytest.approx(straight.baseline.variance, rel=0.5)
+    assert smooth.baseline.variance != straight.baseline.variance
+    assert smooth.variance_activations == ["silu", "silu"] and straight.variance_activations == ["relu", "relu"]
+
+
 def test_a_suggestion_prints_and_converts():
     suggestion = suggest(on_meta(lambda: build("resnext29-1x128d")), alpha=ALPHA)
     assert "37x10d: 3.73 times less kernel variance" in repr(suggestion) and "10x10d: 3.26 times fewer parameters" in repr(suggestion)
     assert "<table>" in suggestion._repr_html_()
     assert list(suggestion.to_pandas().design) == ["1x128d", "37x10d", "10x10d"]
-    assert suggestion.plot().get_title() == "ResNeXt"
+    assert suggestion.to_dict()["primal"]["design"] == suggestion.primal.design == "37x10d"
+    for again in (pickle.loads(pickle.dumps(suggestion)), copy.deepcopy(suggestion)):
+        assert again == suggestion and repr(again) == repr(suggestion)
+    assert suggestion != suggest(on_meta(lambda: build("resnext29-1x128d")), alpha=1.0)
+    assert suggestion.plot().get_title(loc="left").endswith("ResNeXt")
 
 
 def test_the_example_runs(capsys):

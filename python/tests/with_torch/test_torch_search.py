@@ -75,11 +75,23 @@ def test_the_optimum_is_that_of_theory(searched):
     assert searched.primal.multiplicity == pytest.approx(cost(10) / cost(best.width))
 
 
+def test_a_fully_connected_network_has_the_optimum_of_the_native_search():
+    """The same three widths, compared by exact moments there and by draws here."""
+    widths = [4, 8, 16]
+    found = search(lambda n: mlp(12, n, n, 1), widths, (12,), trials=3000, seed=7)
+    spec = {"kind": "fully-connected", "inputs": 12, "outputs": 1, "widths": [16, 16]}
+    native = collegial.search(spec, widths=widths)
+    exact = {point.width: point.efficiency for point in native.curve}
+    for point in found.curve:
+        assert point.efficiency == pytest.approx(exact[point.width], abs=5 * point.efficiency_error + 1e-12)
+    assert found.primal.width == native.primal.width
+
+
 def test_results_print_pickle_compare_and_convert(searched):
     assert pickle.loads(pickle.dumps(searched)) == searched
     assert "draws each" in repr(searched) and "<table>" in searched._repr_html_()
     assert list(searched.to_pandas().width) == [1, 4, 10] and searched.to_dict()["trials"] == 2000
-    assert searched.plot().get_title() == "1x10d"
+    assert searched.plot().get_title(loc="left").endswith("1x10d")
 
 
 def test_neither_batches_nor_vmap_show(monkeypatch):
@@ -107,6 +119,45 @@ def test_costs_laws_and_progress():
     assert int(found.primal.design.split("x")[0]) <= found.primal.multiplicity
     own = search(bottleneck, [2, 4], (16, 3, 3), cost=lambda width, module: width, trials=10)
     assert [point.cost_of_member for point in own.curve] == [2, 4]
+
+
+def test_the_error_of_the_law_is_that_of_alpha():
+    """The efficiency at both ends of alpha's interval, and half of what lies between."""
+    found = search(bottleneck, [2, 4, 8], (16, 3, 3), variance="law", trials=200, seed=8)
+    sums = {n: 1 / 16 + 1 / (9 * n) + 1 / n for n in range(2, 9)}
+    cost = lambda n: 2 * 16 * n + 9 * n * n
+    low, high = found.alpha_ci
+    for point in found.curve:
+        efficiencies = [
+            math.expm1(alpha * sums[8]) * cost(8) / (math.expm1(alpha * sums[point.width]) * cost(point.width)) for alpha in (low, high)
+        ]
+        # A derivative there, a difference here.
+        assert 1.959964 * point.efficiency_error == pytest.approx(abs(efficiencies[1] - efficiencies[0]) / 2, rel=0.05, abs=1e-12)
+    assert found.curve[0].efficiency_error > 0.0 == found.curve[-1].efficiency_error
+
+
+def test_a_gain_within_its_error_is_called_so(searched):
+    """A handful of draws does not know it from none, two thousand do."""
+    doubtful = lambda found: "within two standard errors of no gain" in repr(found)
+    few = search(bottleneck, [8, 10], white_patch(), trials=5, seed=2)
+    assert few.primal.width == 8 and few.primal.efficiency - 2 * few.primal.efficiency_error < 1.0 and doubtful(few)
+    assert searched.primal.efficiency - 2 * searched.primal.efficiency_error > 1.0 and not doubtful(searched)
+
+
+def test_designs_are_checked_by_drawing_all_their_members():
+    """Against exact moments: m members have the variance of one over m, within five standard
+    errors."""
+    seen = []
+    found = search(
+        bottleneck, [4, 10], white_patch(), trials=400, seed=9, check=True, draws=300, progress=lambda done, _: seen.append(done)
+    )
+    rows = found.check
+    assert [row.design for row in rows][:2] == ["1x10d", found.primal.design] and rows[0].ratio == 1.0 and seen[-1] == 1.0
+    for row in rows:
+        m, n = map(int, row.design.rstrip("d").split("x"))
+        assert row.variance == pytest.approx((WHITE[n] - 1) / m, abs=5 * row.standard_error) and row.draws == 300
+    assert rows[1].ratio_ci[0] < rows[1].ratio < rows[1].ratio_ci[1] and "drawn whole, 300 times" in repr(found)
+    assert list(found.to_pandas("check").design) == [row.design for row in rows]
 
 
 def test_what_cannot_be_searched():

@@ -60,7 +60,8 @@ def run(script, *words, processes=1, die_at=""):
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "DIE_AT": die_at}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if processes > 1 and not die_at and ABORTED in done.stderr:
-        # Seen once in some fifty runs, behind the last line and the last file, which the tests compare all the same.
+        # Seen once in some fifty runs, behind the last line and the last file, which the tests
+        # compare all the same.
         print("a process of PyTorch aborted when it ended", file=sys.stderr)
         done.returncode = 0
     return done
@@ -84,6 +85,15 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(tmp_path, script, digit
     assert len(expected) == EPOCHS and rest == expected[2:]
     ours, theirs = load_file(killed), load_file(whole)
     assert all(torch.equal(tensor, theirs[name]) for name, tensor in ours.items())
+
+
+def test_the_loss_is_that_of_all_processes(tmp_path, program, digits):
+    """With weights that do not move, one process and two see the same losses."""
+    path = tmp_path / "still.py"
+    words = [program, "export", "fc3-4x8", "--to", "pytorch", "--out", path, "--set", "epochs=1", "--set", "batch=32", "--set", "learning_rate=1e-9"]
+    subprocess.run(list(map(str, words)), check=True, capture_output=True)
+    (one,), (two,) = (finished(path, "--data", digits, "--out", tmp_path / "w.safetensors", processes=count) for count in (1, 2))
+    assert two["loss"] == pytest.approx(one["loss"], rel=1e-5)
 
 
 def test_errors_are_the_first_guess_and_the_first_five(tmp_path, script, digits):

@@ -1,35 +1,20 @@
-"""The verbs as functions: requests go in as data, answers come out."""
+"""What can be asked of a network as it stands, as functions: its best designs, variances, counts,
+kernels and outputs."""
 
 from __future__ import annotations
 
-import inspect
 import os
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Literal, Union
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Literal
 
 from . import _collegial
-from ._progress import every_epoch, watching
-from ._request import call, request
-from ._results import (
-    EvaluateResult,
-    ExportResult,
-    FitResult,
-    InfoResult,
-    ModelsResult,
-    MomentsResult,
-    ReproduceResult,
-    SearchResult,
-    TrainResult,
-    ValidateResult,
-)
-from ._spec import Spec
+from ._progress import watching
+from ._request import call, defaults, floats, request, widths_of
+from ._results import FitResult, InfoResult, ModelsResult, MomentsResult, SearchResult
+from ._types import Model, Path, Progress
 
 if TYPE_CHECKING:
     import numpy
-
-Model = Union[str, "os.PathLike[str]", dict, Spec]
-Path = Union[str, "os.PathLike[str]"]
-Progress = Union[bool, Callable[[float, float], object], None]
 
 
 def search(
@@ -106,14 +91,14 @@ def search(
         progress: True for a bar, or a callable that is given how much is done and of how much.
     """
     fields = dict(
-        alpha=alpha, cost=cost, variance=variance, rule=rule, paper=paper, block_inputs=block_inputs, data=data, budget=budget, timings=timings, widths=_list(widths), multiple_of=multiple_of,
+        alpha=alpha, cost=cost, variance=variance, rule=rule, paper=paper, block_inputs=block_inputs, data=data, budget=budget, timings=timings, widths=widths_of(widths), multiple_of=multiple_of,
         max_multiplicity=max_multiplicity, free_widths=free_widths, per_stage=per_stage, check=check, draws=draws, norm=norm, trials=trials,
         precision=precision, classes=classes, inputs=inputs, outputs=outputs, image=image, seed=seed,
     )  # fmt: skip
     with watching(progress) as callback:
         answer = _collegial.ask("search", request(model, **fields), threads, callback)
     if report is not None:
-        answer.write_page(os.fspath(report), call("search", model, fields, _defaults(search)))
+        answer.write_page(os.fspath(report), call("search", model, fields, defaults(search)))
     if figures is not None:
         answer.write_figures(os.fspath(figures))
     return SearchResult(answer)
@@ -156,7 +141,7 @@ def fit(
         progress: True for a bar, or a callable that is given how much is done and of how much.
     """
     question = request(
-        module, widths=_list(widths), trials=trials, seed=seed, precision=precision, pooled=pooled, weighted=weighted,
+        module, widths=widths_of(widths), trials=trials, seed=seed, precision=precision, pooled=pooled, weighted=weighted,
         no_intercept=not intercept, inputs=inputs, outputs=outputs, image=image,
     )  # fmt: skip
     with watching(progress) as callback:
@@ -173,7 +158,7 @@ def moments(model: Model | None = None, *, widths: Iterable[int] | str | None = 
         model: A fully connected model such as "fc6-500" or "fc6-30x48".
         widths: Widths in place of a model, the input's first.
     """
-    return MomentsResult(_collegial.ask("moments", request(model, widths=_list(widths))))
+    return MomentsResult(_collegial.ask("moments", request(model, widths=widths_of(widths))))
 
 
 def models() -> ModelsResult:
@@ -244,7 +229,7 @@ def ntk(
         model, count=count, seed=seed, weights=weights, parametrisation=parametrisation, norms=norms, output=output,
         trace=trace, pooled=pooled, data=data, split=split,
     )  # fmt: skip
-    return _collegial.ntk(question, None if inputs is None else _floats(inputs), threads)
+    return _collegial.ntk(question, None if inputs is None else floats(inputs), threads)
 
 
 def forward(
@@ -259,225 +244,4 @@ def forward(
         seed: Seed of the weights.
         threads: Number of threads; one per core by default.
     """
-    return _collegial.forward(request(model, weights=weights, seed=seed), _floats(inputs), threads)
-
-
-def train(
-    model: Model,
-    data: Path,
-    *,
-    out: Path | None = None,
-    resume: bool = False,
-    recipe: str | None = None,
-    set: dict[str, object] | Iterable[str] = (),
-    epochs: int | None = None,
-    limit: int | None = None,
-    runs: int = 1,
-    save_every: int | None = None,
-    classes: int | None = None,
-    inputs: int | None = None,
-    outputs: int | None = None,
-    image: int | None = None,
-    seed: int = 0,
-    threads: int | None = None,
-    progress: Progress = None,
-    on_epoch: Callable[[dict], object] | None = None,
-) -> TrainResult:
-    """Trains a network on a data set and tests it after every epoch.
-
-    Ctrl-C saves a checkpoint and raises KeyboardInterrupt; the same call with `resume=True` goes on and ends with the same
-    weights to the bit. What is going on is told to the logger "collegial".
-
-    Args:
-        model: A name, the path or text of a spec, a dict or a `Spec`. Classes and image size are the data set's.
-        data: Directory of the data set (MNIST, CIFAR binary version, downsampled ImageNet, class folders).
-        out: Directory of the run: checkpoints, recipe, results, TensorBoard events ("runs/MODEL-DATA" by default).
-        resume: Go on from the newest checkpoint of `out`, or begin if there is none.
-        recipe: "cifar10", "cifar100", "mnist", "imagenet32", "imagenet64", "imagenet", or a TOML file; the data set's
-            by default.
-        set: Changes to the recipe: {"learning_rate": 0.05, "schedule.milestones": [5, 8]}, or "key=value" texts.
-        epochs: Epochs in all; the recipe's by default.
-        limit: Train on the first images only.
-        runs: Train several times, with seeds from `seed` on.
-        save_every: Save a checkpoint every so many steps too, not only every ten minutes and after every epoch.
-        classes: Number of classes; must be the data set's.
-        inputs: Inputs of a fully connected network; must be the data set's.
-        outputs: Outputs of a fully connected network; must be the data set's.
-        image: Side of the square images; must be the data set's.
-        seed: Seed of weights, order and augmentation.
-        threads: Number of threads; one per core by default. Results do not depend on it.
-        progress: True for a bar, or a callable that is given how much is done and of how much.
-        on_epoch: Called with the results of every epoch as soon as it is done.
-    """
-    question = request(
-        model, data=data, out=out, resume=resume, recipe=recipe, set=_changes(set), epochs=epochs, limit=limit,
-        runs=runs, save_every=save_every, classes=classes, inputs=inputs, outputs=outputs, image=image, seed=seed,
-    )  # fmt: skip
-    with watching(progress) as callback:
-        return TrainResult(_collegial.ask("train", question, threads, callback, every_epoch(on_epoch)))
-
-
-def evaluate(
-    checkpoint: Path,
-    data: Path,
-    *,
-    model: Model | None = None,
-    class_list: Path | None = None,
-    batch: int = 128,
-    threads: int | None = None,
-    progress: Progress = None,
-) -> EvaluateResult:
-    """Tests a checkpoint: error, top-5 error, errors per class and the confusion matrix.
-
-    Args:
-        checkpoint: A .safetensors or .onnx file, the directory of a checkpoint, or that of a run.
-        data: Directory of the data set.
-        model: The network; what the file says or its tensors tell by default.
-        class_list: File with the classes of the network's outputs, one name per line, for a data set that has some of them.
-        batch: Images computed at once.
-        threads: Number of threads; one per core by default.
-        progress: True for a bar, or a callable that is given how much is done and of how much.
-    """
-    question = request(model, checkpoint=checkpoint, data=data, class_list=class_list, batch=batch)
-    with watching(progress) as callback:
-        return EvaluateResult(_collegial.ask("evaluate", question, threads, callback))
-
-
-def export(
-    model: Model,
-    to: Literal["safetensors", "onnx", "pytorch"],
-    out: Path | None = None,
-    *,
-    fold: bool = False,
-    external_data: bool = False,
-    recipe: str | None = None,
-    set: dict[str, object] | Iterable[str] = (),
-    classes: int | None = None,
-    inputs: int | None = None,
-    outputs: int | None = None,
-    image: int | None = None,
-    seed: int = 0,
-) -> ExportResult:
-    """Writes a network for other programs: safetensors, ONNX, or a PyTorch training script.
-
-    Args:
-        model: A name, the path or text of a spec, a dict or a `Spec`, whose weights are drawn; or a checkpoint, whose
-            weights are its own.
-        to: What to write.
-        out: Where to write it; a file that is there is replaced. By default MODEL.safetensors, MODEL.onnx or MODEL.py.
-        fold: ONNX: fold batch norms into the convolutions before them.
-        external_data: ONNX: put the weights into a file of their own.
-        recipe: PyTorch: "cifar10", "cifar100", "mnist", "imagenet", or a TOML file.
-        set: PyTorch: changes to the recipe, {"epochs": 5}, or "key=value" texts.
-        classes: Number of classes, where the name leaves it open.
-        inputs: Inputs of a fully connected network, or input channels of a block.
-        outputs: Outputs of a fully connected network, or output channels of a block.
-        image: Side of the square images.
-        seed: Seed of drawn weights.
-    """
-    question = request(
-        model, to=to, out=out, fold=fold, external_data=external_data, recipe=recipe, set=_changes(set),
-        classes=classes, inputs=inputs, outputs=outputs, image=image, seed=seed,
-    )  # fmt: skip
-    return ExportResult(_collegial.ask("export", question))
-
-
-def validate(
-    model: Model,
-    data: Path,
-    *,
-    designs: int = 8,
-    runs: int = 5,
-    epochs: int | None = None,
-    limit: int | None = None,
-    cost: Literal["params", "flops", "activations"] = "params",
-    dual: bool = False,
-    set: dict[str, object] | Iterable[str] = (),
-    out: Path | None = None,
-    report: Path | None = None,
-    figures: Path | None = None,
-    seed: int = 0,
-    threads: int | None = None,
-    progress: Progress = None,
-) -> ValidateResult:
-    """Trains designs of equal cost and sees whether the predicted variance ranks their test errors.
-
-    An interrupted validation goes on with the same call.
-
-    Args:
-        model: The baseline. Classes and image size are the data set's.
-        data: Directory of the data set.
-        designs: Designs to train, the baseline included.
-        runs: Trainings of every design.
-        epochs: Epochs of every training; the recipe's by default.
-        limit: Train on the first images only.
-        cost: What is kept equal.
-        dual: Also train designs of equal variance, on the dual curve.
-        set: Changes to the recipe: {"learning_rate": 0.05}, or "key=value" texts.
-        out: Where finished runs are kept ("runs/validate-MODEL-DATA" by default).
-        report: Write a self-contained HTML page to this path.
-        figures: Write the figures as SVG files, with their data as CSV, into this directory.
-        seed: Seed of everything random.
-        threads: Number of threads; one per core by default. Results do not depend on it.
-        progress: True for a bar, or a callable that is given how much is done and of how much.
-    """
-    fields = dict(
-        data=data, designs=designs, runs=runs, epochs=epochs, limit=limit, cost=cost, dual=dual, set=_changes(set),
-        out=out, seed=seed,
-    )  # fmt: skip
-    with watching(progress) as callback:
-        answer = _collegial.ask("validate", request(model, **fields), threads, callback)
-    if report is not None:
-        answer.write_page(os.fspath(report), call("validate", model, fields, _defaults(validate)))
-    if figures is not None:
-        answer.write_figures(os.fspath(figures))
-    return ValidateResult(answer)
-
-
-def reproduce(
-    items: str | Iterable[str],
-    *,
-    scale: Literal["smoke", "laptop", "paper"] = "laptop",
-    data: Path | None = None,
-    out: Path = "reproduction",
-    seed: int = 0,
-    threads: int | None = None,
-    progress: Progress = None,
-) -> ReproduceResult:
-    """Computes figures and tables of the paper again and sets them beside the published ones.
-
-    Args:
-        items: "fig3", ["fig3", "table1"], or "all".
-        scale: How much to compute: seconds, minutes on two cores, or the recipe as printed.
-        data: Directory under which the data sets are (MNIST, CIFAR-10, ...).
-        out: Where pages, figures, data and finished parts go.
-        seed: Seed of everything random.
-        threads: Number of threads; one per core by default. Results do not depend on it.
-        progress: True for a bar, or a callable that is given how much is done and of how much.
-    """
-    names = [items] if isinstance(items, str) else list(items)
-    fields = dict(scale=scale, data=data, out=out, seed=seed)
-    command = call("reproduce", items, fields, _defaults(reproduce))
-    with watching(progress) as callback:
-        answer = _collegial.ask("reproduce", request(items=names, command=command, **fields), threads, callback)
-    return ReproduceResult(answer)
-
-
-def _list(widths):
-    """Widths as they are: text, or a list of numbers."""
-    return widths if widths is None or isinstance(widths, str) else list(widths)
-
-
-def _changes(changes):
-    """Changes to a recipe as "key=value" texts."""
-    return [f"{key}={value}" for key, value in changes.items()] if isinstance(changes, dict) else list(changes)
-
-
-def _floats(array):
-    import numpy
-
-    return numpy.ascontiguousarray(array, dtype=numpy.float32)
-
-
-def _defaults(function):
-    return {name: parameter.default for name, parameter in inspect.signature(function).parameters.items()}
+    return _collegial.forward(request(model, weights=weights, seed=seed), floats(inputs), threads)
