@@ -19,7 +19,14 @@ pub fn test(binary: &str) -> Result<(), Failed> {
     };
     let place = Path::new(PLACE);
     let copied = std::fs::create_dir_all(place).and_then(|()| {
-        for name in ["package.json", "package-lock.json", "explorer.test.mjs", "site.test.mjs"] {
+        for name in [
+            "package.json",
+            "package-lock.json",
+            "explorer.test.mjs",
+            "report.test.mjs",
+            "site.test.mjs",
+            "speed.mjs",
+        ] {
             std::fs::copy(Path::new(TESTS).join(name), place.join(name))?;
         }
         Ok((std::fs::canonicalize(binary)?, std::fs::canonicalize(site::PLACE)?))
@@ -31,7 +38,7 @@ pub fn test(binary: &str) -> Result<(), Failed> {
     run(Command::new("npm").args(["ci", "--silent", "--no-audit", "--no-fund"]).current_dir(place))?;
     let mut node = Command::new("node");
     run(node
-        .args(["--test", "explorer.test.mjs", "site.test.mjs"])
+        .args(["--test", "explorer.test.mjs", "report.test.mjs", "site.test.mjs"])
         .current_dir(place)
         .env("COLLEGIAL", binary)
         .env("CHROMIUM", chromium)

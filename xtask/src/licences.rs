@@ -1,4 +1,5 @@
-//! The licences of everything that is linked into the program or the wheel.
+//! The licences of everything that is linked into the program or the wheel, and where it comes
+//! from.
 //!
 //! By hand, because cargo-deny would take longer to build than the project; advisories are left to
 //! whoever can reach a database of them.
@@ -22,8 +23,14 @@ const ACCEPTED: [&str; 11] = [
     "Zlib",
 ];
 
-/// Asks Cargo for every dependency on any platform, and names those whose licence is not accepted.
+/// Where packages may come from; ours have no source.
+const SOURCE: &str = "registry+https://github.com/rust-lang/crates.io-index";
+
+/// Asks Cargo for every dependency on any platform, and names those whose licence is not accepted
+/// or that do not come from crates.io.
 pub fn check() -> Result<(), Failed> {
+    check_sources("Cargo.lock")?;
+    check_sources("fuzz/Cargo.lock")?;
     let arguments = ["tree", "--workspace", "--edges", "normal,build", "--target", "all", "--prefix", "none"];
     let listed = Command::new(crate::cargo_program()).args(arguments).args(["--format", "{p}|{l}"]).output();
     let listed = match listed {
@@ -51,6 +58,29 @@ pub fn check() -> Result<(), Failed> {
     Ok(())
 }
 
+/// Every package of a lock file that is not ours must be crates.io's, with a checksum.
+fn check_sources(path: &str) -> Result<(), Failed> {
+    let lock = std::fs::read_to_string(path).map_err(|error| {
+        eprintln!("xtask: {path}: {error}");
+        Failed
+    })?;
+    let strangers = strangers(&lock);
+    for package in &strangers {
+        eprintln!("xtask: {package} of {path} does not come from crates.io with a checksum");
+    }
+    if strangers.is_empty() { Ok(()) } else { Err(Failed) }
+}
+
+/// The packages from elsewhere, by the lines with their names.
+fn strangers(lock: &str) -> Vec<&str> {
+    let is_strange = |package: &&str| {
+        let has = |start: &str| package.lines().any(|line| line.starts_with(start));
+        has("source = ") && !(has(&format!("source = \"{SOURCE}\"")) && has("checksum = "))
+    };
+    let packages = lock.split("[[package]]").skip(1).filter(is_strange);
+    packages.filter_map(|package| package.trim().lines().next()).collect()
+}
+
 /// Whether every AND term of an SPDX expression leaves an accepted choice. Old manifests write OR
 /// as a slash, and repeated rows of the tree end in a star.
 fn is_accepted(licence: &str) -> bool {
@@ -61,7 +91,17 @@ fn is_accepted(licence: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_accepted;
+    use super::{SOURCE, is_accepted, strangers};
+
+    #[test]
+    fn packages_come_from_one_place() {
+        let lock = format!(
+            "[[package]]\nname = \"ours\"\n\n[[package]]\nname = \"good\"\nsource = \"{SOURCE}\"\nchecksum = \"ab\"\n\n\
+             [[package]]\nname = \"bare\"\nsource = \"{SOURCE}\"\n\n\
+             [[package]]\nname = \"git\"\nsource = \"git+https://example.org/x\"\nchecksum = \"ab\"\n"
+        );
+        assert_eq!(strangers(&lock), ["name = \"bare\"", "name = \"git\""]);
+    }
 
     #[test]
     fn expressions_leave_a_choice_or_not() {

@@ -3,13 +3,16 @@
 //!
 //! Tests come in three tiers. `test --fast` leaves out what [`SLOW`] lists. `test` runs every Rust
 //! test and those of the Python wheel, and says so where there is no Python. `test --all` adds what
-//! needs PyTorch, timm and ONNX Runtime, and the explorer's page in Chromium; it fails without
-//! them.
+//! needs PyTorch, timm and ONNX Runtime, the notebooks, the book, the explorer's page in Chromium, and
+//! mutations of files through every reader (`fuzz/`); it fails without them.
 
+mod book;
 mod browser;
+mod fuzz;
 mod licences;
 mod python;
 mod site;
+mod soak;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -24,9 +27,14 @@ usage: cargo xtask test --fast     the Rust tests without the slow ones: under t
                                    and of the explorer in Chromium, driven by Node.js
        cargo xtask test --browser  the explorer in Chromium alone, with a server and without
        cargo xtask site            the explorer without a server, in target/site: the page, and the program as WebAssembly
-       cargo xtask licences        whether every dependency may be given away with the program";
+       cargo xtask book            the book, in target/book, by mdBook, which it installs; fails on dead links
+       cargo xtask licences        whether every dependency may be given away with the program
+       cargo xtask fuzz [--seconds 60] [TARGET...]
+                                   every reader under libFuzzer and AddressSanitizer, so many seconds each
+       cargo xtask soak [--minutes 60] [--kills 1000] [--program target/release/collegial]
+                                   trains under kills, full disks and flipped bits; every result must have the same bits";
 
-/// The names of tests that take more than two seconds, one per line.
+/// The names of tests that take more than two seconds of one core, one per line.
 const SLOW: &str = include_str!("../slow-tests.txt");
 
 /// The packages whose program, wheel and examples the tests beside PyTorch run.
@@ -50,12 +58,23 @@ fn main() -> ExitCode {
         ["test", "--browser"] => test_browser(),
         ["licences"] => licences::check(),
         ["site"] => site::site(),
-        _ => {
-            eprintln!("{USAGE}");
-            return ExitCode::from(2);
-        }
+        ["book"] => book::book(),
+        ["fuzz", ref rest @ ..] => match fuzz::Plan::parse(rest) {
+            Some(plan) => fuzz::fuzz(&plan),
+            None => return usage(),
+        },
+        ["soak", ref rest @ ..] => match soak::Plan::parse(rest) {
+            Some(plan) => soak::soak(&plan),
+            None => return usage(),
+        },
+        _ => return usage(),
     };
     if done.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn usage() -> ExitCode {
+    eprintln!("{USAGE}");
+    ExitCode::from(2)
 }
 
 /// The Rust tests that take no more than a moment each.
@@ -92,6 +111,8 @@ fn test_all() -> Result<(), Failed> {
         return Err(Failed);
     };
     cargo(&["test", "--workspace"])?;
+    // The readers on their corpora and mutations of them; a sanitizer and coverage are `fuzz`'s.
+    cargo(&["test", "--manifest-path", "fuzz/Cargo.toml", "--target-dir", "target"])?;
     // All at once, so that the wheel shares what they depend on: alone, each would have its own
     // choice of features.
     cargo(&[&["build", "--release", "--lib", "--bins", "--examples"], BESIDE_PYTORCH.as_slice()].concat())?;
@@ -100,6 +121,7 @@ fn test_all() -> Result<(), Failed> {
     let environment = Environment::new(&python, "venv-interop", "interop/requirements.txt", &["--no-deps"])?;
     environment.install_wheel()?;
     environment.pytest(Path::new("target/release"), &["interop", "python/tests"])?;
+    book::book()?;
     site::site()?;
     browser::test("target/release/collegial")
 }
@@ -118,7 +140,8 @@ const NO_PYTHON: &str =
 fn test_wheel(python: &Python) -> Result<(), Failed> {
     let environment = Environment::new(python, "venv", "python/tests/requirements.txt", &[])?;
     environment.install_wheel()?;
-    environment.pytest(Path::new("target/debug"), &["python/tests", "--ignore=python/tests/with_torch"])
+    let others = ["--ignore=python/tests/with_torch", "--ignore=python/tests/with_executors"];
+    environment.pytest(Path::new("target/debug"), &[&["python/tests"], others.as_slice()].concat())
 }
 
 fn cargo(arguments: &[&str]) -> Result<(), Failed> {

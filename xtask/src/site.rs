@@ -12,8 +12,8 @@ use crate::{Failed, cargo};
 /// Where the folder is written.
 pub const PLACE: &str = "target/site";
 
-/// The page's source.
-const PAGE: &str = "crates/explore/page";
+/// The page's source, and what it shares with report pages.
+const SOURCES: [&str; 2] = ["crates/explore/page", "crates/report/look"];
 
 /// What a Rust compiler calls WebAssembly without a system.
 const TARGET: &str = "wasm32-unknown-unknown";
@@ -57,7 +57,8 @@ fn write() -> std::io::Result<usize> {
     }
     std::fs::create_dir_all(place)?;
     let mut size = 0;
-    for entry in std::fs::read_dir(PAGE)? {
+    let folders: Vec<_> = SOURCES.iter().map(std::fs::read_dir).collect::<Result<_, _>>()?;
+    for entry in folders.into_iter().flatten() {
         let path = entry?.path();
         let mut content = std::fs::read_to_string(&path)?;
         if path.ends_with("index.html") {

@@ -1,0 +1,233 @@
+//! What is done under bad luck, and what must come out.
+
+#[path = "../../../crates/train/tests/common/mod.rs"]
+mod common;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Files by name, or what is compared of them.
+pub type Bits = BTreeMap<String, Vec<u8>>;
+
+/// A command that is given again until it succeeds.
+pub trait Work {
+    /// For people.
+    fn name(&self) -> &'static str;
+    /// The command, whose results go to a directory.
+    fn command(&self, directory: &Path) -> Command;
+    /// What is compared.
+    fn result(&self, directory: &Path) -> Result<Bits, String>;
+    /// What nothing happened to.
+    fn expected(&self) -> &Bits;
+    /// How long it takes then.
+    fn time(&self) -> Duration;
+    /// Whether it is struck by more than kills: whether it keeps anything between two commands.
+    fn takes_trouble(&self) -> bool {
+        false
+    }
+
+    /// Gives the command, which must succeed.
+    fn finish(&self, directory: &Path) -> Result<(), String> {
+        let output = self.command(directory).output().map_err(|error| error.to_string())?;
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        if output.status.success() {
+            Ok(())
+        } else {
+            Err(format!("{} did not end well: {said}", self.name()))
+        }
+    }
+}
+
+/// What came of a work that nothing happened to.
+#[derive(Default)]
+struct Undisturbed {
+    bits: Bits,
+    time: Duration,
+}
+
+fn undisturbed(work: &impl Work, root: &Path) -> Result<Undisturbed, String> {
+    let directory = root.join(format!("undisturbed-{}", work.name().replace(' ', "-")));
+    std::fs::create_dir_all(&directory).map_err(|error| error.to_string())?;
+    let start = Instant::now();
+    work.finish(&directory)?;
+    Ok(Undisturbed { time: start.elapsed(), bits: work.result(&directory)? })
+}
+
+fn quiet(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+}
+
+/// A training of a small network with batch norms, a checkpoint every other step.
+pub struct Training {
+    program: PathBuf,
+    root: PathBuf,
+    undisturbed: Undisturbed,
+}
+
+impl Training {
+    /// Writes its data and trains once.
+    pub fn new(program: &Path, root: &Path) -> Result<Self, String> {
+        common::write_data(&root.join("data"), 400, 100);
+        std::fs::write(root.join("small.toml"), common::NETWORK).map_err(|error| error.to_string())?;
+        let (program, root) = (program.to_owned(), root.to_owned());
+        let mut new = Self { program, root, undisturbed: Undisturbed::default() };
+        new.undisturbed = undisturbed(&new, &new.root)?;
+        Ok(new)
+    }
+
+    /// The files of the newest checkpoint, by which a run goes on.
+    pub fn newest(directory: &Path) -> Option<PathBuf> {
+        let number =
+            |path: &Path| path.file_name()?.to_str()?.strip_prefix("checkpoint-")?.parse::<u64>().ok();
+        let entries = std::fs::read_dir(directory).ok()?.filter_map(Result::ok);
+        entries
+            .map(|entry| entry.path())
+            .filter(|path| number(path).is_some())
+            .max_by_key(|path| number(path))
+    }
+}
+
+impl Work for Training {
+    fn name(&self) -> &'static str {
+        "training"
+    }
+
+    fn command(&self, directory: &Path) -> Command {
+        let mut command = quiet(&self.program);
+        command.current_dir(&self.root).args(["train", "small.toml", "--data", "data", "--epochs", "8"]);
+        command.args(["--set", "batch=20", "--set", "learning_rate=0.01", "--save-every", "2"]);
+        command.args(["--threads", "1", "--seed", "5", "--quiet", "--resume", "--out"]).arg(directory);
+        command
+    }
+
+    /// The tensors of network and optimiser. The headers before them tell how many checkpoints
+    /// there were, which kills change.
+    fn result(&self, directory: &Path) -> Result<Bits, String> {
+        let newest = Self::newest(directory).ok_or("training left no checkpoint")?;
+        let tensors = |name: &str| {
+            let bytes = std::fs::read(newest.join(name)).map_err(|error| error.to_string())?;
+            let length = bytes.first_chunk().map_or(0, |length| u64::from_le_bytes(*length)) as usize;
+            let tensors = bytes.get(8 + length..).ok_or_else(|| format!("{name} has no tensors"))?;
+            Ok((name.to_owned(), tensors.to_vec()))
+        };
+        ["model.safetensors", "training.safetensors"].into_iter().map(tensors).collect()
+    }
+
+    fn expected(&self) -> &Bits {
+        &self.undisturbed.bits
+    }
+
+    fn time(&self) -> Duration {
+        self.undisturbed.time
+    }
+
+    fn takes_trouble(&self) -> bool {
+        true
+    }
+}
+
+/// A share of a fit's draws.
+pub struct Fit {
+    program: PathBuf,
+    undisturbed: Undisturbed,
+}
+
+impl Fit {
+    /// Draws once.
+    pub fn new(program: &Path, root: &Path) -> Result<Self, String> {
+        let mut new = Self { program: program.to_owned(), undisturbed: Undisturbed::default() };
+        new.undisturbed = undisturbed(&new, root)?;
+        Ok(new)
+    }
+}
+
+impl Work for Fit {
+    fn name(&self) -> &'static str {
+        "a share of a fit"
+    }
+
+    fn command(&self, directory: &Path) -> Command {
+        let mut command = quiet(&self.program);
+        command.current_dir(directory).args(["fit", "bottleneck-32", "--trials", "100000", "--shard", "2/3"]);
+        command.args(["--threads", "1", "--quiet", "--out", "share.json"]);
+        command
+    }
+
+    fn result(&self, directory: &Path) -> Result<Bits, String> {
+        files(directory)
+    }
+
+    fn expected(&self) -> &Bits {
+        &self.undisturbed.bits
+    }
+
+    fn time(&self) -> Duration {
+        self.undisturbed.time
+    }
+}
+
+/// The pages of a figure.
+pub struct Pages {
+    program: PathBuf,
+    undisturbed: Undisturbed,
+}
+
+impl Pages {
+    /// Makes them once.
+    pub fn new(program: &Path, root: &Path) -> Result<Self, String> {
+        let mut new = Self { program: program.to_owned(), undisturbed: Undisturbed::default() };
+        new.undisturbed = undisturbed(&new, root)?;
+        Ok(new)
+    }
+}
+
+impl Work for Pages {
+    fn name(&self) -> &'static str {
+        "pages of a figure"
+    }
+
+    fn command(&self, directory: &Path) -> Command {
+        let mut command = quiet(&self.program);
+        command.current_dir(directory).args(["reproduce", "fig3", "--scale", "smoke", "--threads", "1"]);
+        command.args(["--quiet", "--out", "pages"]);
+        command
+    }
+
+    fn result(&self, directory: &Path) -> Result<Bits, String> {
+        files(&directory.join("pages"))
+    }
+
+    fn expected(&self) -> &Bits {
+        &self.undisturbed.bits
+    }
+
+    fn time(&self) -> Duration {
+        self.undisturbed.time
+    }
+}
+
+/// Every file below a directory, temporary ones and finished parts apart: those tell how long a
+/// part took.
+fn files(directory: &Path) -> Result<Bits, String> {
+    let mut found = Bits::new();
+    let mut waiting = vec![directory.to_owned()];
+    while let Some(next) = waiting.pop() {
+        for entry in std::fs::read_dir(&next).map_err(|error| format!("{}: {error}", next.display()))? {
+            let path = entry.map_err(|error| error.to_string())?.path();
+            let name = path.strip_prefix(directory).unwrap_or(&path).display().to_string();
+            match path.is_dir() {
+                true if name == "parts" => {}
+                true => waiting.push(path),
+                false if name.contains(".collegial-") => {}
+                false => {
+                    found.insert(name, std::fs::read(&path).map_err(|error| error.to_string())?);
+                }
+            }
+        }
+    }
+    Ok(found)
+}
