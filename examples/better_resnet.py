@@ -12,7 +12,7 @@ from collegial.torch import convert, suggest
 
 model = torchvision.models.resnet50()
 
-# %% What could be better? Nothing is trained for this; alpha of the variance law is fitted on the spot.
+# %% What could be better? Nothing is trained for this; alpha of the law is fitted on the spot.
 suggestion = suggest(model)
 print(suggestion)
 

@@ -91,7 +91,8 @@ def time_forms(options, batch):
             tasks[form] = run
         except (RuntimeError, AttributeError, ImportError) as error:
             emit(rival="torch", form=form, batch=batch, error=failure(error))
-    # The runtime's threads spin for a while after each run, which would slow whatever has the next turn.
+    # The runtime's threads spin for a while after each run, which would slow whatever has the next
+    # turn.
     alone = {form: tasks.pop(form) for form in ("onnx_runtime",) if form in tasks}
     best = fastest(tasks, repetitions=15, warmups=2, seconds=options.seconds or 8)
     best |= fastest(alone, repetitions=15, warmups=2, seconds=2)

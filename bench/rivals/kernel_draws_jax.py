@@ -19,7 +19,8 @@ from reference_kernel import CHANNELS, POSITIONS, WIDTHS, agreement, fixed_input
 
 X = jnp.asarray(fixed_input(), dtype=jnp.float32)
 GRAM = X.T @ X
-# Which of the two is faster depends on the form and the width. (One virtual device a thread, with pmap, gains nothing.)
+# Which of the two is faster depends on the form and the width. (One virtual device a thread, with
+# pmap, gains nothing.)
 GENERATORS = ("threefry2x32", "rbg")
 SEEDS = itertools.count()
 

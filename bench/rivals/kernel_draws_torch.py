@@ -118,8 +118,9 @@ def main():
                 best = time_draws("torch", name, n, eager(kernels, n), batches(n))
                 favourite = [best] if name == "closed_form" else favourite
         if wanted(options, "closed_form_compiled", f"n={n}"):
-            # Compiling takes seconds a shape, so only the batch that was best uncompiled is tried. (Compiling the draw
-            # of the weights too makes it four times slower: inductor's generator is no match for torch.randn.)
+            # Compiling takes seconds a shape, so only the batch that was best uncompiled is tried.
+            # (Compiling the draw of the weights too makes it four times slower: inductor's
+            # generator is no match for torch.randn.)
             try:
                 time_draws("torch", "closed_form_compiled", n, compiled_kernel(n), favourite)
             except (RuntimeError, torch._dynamo.exc.TorchDynamoException) as error:

@@ -10,7 +10,8 @@ import numpy
 FC_WIDTH, FC_POINTS = 1000, 100
 
 CONV_POINTS, CONV_SIDE, CONV_OUTPUTS = 16, 16, 10
-# name, outputs, inputs of a group, kernel side, groups: a stem and two blocks of 1x1, 3x3 in 4 groups of 8 channels, 1x1
+# name, outputs, inputs of a group, kernel side, groups: a stem and two blocks of 1x1, 3x3 in 4
+# groups of 8 channels, 1x1
 CONV_LAYERS = [
     ("stem", 16, 3, 3, 1),
     ("block1-reduce", 32, 16, 1, 1),

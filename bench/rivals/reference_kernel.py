@@ -84,8 +84,8 @@ def agreement(name, kernels, x, n, seed=1):
     draws = [draw(generator, n) for _ in range(8)]
     expected = numpy.array([kernel(weights, x) for weights in draws])
     obtained = numpy.asarray(kernels(draws), dtype=numpy.float64)
-    # An accumulation of 256 n float32 products is good to about 1e-6; a unit whose pre-activation is within that of
-    # zero could flip, so the seed is fixed.
+    # An accumulation of 256 n float32 products is good to about 1e-6; a unit whose pre-activation
+    # is within that of zero could flip, so the seed is fixed.
     error = numpy.max(numpy.abs(obtained - expected)) / numpy.max(expected)
     if not error < 1e-4:
         raise AssertionError(f"{name} at width {n} differs from the float64 reference by {error:.2e}, more than 1e-4")
