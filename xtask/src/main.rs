@@ -8,6 +8,7 @@
 
 mod book;
 mod browser;
+mod emulated;
 mod fuzz;
 mod licences;
 mod python;
@@ -111,6 +112,7 @@ fn test_all() -> Result<(), Failed> {
         return Err(Failed);
     };
     cargo(&["test", "--workspace"])?;
+    emulated::test()?;
     // The readers on their corpora and mutations of them; a sanitizer and coverage are `fuzz`'s.
     cargo(&["test", "--manifest-path", "fuzz/Cargo.toml", "--target-dir", "target"])?;
     // All at once, so that the wheel shares what they depend on: alone, each would have its own

@@ -74,7 +74,11 @@ pub(crate) fn prefetch(x: &[f32]) {
         // SAFETY: a hint on an address that is ours.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(target_arch = "aarch64")]
+    for line in x.chunks(LINE) {
+        crate::kernels::neon::prefetch_read(line.as_ptr());
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = x;
 }
 

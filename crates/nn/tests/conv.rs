@@ -115,7 +115,7 @@ fn check(s: ConvShape, isa: Isa) {
 
 /// The instruction sets that this CPU has, widest first.
 fn available() -> impl Iterator<Item = Isa> {
-    [Isa::Avx512, Isa::Avx2, Isa::Portable].into_iter().filter(|isa| isa.is_available())
+    Isa::ALL.into_iter().filter(|isa| isa.is_available())
 }
 
 /// Every instruction set against the reference; wider registers change no bit.

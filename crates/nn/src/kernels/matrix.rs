@@ -151,7 +151,7 @@ mod tests {
             let (x, y) = (entries(a * rows.max(depth), 1), entries(b * columns.max(depth), 2));
             let matrix = |values, size, stride, by_rows| Matrix::new(values, size, stride, by_rows);
             let mut scratch = vec![];
-            for isa in [Isa::Avx512, Isa::Avx2, Isa::Portable].into_iter().filter(|isa| isa.is_available()) {
+            for isa in Isa::ALL.into_iter().filter(|isa| isa.is_available()) {
                 let mut target = vec![f32::NAN; rows * columns];
                 let left = matrix(&x, (rows, depth), a, left_by_rows);
                 let right = matrix(&y, (depth, columns), b, right_by_rows);

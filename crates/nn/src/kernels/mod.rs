@@ -10,7 +10,8 @@
 //!   what a block is made of: an sgemm of our own, since one that is called per image (the `gemm`
 //!   crate, the benchmarks' yardstick) packs the weights again each time, and allocates to do so;
 //! - `padded` lays out zero-padded images, `tile` holds the two register-blocked inner loops,
-//!   `simd` their vectors; `avx512` are `tile`'s and `panels`' loops in wider registers.
+//!   `simd` their vectors and `neon` those of aarch64; `avx512` are `tile`'s and `panels`' loops in
+//!   wider registers.
 //!
 //! How work is cut into tasks depends on the shape alone, so results do not depend on the number of
 //! threads.
@@ -21,6 +22,8 @@ mod conv;
 mod direct;
 mod direct_weights;
 mod matrix;
+#[cfg(target_arch = "aarch64")]
+pub(crate) mod neon;
 mod pack;
 mod padded;
 mod panels;

@@ -51,6 +51,9 @@ pub(crate) fn pack_along<const W: usize>(
         #[cfg(target_arch = "x86_64")]
         // SAFETY: plans are only made for instructions that the CPU has.
         Isa::Avx512 | Isa::Avx2 => unsafe { along_avx2::<W>(from, row_stride, rows, len, panel) },
+        #[cfg(target_arch = "aarch64")]
+        // SAFETY: NEON is part of the architecture.
+        Isa::Neon => unsafe { along::<super::neon::Pair, W>(from, row_stride, rows, len, panel) },
         // SAFETY: plain Rust.
         _ => unsafe { along::<[f32; LANES], W>(from, row_stride, rows, len, panel) },
     }

@@ -53,6 +53,7 @@ impl<'a> Left<'a> {
     }
 
     /// Whether panels are packed.
+    #[cfg(target_arch = "x86_64")]
     pub(super) fn is_packed(&self) -> bool {
         self.packed
     }
@@ -156,6 +157,8 @@ pub(crate) unsafe fn multiply_block(isa: Isa, block: &Block) {
             Isa::Avx512 => avx512::multiply_block(block),
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => block_avx2(block),
+            #[cfg(target_arch = "aarch64")]
+            Isa::Neon => any_tiles::<super::neon::Pair>(block),
             _ => any_tiles::<[f32; LANES]>(block),
         }
     }

@@ -18,11 +18,17 @@ pub enum Isa {
     Avx512,
     /// x86-64 with AVX2 and FMA.
     Avx2,
-    /// Plain Rust, vectorised by the compiler for the target's baseline (SSE2, NEON).
+    /// aarch64, every CPU of which has NEON and fused multiply-adds.
+    Neon,
+    /// Plain Rust, vectorised by the compiler for the target's baseline (SSE2, NEON), without fused
+    /// multiply-adds.
     Portable,
 }
 
 impl Isa {
+    /// All of them, the widest first.
+    pub const ALL: [Self; 4] = [Self::Avx512, Self::Avx2, Self::Neon, Self::Portable];
+
     /// The best instruction set of the CPU that runs this, of those that [`Level::allowed`] admits.
     #[must_use]
     pub fn detect() -> Self {
@@ -40,15 +46,15 @@ impl Isa {
             let wide = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq");
             return if wide { Self::Avx512 } else { Self::Avx2 };
         }
-        Self::Portable
+        if cfg!(target_arch = "aarch64") { Self::Neon } else { Self::Portable }
     }
 
     /// Whether this CPU can run it.
     #[must_use]
     pub fn is_available(self) -> bool {
         match self {
-            Self::Avx512 => Self::of_cpu() == Self::Avx512,
-            Self::Avx2 => Self::of_cpu() != Self::Portable,
+            Self::Avx512 | Self::Neon => Self::of_cpu() == self,
+            Self::Avx2 => matches!(Self::of_cpu(), Self::Avx512 | Self::Avx2),
             Self::Portable => true,
         }
     }

@@ -8,6 +8,8 @@
 
 #[cfg(target_arch = "x86_64")]
 use super::avx512;
+#[cfg(target_arch = "aarch64")]
+use super::neon::Pair;
 use super::simd::{Isa, LANES, Vector};
 use std::array::from_fn;
 
@@ -67,6 +69,8 @@ pub(crate) unsafe fn multiply(isa: Isa, rows: usize, call: &Multiply) {
             Isa::Avx512 => avx512::multiply(rows, call),
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => multiply_avx2(rows, call),
+            #[cfg(target_arch = "aarch64")]
+            Isa::Neon => multiply_rows::<Pair>(rows, call),
             _ => multiply_rows::<[f32; LANES]>(rows, call),
         }
     }
@@ -84,6 +88,8 @@ pub(crate) unsafe fn correlate(isa: Isa, rows: usize, call: &Correlate) {
         match isa {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 | Isa::Avx2 => correlate_avx2(rows, call),
+            #[cfg(target_arch = "aarch64")]
+            Isa::Neon => correlate_rows::<Pair>(rows, call),
             _ => correlate_rows::<[f32; LANES]>(rows, call),
         }
     }

@@ -6,6 +6,7 @@ use super::vector::{affine, affine_two};
 /// stay there (which spares reading the lines that are to be overwritten).
 #[derive(Clone, Copy)]
 pub(crate) struct Stores {
+    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "x86-64 alone has such stores"))]
     past: bool,
 }
 
