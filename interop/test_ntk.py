@@ -125,7 +125,8 @@ def test_resnext_with_frozen_norms(tmp_path):
     weights, inputs, kernel = common.drawn(tmp_path, [spec, "--parametrisation", "standard"], 6, 3)
     tensors, generator = load_file(weights), torch.Generator().manual_seed(4)
     for name, tensor in tensors.items():
-        if tensor.ndim == 1:  # norms and biases away from where they start; variances and scales stay positive
+        # Norms and biases away from where they start; variances and scales stay positive.
+        if tensor.ndim == 1:
             tensor += 0.3 * torch.randn(tensor.shape, generator=generator).clamp(-2, 2)
     save_file(tensors, weights)
     common.run("collegial", "ntk", spec, "--input", inputs, "--weights", weights, "--trace", "--out", kernel)

@@ -3,8 +3,8 @@
 //!
 //! Tests come in three tiers. `test --fast` leaves out what [`SLOW`] lists. `test` runs every Rust
 //! test and those of the Python wheel, and says so where there is no Python. `test --all` adds what
-//! needs PyTorch, timm and ONNX Runtime, the notebooks, the book, the explorer's page in Chromium, and
-//! mutations of files through every reader (`fuzz/`); it fails without them.
+//! needs PyTorch, timm and ONNX Runtime, the notebooks, the book, the explorer's page in Chromium,
+//! and mutations of files through every reader (`fuzz/`); it fails without them.
 
 mod book;
 mod browser;

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 use crate::graph::{Graph, Node, Op};
 
-/// What a member of an ensemble is charged for: the β of the paper.
+/// The cost of a member of an ensemble: the β of the paper.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]

@@ -56,8 +56,8 @@ pub enum Op {
         /// Border that never wins.
         padding: usize,
     },
-    /// Mean over square windows that lie side by side; those at the right and the lower edge are cut
-    /// to what lies in the image.
+    /// Mean over square windows that lie side by side; those at the right and the lower edge are
+    /// cut to what lies in the image.
     AveragePool {
         /// Side of the window, and the step between windows.
         side: usize,

@@ -136,8 +136,8 @@ impl Resnext {
     }
 
     /// `resnext29-37x10d`, or with one design per stage `resnext29-37x10d-19x20d-9x40d`;
-    /// `resnext38cifar-1x64d` where the depth alone would name another network, `seresnext50d-1x64d`
-    /// with gates and the stem of ResNet-D.
+    /// `resnext38cifar-1x64d` where the depth alone would name another network,
+    /// `seresnext50d-1x64d` with gates and the stem of ResNet-D.
     pub fn name(&self) -> String {
         let depth = self.depth();
         let other =
@@ -298,7 +298,8 @@ impl Resnext {
     }
 }
 
-/// The shortcut of a ResNet-D: means over as many pixels as the block steps over, then a projection.
+/// The shortcut of a ResNet-D: means over as many pixels as the block steps over, then a
+/// projection.
 fn lower_averaged(
     graph: &mut Graph,
     from: NodeId,

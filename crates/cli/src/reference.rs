@@ -104,8 +104,8 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Examples that take minutes or wait for a browser are not run by the book's tests; their words
-    /// are still those that the program takes.
+    /// Examples that take minutes or wait for a browser are not run by the book's tests; their
+    /// words are still those that the program takes.
     #[test]
     fn every_verb_has_an_example_that_is_understood() {
         let program = Arguments::command();

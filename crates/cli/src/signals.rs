@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// The number of the signal that came first; 0 before any.
 static SIGNAL: AtomicU8 = AtomicU8::new(0);
 
-/// Whether somebody looks at `SIGNAL`; where nobody does, a signal ends the process at once.
+/// Whether `SIGNAL` is looked at; where it is not, a signal ends the process at once.
 static WATCHED: AtomicBool = AtomicBool::new(false);
 
 /// `timeout` and other wrappers send the signal to the process and to its group: that is still one.

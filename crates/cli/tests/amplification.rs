@@ -1,4 +1,5 @@
-//! What a compressed file may become: a limit that is named where it is met, and that can be raised.
+//! What a compressed file may become: a limit that is named where it is met, and that can be
+//! raised.
 
 use std::io::{Cursor, Write};
 use std::path::Path;

@@ -1,10 +1,11 @@
 //! What promises the same bits on every CPU has them with plain, AVX2 and AVX-512 instructions;
 //! training has them with one of these.
 //!
-//! Everything drawn by the law sampler or computed exactly promises them: `fit`, `moments`, `search`
-//! with fitted, drawn and exact variances, draws of weights (`export` of a name). Passes through the
-//! engine use fused multiply-adds where there are any, and do not: `train`, `evaluate`, `ntk`.
-//! A CPU without a set takes the next smaller one, so that the comparison holds on any machine.
+//! Everything drawn by the law sampler or computed exactly promises them: `fit`, `moments`,
+//! `search` with fitted, drawn and exact variances, draws of weights (`export` of a name). Passes
+//! through the engine use fused multiply-adds where there are any, and do not: `train`, `evaluate`,
+//! `ntk`. A CPU without a set takes the next smaller one, so that the comparison holds on any
+//! machine.
 
 #[path = "../../train/tests/common/mod.rs"]
 mod common;

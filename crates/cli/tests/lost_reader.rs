@@ -12,7 +12,7 @@ use std::process::{Command, Output};
 use collegial_trials::synthetic;
 use common::{NETWORK, write_data};
 
-/// Runs in a directory, with a pipe that nobody reads for stdout.
+/// Runs in a directory, with a pipe without a reader for stdout.
 fn unread(directory: &Path, line: &str) -> Output {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);

@@ -1,4 +1,4 @@
-//! What is written: whole or not at all, where it was asked for, with nothing in it that does harm.
+//! What is written: whole or not at all, where it was requested, with nothing in it that does harm.
 
 mod program;
 

@@ -19,7 +19,7 @@ fn reference() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference")
 }
 
-/// A file of the reference is this, or is made so where that was asked for.
+/// A file of the reference is this, or is made so where that is requested.
 fn assert_is(name: &str, text: &str) {
     let path = reference().join(name);
     if std::env::var_os("UPDATE_REFERENCE").is_some() {

@@ -1,4 +1,5 @@
-// Questions to the program: over loopback, or, where the page stands alone, to the same code as WebAssembly in a worker.
+// Questions to the program: over loopback, or, where the page stands alone, to the same code as
+// WebAssembly in a worker.
 
 import { token } from "./state.js";
 
@@ -48,7 +49,10 @@ function work(lane, kind, name, body) {
 /** Whether a question takes draws. */
 const slow = (verb, request) => verb === "kernels" || request.variance === "law" || request.variance === "measured";
 
-/** Resolves when no control is pressed: what an answer moves from under the pointer would not be clicked. */
+/**
+ * Resolves when no control is pressed: what an answer moves from under the pointer would not be
+ * clicked.
+ */
 let released = Promise.resolve();
 addEventListener("pointerdown", ({ target }) => {
   if (!target.closest("button, label, summary, a")) return;

@@ -82,7 +82,10 @@ async function list(choose) {
       html("button", { type: "button", class: "model", onclick: () => choose(name) }, name, html("small", {}, short(counts.get(name))))))))));
 }
 
-/** Shows the names that contain the text; all of them where none does, since any name of the form is understood. */
+/**
+ * Shows the names that contain the text; all of them where none does, since any name of the form is
+ * understood.
+ */
 function filter(text) {
   const items = [...at("families").querySelectorAll("li")];
   const some = items.some((item) => item.dataset.name.includes(text));

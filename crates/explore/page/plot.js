@@ -1,5 +1,6 @@
-// Plots: axes, marks, a handle to drag, and their files. They follow the room they have and are drawn anew while the pointer moves;
-// what they look like is what `crates/report/src/figure` draws: the same classes, sizes, axes and order of title, keys, picture, caption.
+// Plots: axes, marks, a handle to drag, and their files. They follow the room they have and are
+// drawn anew while the pointer moves; what they look like is what `crates/report/src/figure` draws:
+// the same classes, sizes, axes and order of title, keys, picture, caption.
 
 import { html, svg } from "./svg.js";
 import { significant } from "./format.js";
@@ -117,7 +118,10 @@ function handle({ x: value, y: height, tone, text }, { x, y, top, bottom, left, 
     svg("text", { x: px + (near ? -10 : 10), y: top + 12, "text-anchor": near ? "end" : "start", class: "strong label" }, text));
 }
 
-/** A figure's room for its picture; asked for once until it changes, because asking makes the browser lay out the page. */
+/**
+ * A figure's room for its picture; read once until it changes, because reading makes the browser lay
+ * out the page.
+ */
 export function widthOf(figure) {
   const { plotted } = figure;
   plotted.width ||= Math.max(240, plotted.picture.clientWidth || figure.clientWidth - 32);

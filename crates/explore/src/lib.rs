@@ -6,7 +6,8 @@
 //! and [`ask`], compiled to WebAssembly, need no server.
 //!
 //! ```
-//! let answer = collegial_explore::ask("search", br#"{"model": "resnext29-1x128d", "multiple_of": 8}"#)?;
+//! let question = br#"{"model": "resnext29-1x128d", "multiple_of": 8}"#;
+//! let answer = collegial_explore::ask("search", question)?;
 //! assert!(answer.contains("\"primal\""));
 //! # Ok::<(), collegial_explore::Refusal>(())
 //! ```

@@ -1,4 +1,4 @@
-//! A file of weights, whoever wrote it: ours, torchvision's or timm's safetensors, or ONNX of ours.
+//! A file of weights: ours, torchvision's or timm's safetensors, or ONNX of ours.
 
 use std::io::Read as _;
 use std::path::Path;

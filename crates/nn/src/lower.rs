@@ -318,7 +318,7 @@ impl Lowering<'_> {
         Ok(Built::Open(terms))
     }
 
-    /// The node as open terms: its own if nobody else wants them, else its value.
+    /// The node as open terms: its own if no other node reads them, else its value.
     fn open(&mut self, node: NodeId) -> Vec<Term> {
         match &self.built[node] {
             Built::Open(terms) if self.readers[node] == 1 => terms.clone(),
@@ -404,7 +404,7 @@ impl Lowering<'_> {
 }
 
 impl Program {
-    /// Lets fused steps overwrite an operand that nobody else reads, now or in the backward pass.
+    /// Lets fused steps overwrite an operand that no other step reads, now or in the backward pass.
     fn overwrite(&mut self, purpose: Purpose) {
         let mut readers = vec![0; self.values.len()];
         let mut kept = vec![false; self.values.len()];

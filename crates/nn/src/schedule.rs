@@ -173,7 +173,7 @@ impl Planner {
         buffers
     }
 
-    /// The buffer itself if it is nobody's gradient any more, else a new one.
+    /// The buffer itself if it no longer holds a gradient, else a new one.
     fn overwritable(&mut self, buffer: BufferId, len: usize) -> BufferId {
         if self.holders[buffer] == 0 { buffer } else { self.buffer(len, self.now()) }
     }

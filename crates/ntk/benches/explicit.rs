@@ -54,7 +54,7 @@ fn inputs(graph: &Graph, count: usize) -> Vec<Vec<f32>> {
     (0..count).map(input).collect()
 }
 
-/// Whether a measurement was asked for.
+/// Whether a measurement is requested.
 fn wanted(name: &str) -> bool {
     let mut words = std::env::args().skip(1).filter(|word| !word.starts_with('-')).peekable();
     words.peek().is_none() || words.any(|word| name.contains(&word))

@@ -1,7 +1,8 @@
 //! The kernel of one draw of a network, with the weights and inputs it was computed from, for
 //! comparison with others.
 //!
-//!     cargo run --release -p collegial-ntk --example draw -- SPEC NORM COUNT SEED OUTPUT OUT [DRAWS]
+//!     cargo run --release -p collegial-ntk --example draw -- \
+//!         SPEC NORM COUNT SEED OUTPUT OUT [DRAWS]
 //!
 //! SPEC is a name or the path of a TOML spec, NORM none, frozen or batch. OUT gets `kernel.npy`,
 //! `inputs.npy` and `weights.safetensors`; with DRAWS, mean and variance over so many draws are

@@ -43,7 +43,7 @@ pub enum Error {
         /// The limit.
         most: usize,
     },
-    /// A draw that would last for minutes, in which nobody could stop it.
+    /// A draw that would last for minutes and could not be stopped.
     #[error(
         "one draw of the kernel takes about {work:.1e} multiplications, more than the sampler takes ({most:.0e}); take smaller widths, one output unit instead of a pooled one, or a smaller image"
     )]

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::{Error, Style};
 
-/// What a verb answers. Nothing but the numbers is made before it is asked for.
+/// What a verb answers. Text, figures and pages are made on request only.
 pub trait Answer: Send + Sync {
     /// The JSON document that scripts read.
     fn json(&self) -> Result<String, Error>;

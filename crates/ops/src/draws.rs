@@ -20,7 +20,7 @@ pub const DRAWS: u64 = 100;
 /// and hardly narrow the errors.
 pub const COUNT: usize = 2;
 
-/// Mean and variance of a network's kernel, and how they came about.
+/// Mean and variance of a network's kernel, with the settings of the draws.
 #[derive(Clone, Debug, Serialize)]
 pub struct Draws {
     /// The network's name.

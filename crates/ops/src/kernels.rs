@@ -55,7 +55,7 @@ pub struct Kernels {
 ///
 /// # Errors
 ///
-/// Where there is no module, it cannot be sampled, or more draws are asked for than one answer
+/// Where there is no module, it cannot be sampled, or more draws are requested than one answer
 /// holds.
 pub fn run(request: &Request) -> Result<Kernels, Error> {
     let module = request.model.spec()?.analysed_module()?;

@@ -120,7 +120,7 @@ pub enum Refusal {
     NotAShard {
         /// The file.
         path: PathBuf,
-        /// The words of whoever tried to read it.
+        /// The reader's words.
         message: String,
     },
     /// Two sets of weights.

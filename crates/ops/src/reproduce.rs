@@ -47,7 +47,7 @@ impl Default for Request {
 /// A report per item.
 #[derive(Debug)]
 pub struct Reproduced {
-    /// In the order that was asked for.
+    /// In the requested order.
     pub reports: Vec<Report>,
     /// How much was computed.
     pub scale: Scale,
@@ -148,7 +148,7 @@ fn choose(names: &[String]) -> Result<Vec<&'static dyn Item>, Error> {
 }
 
 impl Reproduced {
-    /// The first thing that involves no chance and came out differently, not for a known reason.
+    /// The first deterministic value that differs from the published one without a known reason.
     pub fn failure(&self) -> Option<&str> {
         let differing = self.reports.iter().flat_map(|report| report.differs().filter(|row| row.fails()));
         differing.map(|row| row.what.as_str()).next()

@@ -52,7 +52,7 @@ impl Default for Request {
     }
 }
 
-/// What came of every network.
+/// The results of every network.
 #[derive(Clone, Debug, Serialize)]
 pub struct Swept {
     /// The data, in words.
@@ -66,7 +66,7 @@ pub struct Swept {
     pub out: PathBuf,
 }
 
-/// What came of one network.
+/// The results of one network.
 #[derive(Clone, Debug, Serialize)]
 pub struct Network {
     /// Its name.

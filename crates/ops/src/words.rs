@@ -1,4 +1,4 @@
-//! Sentences in the words of whoever asked.
+//! Sentences in the words of the caller: the program's flags, or Python's keywords.
 //!
 //! Sentences of the libraries name a request's field as `` `alpha=` ``, a field with its value as
 //! `` `variance=law` ``, a verb as `` `fit()` ``, a verb's field as `` `fit(precision=)` `` and a

@@ -11,7 +11,7 @@ use crate::published::{self, Number};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "verdict", content = "why", rename_all = "kebab-case")]
 pub enum Verdict {
-    /// The published value or claim came out.
+    /// The published value or claim was reproduced.
     Reproduced,
     /// It did not; why, as far as is known.
     Differs(String),
@@ -52,14 +52,14 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// One published value or claim and what came out.
+/// One published value or claim beside the obtained one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// What is compared.
     pub what: String,
     /// As printed in the paper.
     pub published: String,
-    /// What came out; empty where nothing was run.
+    /// The obtained value; empty where nothing was run.
     pub obtained: String,
     /// Its 95 % interval, where it was drawn or trained.
     pub interval: Option<[f64; 2]>,
@@ -139,7 +139,7 @@ impl Comparison {
         }
     }
 
-    /// A claim in words, and in words what came out.
+    /// A claim and its result, both in words.
     pub fn claim(
         what: impl Into<String>,
         published: impl Into<String>,
@@ -155,12 +155,12 @@ impl Comparison {
         Self::claim(what, published.printed(), "", verdict)
     }
 
-    /// Whether something that involves no chance came out differently, and nobody knows why.
+    /// Whether a deterministic value differs without a known reason.
     pub fn fails(&self) -> bool {
         self.exact && !self.explained && matches!(self.verdict, Verdict::Differs(_))
     }
 
-    /// What came out with its interval.
+    /// The obtained value with its interval.
     pub fn obtained_with_interval(&self) -> String {
         match self.interval {
             Some([low, high]) => {

@@ -21,7 +21,7 @@ pub struct Context<'a> {
     pub data: Option<PathBuf>,
     /// Finished parts.
     pub parts: &'a Parts,
-    /// How whoever asked would ask again, for the pages.
+    /// The command or call that gives the same again, for the pages.
     pub command: &'a str,
     /// Whoever watches.
     pub monitor: &'a dyn Monitor,

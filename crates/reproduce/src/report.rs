@@ -11,7 +11,7 @@ use crate::{Comparison, Context, Error, Experiment, Item, Scale, Verdict};
 /// What an item found.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// One or two sentences: what came out, with its numbers.
+    /// One or two sentences: the result, with its numbers.
     pub sentence: String,
     /// Published and obtained.
     pub comparisons: Vec<Comparison>,
@@ -30,11 +30,12 @@ pub struct Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Summary {
-    /// Everything came out.
+    /// Everything was reproduced.
     Reproduced,
-    /// What was decided came out; the rest is undecided, was not run, or needs a larger scale.
+    /// What was decided was reproduced; the rest is undecided, was not run, or needs a larger
+    /// scale.
     ReproducedInPart,
-    /// Something came out differently.
+    /// Something differs.
     Differs,
     /// Nothing could be decided.
     Undecided,
@@ -136,13 +137,13 @@ struct Document<'a> {
 }
 
 impl Report {
-    /// Whether something that involves no chance came out differently and nobody knows why: the
+    /// Whether a deterministic value differs without a known reason: the
     /// exit code is then 1.
     pub fn fails(&self) -> bool {
         self.outcome.comparisons.iter().any(Comparison::fails)
     }
 
-    /// What came out differently.
+    /// What differs.
     pub fn differs(&self) -> impl Iterator<Item = &Comparison> {
         self.outcome.comparisons.iter().filter(|row| matches!(row.verdict, Verdict::Differs(_)))
     }

@@ -9,7 +9,7 @@ pub enum Error {
     /// The number of values is not the product of the shape's sides.
     #[error("an array of shape {shape:?} has {expected} values, not {found}")]
     Length {
-        /// The shape that was asked for.
+        /// The expected shape.
         shape: Vec<usize>,
         /// How many values it has.
         expected: usize,

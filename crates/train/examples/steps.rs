@@ -1,4 +1,4 @@
-//! Trains for a few steps and writes down what went in and what came out, for
+//! Trains for a few steps and writes down its inputs and results, for
 //! `interop/test_losses.py`.
 //!
 //! ```text

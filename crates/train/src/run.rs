@@ -58,7 +58,7 @@ impl RunDirectory {
         number.checked_add(1).ok_or_else(|| Error::LastNumber { path: path.clone() })
     }
 
-    /// Whether the lock file is still the one that this process locked: if somebody removed or
+    /// Whether the lock file is still the one that this process locked: if it was removed or
     /// replaced it, another process may hold the directory too.
     pub fn check_lock(&self) -> Result<(), Error> {
         let path = self.root.join(LOCK);
@@ -139,8 +139,8 @@ fn lock(root: &Path) -> Result<File, Error> {
     Ok(file)
 }
 
-/// Locks, or tries again for a moment: whoever looks whether a run is going on holds its lock for an
-/// instant.
+/// Locks, or tries again for a moment: a process that looks whether a run is going on holds its
+/// lock for an instant.
 fn patient_lock(file: &File) -> Result<(), TryLockError> {
     for _ in 0..10 {
         match file.try_lock() {

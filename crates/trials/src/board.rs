@@ -1,4 +1,4 @@
-//! How far many trainings are, for whoever watches.
+//! How far many trainings are, for the monitor.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -1,4 +1,4 @@
-//! What every sweep is given: a seed, its finished parts, and whoever watches.
+//! What every sweep is given: a seed, its finished parts, and a monitor.
 
 use collegial_stats::Monitor;
 use serde::Serialize;
@@ -74,7 +74,7 @@ impl<'a> Context<'a> {
         self.parts.has(name, &(self.seed, settings))
     }
 
-    /// Nothing, unless somebody wants to stop.
+    /// Nothing, unless the monitor says stop.
     ///
     /// # Errors
     ///

@@ -173,7 +173,7 @@ impl Line<'_> {
 ///
 /// # Errors
 ///
-/// If the module cannot be sampled, or somebody wants to stop.
+/// If the module cannot be sampled, or the monitor stops it.
 pub fn fitted_alpha(module: &Module, context: &Context) -> Result<f64, Error> {
     let spec = Spec::from(module.clone());
     context.part("alpha", &spec, || {

@@ -35,7 +35,7 @@ pub enum Difference {
 }
 
 impl Row {
-    /// What came of the runs of a design.
+    /// The results of the runs of a design.
     pub fn new(candidate: &Candidate, runs: &[Run], classes: usize) -> Self {
         let test_errors: Vec<f64> = runs.iter().map(|run| run.test_error(classes)).collect();
         Self {

@@ -32,7 +32,7 @@ pub struct Training<'a> {
     pub runs: u32,
 }
 
-/// What came of one training.
+/// The result of one training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Seeds weights, order and augmentation.
@@ -101,8 +101,8 @@ impl Training<'_> {
             };
             train(job, &directory, &board.watch(task.index, task.spec.name()))
         })?;
-        // Only now that its result is kept: a disk without room for it costs no training. What cannot
-        // be removed only takes room.
+        // Only now that its result is kept: a disk without room for it costs no training. What
+        // cannot be removed only takes room.
         let _ = disk::remove(&directory);
         Ok::<Run, Error>(run)
     }
@@ -140,7 +140,7 @@ struct Task<'a> {
 ///
 /// # Errors
 ///
-/// If a network cannot be trained, or somebody wants to stop; finished runs are kept.
+/// If a network cannot be trained, or the monitor stops it; finished runs are kept.
 pub fn train_all(training: &Training, specs: &[Spec], context: &Context) -> Result<Vec<Vec<Run>>, Error> {
     // All designs once, then all once more: what an interrupted experiment has is balanced.
     let pairs = (0..u64::from(training.runs)).flat_map(|run| specs.iter().map(move |spec| (spec, run)));

@@ -58,7 +58,8 @@ class Candidate:
         for index in flow.onward(here):
             inside = flow.between(here, index)
             if inside and layers.multiplies(index) and here in flow.nodes[index].inputs:
-                # x sigmoid(x) is an activation; a gate has layers of its own, and a norm no sigmoid.
+                # x sigmoid(x) is an activation; a gate has layers of its own, and a norm no
+                # sigmoid.
                 activated |= bool(layers.activated(inside)) and not any(layers.weighing[node] for node in inside)
             elif inside or layers.weighing[index]:
                 return not activated

@@ -144,8 +144,8 @@ fn leftover(directory: &Path) -> Option<String> {
 /// Numbers that look random; xorshift is enough for bad luck.
 pub struct Chance {
     state: u64,
-    /// What share of a work's time kills wait at most. It follows the machine, which others use too:
-    /// it falls when a process ended before it could be killed.
+    /// What share of a work's time kills wait at most. It follows the machine, which others use
+    /// too: it falls when a process ended before it could be killed.
     pace: f64,
 }
 

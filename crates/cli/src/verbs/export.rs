@@ -13,10 +13,10 @@ use crate::progress::Progress;
 /// Write a network for other programs: safetensors, ONNX, or a PyTorch training script
 ///
 /// A model's weights are drawn from --seed, as training from this seed begins with; those of a
-/// checkpoint are its own. Safetensors files load into torchvision's and timm's networks; ONNX files
-/// hold plain operators and take batches of any size; the script holds the module and its recipe
-/// and trains on one device or, through torchrun, on many. `evaluate` and `info` read the first two
-/// back.
+/// checkpoint are its own. Safetensors files load into torchvision's and timm's networks; ONNX
+/// files hold plain operators and take batches of any size; the script holds the module and its
+/// recipe and trains on one device or, through torchrun, on many. `evaluate` and `info` read the
+/// first two back.
 ///
 /// MODEL can also be the path of a checkpoint, of a run's directory, or of an exported ONNX file.
 #[derive(Args)]

@@ -136,7 +136,7 @@ pub fn run(verb: &Fit, common: &Common) -> Result<(), Failure> {
     if draws.interrupted { Err(Failure::Interrupted) } else { shown }
 }
 
-/// Draws the figure that was asked for, and prints.
+/// Draws the requested figure, and prints.
 pub fn show(fitted: &ops::fit::Fitted, line: &LineOptions, common: &Common) -> Result<(), Failure> {
     if let Some(path) = &line.figure {
         files::write_figure(path, &fitted.figure())?;

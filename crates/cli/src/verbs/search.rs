@@ -130,7 +130,7 @@ pub fn run(verb: &Search, common: &Common) -> Result<(), Failure> {
     show(&found, common.format())
 }
 
-/// Writes the page and the figures that were asked for.
+/// Writes the requested page and figures.
 pub fn write_files(verb: &Search, found: &Found, common: &Common) -> Result<(), Failure> {
     if let Some(directory) = &verb.figures {
         files::write_figures(directory, found)?;

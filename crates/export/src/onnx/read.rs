@@ -1,7 +1,7 @@
 //! From an ONNX file of ours back to its spec and tensors.
 //!
 //! The spec in the metadata says what the graph must be; it is compared operator by operator, so
-//! that a file whose graph somebody changed is not taken for what it was. The tensors then go
+//! that a file whose graph was changed is not taken for what it was. The tensors then go
 //! through the same checks as those of a checkpoint.
 
 use std::collections::{BTreeMap, HashMap};

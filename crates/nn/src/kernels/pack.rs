@@ -1,7 +1,7 @@
 //! Packing matrices into the panels that `panels` multiplies.
 //!
 //! A panel of W rows or columns holds `[depth][W]`. What lies beyond the matrix in the last panel
-//! is left as it was: it only meets sums that nobody stores.
+//! is left as it was: it only enters sums that are not stored.
 
 use super::simd::{Isa, LANES, Vector};
 

@@ -144,7 +144,7 @@ pub(crate) fn packed_len(count: usize, width: usize, depth: usize) -> usize {
 ///
 /// # Safety
 ///
-/// The CPU has `isa`; every element of the target is writable, and nobody else touches it
+/// The CPU has `isa`; every element of the target is writable, and no other thread touches it
 /// meanwhile.
 pub(crate) unsafe fn multiply_block(isa: Isa, block: &Block) {
     assert!(block.left.holds(block.rows, block.depth));

@@ -137,12 +137,12 @@ impl ConvShape {
         (self.width + 2 * self.padding - self.kernel) / self.stride + 1
     }
 
-    /// Values of an input plane.
+    /// Values of one channel of an input image.
     pub(crate) fn in_pixels(&self) -> usize {
         self.height * self.width
     }
 
-    /// Values of an output plane.
+    /// Values of one channel of an output image.
     pub(crate) fn out_pixels(&self) -> usize {
         self.out_height() * self.out_width()
     }

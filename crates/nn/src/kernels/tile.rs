@@ -58,7 +58,7 @@ pub(crate) struct Correlate<'a> {
 /// # Safety
 ///
 /// The CPU has `isa`. For every tap and vector, eight floats are readable at `input + tap +
-/// vector`; rows x vectors x 8 floats are writable at `output`, and nobody else touches them
+/// vector`; rows x vectors x 8 floats are writable at `output`, and no other thread touches them
 /// meanwhile.
 pub(crate) unsafe fn multiply(isa: Isa, rows: usize, call: &Multiply) {
     debug_assert!(rows <= MAX_ROWS && call.weights.len() >= rows * call.taps.len());

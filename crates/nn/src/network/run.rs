@@ -25,7 +25,7 @@ impl Network {
         self.forward_until(images, mode, &|| false)
     }
 
-    /// As [`forward`](Self::forward), until somebody says stop, which is heard before every step of
+    /// As [`forward`](Self::forward), until `stopped` says so, which is asked before every step of
     /// the network.
     ///
     /// # Errors
@@ -116,8 +116,8 @@ impl Network {
     /// # Errors
     ///
     /// If the network only infers, there was no forward pass of one batch (since the last backward
-    /// pass, unless the network is one for [observation](crate::NetworkBuilder::observation)), or the
-    /// gradient has not the outputs' size.
+    /// pass, unless the network is one for [observation](crate::NetworkBuilder::observation)), or
+    /// the gradient has not the outputs' size.
     pub fn backward(&mut self, gradient: &[f32]) -> Result<(), Error> {
         let last = match self.settings.purpose {
             Purpose::Training => self.last.take(),
@@ -212,7 +212,7 @@ fn on_threads<R: Send>(one: bool, run: impl FnOnce() -> R + Send) -> R {
     if one { alone(run) } else { in_pool(run) }
 }
 
-/// An error where somebody wants to stop.
+/// An error where the pass is to stop.
 fn go_on(stopped: bool) -> Result<(), Error> {
     if stopped { Err(Error::Interrupted) } else { Ok(()) }
 }

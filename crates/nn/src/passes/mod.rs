@@ -27,7 +27,8 @@ pub(crate) const BLOCK: usize = 64;
 /// Floats that stay in the first-level cache between the loops of a pass.
 const CHUNK: usize = 1 << 11;
 
-/// A tensor as planes of equal size, `[images][channels][pixels]`.
+/// A tensor as planes of equal size, `[images][channels][pixels]`: a plane is one channel of one
+/// image.
 ///
 /// Behind dense layers a batch is *one* image whose pixels are the samples, `[1][units][batch]`:
 /// that is how the kernels want dense layers, and everything below serves both.

@@ -45,7 +45,7 @@ pub struct Field {
 }
 
 impl Field {
-    /// C(δ); at a lag that was not asked for, that between images.
+    /// C(δ); at a lag that was not requested, that between images.
     pub fn at(&self, lag: Lag) -> f64 {
         self.at.get(&lag).copied().unwrap_or(self.other)
     }

@@ -26,7 +26,7 @@ pub(crate) struct BatchKernel {
     count: usize,
     /// Gradients of the outputs of one image, one for each output that the kernel is summed over.
     seeds: Vec<Vec<f32>>,
-    /// What nobody uses at the moment.
+    /// What no thread uses at the moment.
     idle: Mutex<Vec<Worker>>,
 }
 

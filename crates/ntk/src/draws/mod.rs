@@ -32,7 +32,7 @@ pub use statistics::{DrawStatistics, EntryStatistics};
 /// let graph = spec.graph()?;
 /// let options = Options { norms: NormPolicy::Frozen, ..Options::default() };
 /// let draws = NetworkDraws::new(&graph, options, &normal_inputs(&graph, 2, 1))?;
-/// let statistics = draws.run(0..50, &Silent)?.expect("nobody stops it");
+/// let statistics = draws.run(0..50, &Silent)?.expect("it is never stopped");
 /// assert!(statistics.diagonal.mean > 0.0 && statistics.diagonal.standard_error > 0.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

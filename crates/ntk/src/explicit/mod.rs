@@ -143,7 +143,7 @@ pub struct ExplicitKernel {
     seeds: Vec<Vec<f32>>,
     /// Names and shapes of the tensors that the kernel depends on.
     tensors: Vec<(String, Vec<usize>)>,
-    /// Networks that nobody uses at the moment.
+    /// Networks that no thread uses at the moment.
     idle: Mutex<Vec<Worker>>,
     /// The same, for draws side by side: each stays on one thread.
     idle_alone: Mutex<Vec<Worker>>,

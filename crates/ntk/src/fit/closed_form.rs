@@ -5,7 +5,7 @@
 //! then both their second moment and the error that they tell of are too small: at width 1, 2000
 //! draws give intervals that hold the truth in 88 of 100 runs instead of 95. So at widths whose
 //! variance is large the error of a draw is taken from many more of them, of fixed seed. They tell
-//! the error only; what is fitted are the draws that were asked for.
+//! the error only; what is fitted are the requested draws.
 
 use collegial_arch::Module;
 use collegial_stats::{Moments, Rng};

@@ -2,9 +2,9 @@
 //!
 //! The truth is the exact alpha, averaged over inputs, of the paper's block and of one that sees
 //! four channels, whose kernel depends more on the input and has heavier tails. Both with widths
-//! from 1 on: width 1 has the heaviest tails of all, and nearly all of the slope's error. A share of
-//! 95 % in N runs has a standard error of sqrt(0.95 x 0.05 / N); two of them are allowed below 93 %
-//! in the short tests, none in the long ones, whose shares the documentation states.
+//! from 1 on: width 1 has the heaviest tails of all, and nearly all of the slope's error. A share
+//! of 95 % in N runs has a standard error of sqrt(0.95 x 0.05 / N); two of them are allowed below
+//! 93 % in the short tests, none in the long ones, whose shares the documentation states.
 
 use collegial_arch::{Module, Spec};
 use collegial_stats::Silent;

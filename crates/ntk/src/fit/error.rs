@@ -6,7 +6,7 @@ use collegial_stats::TallyError;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FitError {
-    /// A run that is shared among nobody.
+    /// A run with no shares.
     #[error("a run has at least one shard; write 1/1 for the whole")]
     NoShards,
     /// A share that is none of the run's.

@@ -108,7 +108,7 @@ pub struct Measurements {
     spec: Spec,
     seed: u64,
     pooled: bool,
-    /// Draws per width asked for.
+    /// Requested draws per width.
     pub trials: u64,
     samples: Vec<Sample>,
 }
@@ -242,7 +242,7 @@ impl Measurements {
         Ok(joined)
     }
 
-    /// Whether every trial that was asked for is there.
+    /// Whether every requested trial is there.
     pub fn is_complete(&self) -> bool {
         self.samples.iter().all(|sample| sample.tally.moments().count == self.trials)
     }

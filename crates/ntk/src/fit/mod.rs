@@ -139,7 +139,7 @@ pub struct Fit {
     pub intercept: f64,
     /// Share of the points' spread that the line explains.
     pub r_squared: f64,
-    /// Draws per width that were asked for, or the fewest that a width has; 0 where nothing was
+    /// Requested draws per width, or the fewest that a width has; 0 where nothing was
     /// sampled.
     pub trials: u64,
     /// Inputs at which a width was sampled, the fewest that a width has: 1 as Algorithm 1 is

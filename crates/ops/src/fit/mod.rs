@@ -18,7 +18,7 @@ use crate::{Answer, Error, Model, Monitor, Refusal, Style, Widths, to_json};
 /// The paper's T.
 pub const TRIALS: u64 = 2000;
 
-/// How long draws take where nobody says how many.
+/// How long draws take where their number is not given.
 const TIME: Duration = Duration::from_millis(500);
 
 /// Which module, how much is drawn, and how the line is fitted.
@@ -91,7 +91,7 @@ pub struct Fitted {
     pub fit: Fit,
     /// Seed of the draws.
     pub seed: u64,
-    /// Whether every draw that was asked for is there.
+    /// Whether every requested draw is there.
     pub complete: bool,
     /// How long it took.
     pub seconds: f64,
@@ -110,7 +110,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Fitted, Error> {
     if draws.interrupted { Err(Error::Interrupted) } else { draws.fitted(request.line) }
 }
 
-/// Fits exact moments; `None` where draws are asked for, or the module has no closed form.
+/// Fits exact moments; `None` where draws are requested, or the module has no closed form.
 ///
 /// # Errors
 ///

@@ -69,8 +69,8 @@ fn is_done(job: &Job, directory: &std::path::Path) -> bool {
     matches!(State::of(job, directory), State::Done(_))
 }
 
-/// A plan of another version, or of data that changed, may list trainings that its request no longer
-/// has.
+/// A plan of another version, or of data that changed, may list trainings that its request no
+/// longer has.
 fn check(job: &Job, directory: &std::path::Path) -> Result<(), Error> {
     if is_done(job, directory) {
         return Ok(());

@@ -29,7 +29,7 @@ pub struct Request {
     pub paper: bool,
     /// Alpha of the variance law; by default it is fitted on the spot.
     pub alpha: Option<f64>,
-    /// What a member is charged for.
+    /// The cost β of a member.
     pub cost: Cost,
     /// Where the variance comes from; by default theory where it has a closed form, else draws.
     pub variance: Option<VarianceSource>,

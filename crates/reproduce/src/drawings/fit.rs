@@ -1,4 +1,4 @@
-//! Algorithm 1 as the paper's appendix draws it, and what came out in a sentence each.
+//! Algorithm 1 as the paper's appendix draws it, and its results in a sentence each.
 
 use collegial_ntk::Fit;
 use collegial_ntk::fit::{Point as FitPoint, Source};

@@ -67,8 +67,8 @@ pub fn train(
     Ok(cells)
 }
 
-/// A published error beside the mean of our runs, with Student's 95 % interval; open with fewer than
-/// two runs.
+/// A published error beside the mean of our runs, with Student's 95 % interval; open with fewer
+/// than two runs.
 pub fn compare(what: String, published: Number, column: &str, model: &str, cells: &[Cell]) -> Comparison {
     let cell = cells.iter().find(|cell| cell.column == column && cell.model == model);
     let errors = cell.map_or(&[][..], |cell| &cell.errors);

@@ -133,7 +133,7 @@ pub struct DesignAnswer {
     pub baseline_score: f64,
     /// The same, under its older name.
     pub baseline_variance: f64,
-    /// What is charged for.
+    /// The cost that is compared.
     pub cost: Cost,
     /// What the whole network may cost.
     pub budget: u64,
@@ -159,8 +159,8 @@ pub struct DesignAnswer {
     pub blocks: Vec<BlockVariance>,
     /// What the other kind of block inputs would say, for networks.
     pub other_inputs: Option<OtherInputs>,
-    /// Widths that were asked for but not looked at: above the inner width, or not a multiple of
-    /// what was asked for.
+    /// Requested widths that were not looked at: above the inner width, or not a multiple of
+    /// what was requested.
     pub left_out: Vec<usize>,
     /// The times, where they are the cost.
     #[serde(skip_serializing_if = "Option::is_none")]

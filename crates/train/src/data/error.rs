@@ -34,7 +34,7 @@ pub enum DataError {
         /// What was looked for, and what is there.
         mismatch: Mismatch,
     },
-    /// The caller asked for something that this data set cannot give.
+    /// A request that this data set cannot meet.
     #[error("cannot load batches: {0}.")]
     Request(Mismatch),
     /// The loading thread ended without a word, which only a bug of ours can cause.

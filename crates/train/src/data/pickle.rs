@@ -14,7 +14,7 @@ use self::object::Object;
 use super::Mismatch;
 use collegial_tensors::npy::Array;
 
-/// A dict with the keys that were asked for.
+/// A dict with the requested keys.
 #[derive(Debug)]
 pub(crate) struct Dict<'a> {
     objects: Vec<Object<'a>>,

@@ -15,8 +15,8 @@ pub enum Share<'a> {
     /// The one whose part has this name; every other that is not finished stands for one that
     /// diverged, so that what is concluded from all of them means nothing.
     One(&'a str),
-    /// None of them. Every training is entered in the ledger, and a sweep has as many repetitions as
-    /// all its designs have finished.
+    /// None of them. Every training is entered in the ledger, and a sweep has as many repetitions
+    /// as all its designs have finished.
     Nothing(&'a Ledger),
 }
 

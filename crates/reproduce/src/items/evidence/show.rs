@@ -16,7 +16,7 @@ const LABELLED: usize = 24;
 /// The predictors of the page's narrow tables.
 const MAIN: [Predictor; 4] = [Predictor::Score, Predictor::Parameters, Predictor::Flops, Predictor::Width];
 
-/// What came out, in a sentence or two.
+/// The result, in a sentence or two.
 pub(super) fn sentence(body: &Body, tests: &[PairTest; 3]) -> String {
     let [equal, all, against] = tests;
     let said = |test: &PairTest| match test.tally.pairs {

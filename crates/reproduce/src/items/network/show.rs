@@ -4,7 +4,7 @@ use collegial_report::{Align, Axis, Figure, Line, Point, Points, Section, Stroke
 
 use super::curve::{Curve, Predictor, Relation};
 
-/// What came out for the score, over all curves.
+/// The result for the score, over all curves.
 pub(super) fn sentence(relations: &[Relation]) -> String {
     let of = |norms: &str| -> Vec<String> {
         let wanted =

@@ -226,7 +226,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// Operands below the last mark belong to somebody else.
+    /// Operands below the last mark belong to an outer collection.
     fn pop_many(&mut self, count: usize) -> Result<Vec<usize>, Mismatch> {
         let floor = self.marks.last().copied().unwrap_or(0);
         let start =
