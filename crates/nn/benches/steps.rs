@@ -49,10 +49,10 @@ impl Job {
             Self::Reference(sgemm) => sgemm.run(),
             Self::Train { network, updating, optimiser, input, labels, gradient } => {
                 let logits = network.forward(input, Mode::Train).expect("whole images");
-                cross_entropy(logits, labels, gradient);
+                cross_entropy(logits, labels, gradient).expect("one row per label");
                 network.backward(gradient).expect("a forward pass came before");
                 let start = Instant::now();
-                network.update(optimiser, 1e-3);
+                network.update(optimiser, 1e-3).expect("an optimiser of this network");
                 *updating += start.elapsed().as_secs_f64();
             }
             Self::Infer { network, input } => {

@@ -78,9 +78,45 @@ pub enum Error {
         /// Bytes that can be had.
         available: u64,
     },
-    /// Somebody wanted the pass to stop.
+    /// The pass was stopped.
     #[error("interrupted")]
     Interrupted,
+    /// A label that is no class.
+    #[error("the label {label} is not one of {classes} classes, which count from 0")]
+    Label {
+        /// The label.
+        label: usize,
+        /// How many classes there are.
+        classes: usize,
+    },
+    /// Values that are not as many rows of one length.
+    #[error("{values} outputs are not {rows} rows of one length, one per image")]
+    Rows {
+        /// How many values there are.
+        values: usize,
+        /// Into how many rows they were to be cut.
+        rows: usize,
+    },
+    /// An optimiser of another network.
+    #[error("there are {found} parameters, but the optimiser was made for {planned}")]
+    Optimiser {
+        /// How many there are.
+        found: usize,
+        /// How many it was made for.
+        planned: usize,
+    },
+    /// Arrays that belong together and differ in length.
+    #[error("there are {found} {what}, but {expected} {beside}")]
+    Lengths {
+        /// What is too long or too short.
+        what: &'static str,
+        /// How many there are.
+        found: usize,
+        /// How many there should be.
+        expected: usize,
+        /// What they belong to.
+        beside: &'static str,
+    },
     /// A tensor that is not there.
     #[error("the network has no tensor {name:?}; its first is {first:?}")]
     UnknownTensor {
@@ -102,10 +138,20 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether somebody wanted the pass to stop.
+    /// Whether the pass was stopped.
     pub fn is_interruption(&self) -> bool {
         matches!(self, Self::Interrupted)
     }
+}
+
+/// Refuses as many of one thing beside another number of what they belong to.
+pub(crate) fn check_lengths(
+    what: &'static str,
+    found: usize,
+    beside: &'static str,
+    expected: usize,
+) -> Result<(), Error> {
+    if found == expected { Ok(()) } else { Err(Error::Lengths { what, found, expected, beside }) }
 }
 
 /// What is wrong with a node of a graph; shown as the end of a sentence about it.

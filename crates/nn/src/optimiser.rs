@@ -1,5 +1,7 @@
 //! SGD and Adam, as PyTorch computes them, in one pass over the parameters.
 
+use crate::Error;
+use crate::error::check_lengths;
 use crate::memory::Array;
 use crate::passes::TASK_FLOATS;
 use collegial_stats::multiversion;
@@ -70,6 +72,8 @@ impl UpdateRule {
 /// A rule with its memory of earlier steps.
 pub struct Optimiser {
     rule: UpdateRule,
+    /// How many parameters it is for.
+    parameters: usize,
     steps: u64,
     /// Velocity, or first moment.
     first: Array,
@@ -85,7 +89,7 @@ impl Optimiser {
             UpdateRule::Sgd { .. } => (parameters, 0),
             UpdateRule::Adam(_) | UpdateRule::AdamW(_) => (parameters, parameters),
         };
-        Self { rule, steps: 0, first: Array::zeros(first), second: Array::zeros(second) }
+        Self { rule, parameters, steps: 0, first: Array::zeros(first), second: Array::zeros(second) }
     }
 
     /// The rule.
@@ -127,13 +131,16 @@ impl Optimiser {
 
     /// Updates the parameters with learning rate `rate`.
     ///
-    /// # Panics
+    /// # Errors
     ///
-    /// If there are not as many parameters and gradients as planned.
-    pub fn step(&mut self, rate: f32, parameters: &mut [f32], gradients: &[f32]) {
-        assert_eq!(parameters.len(), gradients.len(), "one gradient per parameter");
-        let planned = self.first.is_empty() || self.first.len() == parameters.len();
-        assert!(planned, "{} parameters, {} were planned", parameters.len(), self.first.len());
+    /// If there are not as many parameters and gradients as the optimiser is for; nothing has
+    /// changed then.
+    pub fn step(&mut self, rate: f32, parameters: &mut [f32], gradients: &[f32]) -> Result<(), Error> {
+        let (found, planned) = (parameters.len(), self.parameters);
+        if found != planned {
+            return Err(Error::Optimiser { found, planned });
+        }
+        check_lengths("gradients", gradients.len(), "parameters", parameters.len())?;
         self.steps += 1;
         let gradients = gradients.par_chunks(TASK_FLOATS);
         let parameters = parameters.par_chunks_mut(TASK_FLOATS).zip(gradients);
@@ -155,6 +162,7 @@ impl Optimiser {
                 all.for_each(|(((p, g), m), v)| adam(p, m, v, g, by));
             }
         }
+        Ok(())
     }
 }
 

@@ -24,6 +24,11 @@ impl Parametrisation {
             Self::Ntk => "ntk",
         }
     }
+
+    /// The one of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Standard, Self::Ntk].into_iter().find(|known| known.name() == name)
+    }
 }
 
 impl fmt::Display for Parametrisation {

@@ -119,11 +119,27 @@ fn divergence_shows() {
 fn losses_of_known_logits() {
     let mut gradient = [0.0; 4];
     // ln(1 + e^-1) and ln 2, averaged.
-    let loss = cross_entropy(&[1.0, 0.0, 5.0, 5.0], &[0, 1], &mut gradient);
+    let loss = cross_entropy(&[1.0, 0.0, 5.0, 5.0], &[0, 1], &mut gradient).expect("two rows");
     assert!((loss - (0.313_261_687_518_222_8 + std::f64::consts::LN_2) / 2.0).abs() < 1e-12);
     assert_eq!(gradient[2], 0.25);
     // Logits that would overflow an exponential.
-    assert!(cross_entropy(&[1e4, 0.0], &[0], &mut gradient[..2]).abs() < 1e-12);
-    assert_eq!(half_squares(&[1.0, 2.0, 3.0, 4.0], &[0.0, 2.0, 3.0, 2.0], 2, &mut gradient), 1.25);
+    assert!(cross_entropy(&[1e4, 0.0], &[0], &mut gradient[..2]).expect("one row").abs() < 1e-12);
+    let squares = half_squares(&[1.0, 2.0, 3.0, 4.0], &[0.0, 2.0, 3.0, 2.0], 2, &mut gradient);
+    assert_eq!(squares, Ok(1.25));
     assert_eq!(gradient, [0.5, 0.0, 0.0, 1.0]);
+}
+
+#[test]
+fn losses_of_arrays_that_do_not_belong_together() {
+    let mut gradient = [7.0; 4];
+    let mut entropy = |outputs: &[f32], labels: &[usize]| cross_entropy(outputs, labels, &mut gradient);
+    assert_eq!(entropy(&[0.0; 4], &[0, 2]), Err(Error::Label { label: 2, classes: 2 }));
+    assert_eq!(entropy(&[0.0; 4], &[0, 0, 0]), Err(Error::Rows { values: 4, rows: 3 }));
+    assert_eq!(entropy(&[], &[]), Err(Error::Rows { values: 0, rows: 0 }));
+    let said = entropy(&[0.0; 6], &[0, 0]).unwrap_err().to_string();
+    assert_eq!(said, "there are 4 gradients, but 6 outputs");
+    let said = half_squares(&[0.0; 4], &[0.0; 3], 2, &mut gradient).unwrap_err().to_string();
+    assert_eq!(said, "there are 3 targets, but 4 outputs");
+    assert_eq!(half_squares(&[0.0; 4], &[0.0; 4], 0, &mut gradient), Err(Error::Rows { values: 4, rows: 0 }));
+    assert_eq!(gradient, [7.0; 4], "nothing is written");
 }

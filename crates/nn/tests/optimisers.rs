@@ -1,7 +1,7 @@
 //! Update rules against their formulas in f64, and a network that learns.
 
 use collegial_arch::Spec;
-use collegial_nn::{AdamConstants, Mode, Network, Optimiser, UpdateRule, cross_entropy};
+use collegial_nn::{AdamConstants, Error, Mode, Network, Optimiser, UpdateRule, cross_entropy};
 use collegial_stats::Rng;
 use proptest::prelude::*;
 
@@ -68,7 +68,7 @@ proptest! {
         let mut values = start.clone();
         let mut optimiser = Optimiser::new(rule, len);
         for gradient in &gradients {
-            optimiser.step(rate, &mut values, gradient);
+            optimiser.step(rate, &mut values, gradient).expect("as many as planned");
         }
         prop_assert_eq!(optimiser.steps(), steps as u64);
         for at in [0, len / 3, len / 2, len - 1] {
@@ -85,7 +85,7 @@ proptest! {
 fn restored_state_continues_exactly() {
     let (mut a, gradient) = (normals(100, 0), normals(100, 1));
     let mut first = Optimiser::new(UpdateRule::ADAM, 100);
-    first.step(0.1, &mut a, &gradient);
+    first.step(0.1, &mut a, &gradient).expect("as many as planned");
     let mut second = Optimiser::new(UpdateRule::ADAM, 100);
     for ((name, to), (other, from)) in second.state_mut().zip(first.state()) {
         assert_eq!(name, other);
@@ -93,9 +93,27 @@ fn restored_state_continues_exactly() {
     }
     second.set_steps(first.steps());
     let mut b = a.clone();
-    first.step(0.1, &mut a, &gradient);
-    second.step(0.1, &mut b, &gradient);
+    first.step(0.1, &mut a, &gradient).expect("as many as planned");
+    second.step(0.1, &mut b, &gradient).expect("as many as planned");
     assert_eq!(a, b);
+}
+
+#[test]
+fn arrays_of_other_lengths_change_nothing() {
+    for rule in [UpdateRule::SGD, UpdateRule::Sgd { momentum: 0.0, weight_decay: 0.0, nesterov: false }] {
+        let mut optimiser = Optimiser::new(rule, 4);
+        let mut values = [1.0; 4];
+        let said = optimiser.step(0.1, &mut values[..3], &[1.0; 3]).unwrap_err().to_string();
+        assert_eq!(said, "there are 3 parameters, but the optimiser was made for 4");
+        let said = optimiser.step(0.1, &mut values, &[1.0; 5]).unwrap_err().to_string();
+        assert_eq!(said, "there are 5 gradients, but 4 parameters");
+        assert_eq!((values, optimiser.steps()), ([1.0; 4], 0));
+    }
+    let spec: Spec = "fc3-4x16".parse().expect("the name is known");
+    let mut network = Network::builder(&spec.graph().expect("the spec is valid")).build().unwrap();
+    let error = network.update(&mut Optimiser::new(UpdateRule::SGD, 7), 0.1).unwrap_err();
+    let parameters = network.values().len();
+    assert_eq!(error, Error::Optimiser { found: parameters, planned: 7 });
 }
 
 #[test]
@@ -111,13 +129,10 @@ fn a_small_ensemble_learns_its_batch() {
     let mut gradient = vec![0.0; 160];
     let mut losses = Vec::new();
     for _ in 0..30 {
-        losses.push(cross_entropy(
-            network.forward(&input, Mode::Train).expect("whole images"),
-            &labels,
-            &mut gradient,
-        ));
+        let outputs = network.forward(&input, Mode::Train).expect("whole images");
+        losses.push(cross_entropy(outputs, &labels, &mut gradient).expect("one row per label"));
         network.backward(&gradient).expect("a forward pass came before");
-        network.update(&mut optimiser, 1e-3);
+        network.update(&mut optimiser, 1e-3).expect("an optimiser of this network");
     }
     // Random labels on 16 random inputs: an over-parametrised network fits them; chance would be ln
     // 10 = 2.3.

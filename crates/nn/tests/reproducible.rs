@@ -22,9 +22,10 @@ fn bits(spec: &Spec, batch: usize, rule: UpdateRule, threads: usize) -> Vec<u32>
                 network.forward(&input, Mode::Train).expect("whole images"),
                 &labels,
                 &mut gradient,
-            );
+            )
+            .expect("one row per label");
             network.backward(&gradient).expect("a forward pass came before");
-            network.update(&mut optimiser, 0.05);
+            network.update(&mut optimiser, 0.05).expect("an optimiser of this network");
         }
         let statistics = network.statistics().flat_map(|(_, values)| values.to_vec());
         let all = network.values().iter().chain(network.gradients()).copied().chain(statistics);

@@ -46,9 +46,10 @@ fn allocations_of_steps(spec: &Spec, batch: usize, rule: UpdateRule, threads: us
                 network.forward(&input, Mode::Train).expect("whole images"),
                 &labels,
                 &mut gradient,
-            );
+            )
+            .expect("one row per label");
             network.backward(&gradient).expect("a forward pass came before");
-            network.update(&mut optimiser, 0.01);
+            network.update(&mut optimiser, 0.01).expect("an optimiser of this network");
         };
         // A thread of the pool sets up its queues when it first finds work, which on a busy machine
         // can be late: the least of several rounds counts. What a step allocates by itself, it

@@ -1,9 +1,9 @@
 //! How a network's tangent kernel behaves at initialisation.
 //!
 //! The variance of the empirical NTK is what the paper's method rests on. Three ways lead to it,
-//! each the oracle of the next: [`exact`] moments (fully connected ReLU networks), the
-//! [`LawSampler`] (any chain of layers, without drawing a weight matrix), and [`explicit`] weights
-//! (any network, N x N).
+//! each the oracle of the next: [`exact`] moments (ReLU chains of dense layers and convolutions,
+//! bottleneck blocks), the [`LawSampler`] (any chain of layers, without drawing a weight matrix),
+//! and [`explicit`] weights (any network, N x N).
 //!
 //! [`NetworkDraws`] measures the kernel of a whole network over initialisations, norms over a batch
 //! included.
@@ -31,8 +31,10 @@
 //! graph.dense("classes", pooled, Dense::new(2).bias(true))?;
 //!
 //! // Images of class 0 are bright on the left, those of class 1 on the right.
-//! let image = |n: usize| (0..72).map(move |at| if (at % 6 < 3) == (n % 2 == 0) { 1.0 } else { (n + at) as f32 / 90.0 });
-//! let images: Vec<Vec<f32>> = (0..8).map(|n| image(n).collect()).collect();
+//! let pixel = |n: usize, at: usize| {
+//!     if (at % 6 < 3) == (n % 2 == 0) { 1.0 } else { (n + at) as f32 / 90.0 }
+//! };
+//! let images: Vec<Vec<f32>> = (0..8).map(|n| (0..72).map(|at| pixel(n, at)).collect()).collect();
 //! let labels: Vec<usize> = (0..8).map(|n| n % 2).collect();
 //!
 //! let mut network = Network::builder(&graph).seed(1).build()?;
@@ -45,9 +47,9 @@
 //! for _ in 0..60 {
 //!     let logits = network.forward(&images.concat(), Mode::Train)?;
 //!     let mut gradient = vec![0.0; logits.len()];
-//!     losses.push(cross_entropy(logits, &labels, &mut gradient));
+//!     losses.push(cross_entropy(logits, &labels, &mut gradient)?);
 //!     network.backward(&gradient)?;
-//!     network.update(&mut optimiser, 0.05);
+//!     network.update(&mut optimiser, 0.05)?;
 //! }
 //! assert!(losses[59] < 0.5 * losses[0], "it learns: {losses:?}");
 //! let after = kernel.at(&network.tensors())?;

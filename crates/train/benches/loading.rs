@@ -90,9 +90,9 @@ fn consume(data: &Dataset) -> Result<(&'static str, f64), Box<dyn Error>> {
     let mut best = f64::INFINITY;
     for _ in 0..PASSES {
         let start = Instant::now();
-        cross_entropy(network.forward(&images, Mode::Train)?, &labels, &mut gradient);
+        cross_entropy(network.forward(&images, Mode::Train)?, &labels, &mut gradient)?;
         network.backward(&gradient)?;
-        network.update(&mut optimiser, 1e-3);
+        network.update(&mut optimiser, 1e-3)?;
         best = best.min(start.elapsed().as_secs_f64());
     }
     Ok((model, batch as f64 / best))

@@ -32,7 +32,7 @@ impl Results {
         self.0.push((name, shape, values.iter().flat_map(|value| value.to_le_bytes()).collect()));
     }
 
-    /// What one forward and backward pass came to.
+    /// The results of one forward and backward pass.
     fn add_pass(&mut self, prefix: &str, network: &Network, (logits, loss): (&[f32], f64)) {
         let classes = logits.len() / network.batch();
         self.add(format!("{prefix}.logits"), vec![network.batch(), classes], logits);
@@ -78,7 +78,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         // The backward pass may take the memory of the outputs.
         let logits = network.forward(images, mode)?.to_vec();
         let mut gradient = vec![0.0; logits.len()];
-        let loss = recipe.loss.compute(&logits, labels, &mut gradient);
+        let loss = recipe.loss.compute(&logits, labels, &mut gradient)?;
         network.backward(&gradient)?;
         Ok::<_, collegial_nn::Error>((logits, loss))
     };
@@ -95,7 +95,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             results.add_pass("train", &network, (&logits, loss));
             results.add_statistics("train.statistics", &network);
         }
-        network.update(&mut optimiser, recipe.learning_rate as f32);
+        network.update(&mut optimiser, recipe.learning_rate as f32)?;
     }
     results.add("losses".into(), vec![losses.len()], &losses);
     for entry in network.parameters() {

@@ -92,7 +92,7 @@ pub fn evaluate_with(
             None => logits,
         };
         unused.resize(logits.len(), 0.0);
-        total += loss.compute(logits, &labels, &mut unused) * count as f64;
+        total += loss.compute(logits, &labels, &mut unused)? * count as f64;
         for (row, &label) in logits.chunks_exact(classes).zip(&labels) {
             let rank = rank(row, label);
             evaluation.errors += u64::from(rank > 0);

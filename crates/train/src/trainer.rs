@@ -198,7 +198,7 @@ impl Trainer {
             self.labels.clear();
             self.labels.extend(labels.iter().map(|&label| label as usize));
             let logits = self.network.forward(images, Mode::Train)?;
-            let loss = self.job.recipe.loss.compute(logits, &self.labels, &mut self.output_gradient);
+            let loss = self.job.recipe.loss.compute(logits, &self.labels, &mut self.output_gradient)?;
             if !loss.is_finite() {
                 return Err(self.diverged(loss, rate));
             }
@@ -213,9 +213,9 @@ impl Trainer {
             }
         }
         if self.sum.is_empty() {
-            self.network.update(&mut self.optimiser, rate as f32);
+            self.network.update(&mut self.optimiser, rate as f32)?;
         } else {
-            self.optimiser.step(rate as f32, self.network.values_mut(), &self.sum);
+            self.optimiser.step(rate as f32, self.network.values_mut(), &self.sum)?;
         }
         let Progress { step, steps, sums, .. } = &mut self.progress;
         (*step, *steps) = (*step + 1, *steps + 1);

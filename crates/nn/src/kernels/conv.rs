@@ -61,7 +61,7 @@ impl Conv {
     pub fn with_isa(shape: ConvShape, isa: Isa) -> Result<Self, ShapeError> {
         shape.validate()?;
         let wide = shape.inputs.min(shape.outputs) >= WIDE;
-        let algorithm = if Pointwise::fits(&shape) && wide {
+        let algorithm = if Pointwise::applies_to(&shape) && wide {
             Algorithm::Pointwise(Box::new(Pointwise::new(&shape, isa)))
         } else {
             Algorithm::Direct(Box::new(Direct {

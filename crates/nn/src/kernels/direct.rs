@@ -1,11 +1,11 @@
 //! Direct convolution: forward pass and data gradient, for any group width, kernel, stride and
 //! image size.
 //!
-//! Both passes are one loop, [`Pass`]: the forward pass reads s x s planes of a padded image and
-//! writes one; the data gradient reads one padded plane and writes s x s, each with its own subset
-//! of the kernel, so that no multiplication by an inserted zero is ever done. A task is one image
-//! and group (or a part of the group's output channels); it pads its input into scratch that stays
-//! in cache, then multiplies tile by tile.
+//! Both passes are one loop, [`Pass`]: the forward pass reads s x s phases of a padded image and
+//! writes one; the data gradient reads one padded image and writes s x s phases, each with its own
+//! subset of the kernel, so that no multiplication by an inserted zero is ever done. A task is one
+//! image and group (or a part of the group's output channels); it pads its input into scratch that
+//! stays in cache, then multiplies tile by tile.
 
 use super::padded::{Padded, Pixels, kernel_taps, padded_input, zip_rows};
 use super::panels::Finish;
@@ -22,13 +22,13 @@ const TAPS_PER_BLOCK: usize = 384;
 /// cores.
 const ENOUGH_TASKS: usize = 16;
 
-/// The part of the kernel that contributes to one output plane.
+/// The part of the kernel that contributes to one output phase.
 struct Stencil {
     /// Positions in the kernel, row by row.
     positions: Vec<usize>,
     /// Input channels per block.
     channels: usize,
-    /// Offsets of the block's taps in the input planes, channel by channel.
+    /// Offsets of the block's taps in the padded input, channel by channel.
     taps: Vec<u32>,
     pixels: Pixels,
 }
@@ -48,7 +48,7 @@ impl Stencil {
     }
 }
 
-/// Where output plane (r, c) of the data gradient, or the forward pass, finds weight (output,
+/// Where output phase (r, c) of the data gradient, or the forward pass, finds weight (output,
 /// input) of a group.
 #[derive(Clone, Copy)]
 struct WeightStrides {
@@ -63,11 +63,11 @@ pub(crate) struct Pass {
     groups: usize,
     inputs: usize,
     outputs: usize,
-    planes: Padded,
+    padded: Padded,
     stencils: Vec<Stencil>,
     weight_strides: WeightStrides,
     group_weights: usize,
-    /// Output planes per axis, and the size of the image they make.
+    /// Output phases per axis, and the size of the image they make.
     out_stride: usize,
     out_height: usize,
     out_width: usize,
@@ -78,12 +78,12 @@ pub(crate) struct Pass {
 impl Pass {
     pub(crate) fn forward(shape: &ConvShape, isa: Isa) -> Self {
         let positions = shape.kernel * shape.kernel;
-        let planes = padded_input(shape);
-        let pixels = Pixels::new(shape.out_height(), shape.out_width(), planes.row_stride);
-        let stencil = Stencil::new(&kernel_taps(shape, &planes), shape.inputs, planes.len(), pixels);
+        let padded = padded_input(shape);
+        let pixels = Pixels::new(shape.out_height(), shape.out_width(), padded.row_stride);
+        let stencil = Stencil::new(&kernel_taps(shape, &padded), shape.inputs, padded.len(), pixels);
         let strides = WeightStrides { output: shape.fan_in(), input: positions };
         let out = (shape.out_height(), shape.out_width());
-        Self::new(shape, isa, (shape.inputs, shape.outputs), planes, vec![stencil], strides, (1, out))
+        Self::new(shape, isa, (shape.inputs, shape.outputs), padded, vec![stencil], strides, (1, out))
     }
 
     /// Row y of the gradient, y = s i + r, collects kernel rows `kh` with `kh = r + padding` modulo
@@ -105,27 +105,27 @@ impl Pass {
         };
         let (height, width) = (shape.out_height(), shape.out_width());
         let read = (extent(shape.height, height), extent(shape.width, width));
-        let planes = Padded::new((height, width), 1, before, read);
+        let padded = Padded::new((height, width), 1, before, read);
         let stencil = |r: usize, c: usize| {
             let at = |shift: isize| before.saturating_add_signed(shift);
             let taps: Vec<_> = kernel_rows(r)
                 .flat_map(|kh| kernel_rows(c).map(move |kw| (kh, kw)))
-                .map(|(kh, kw)| (kh * k + kw, at(shift(r, kh)) * planes.row_stride + at(shift(c, kw))))
+                .map(|(kh, kw)| (kh * k + kw, at(shift(r, kh)) * padded.row_stride + at(shift(c, kw))))
                 .collect();
-            let pixels = Pixels::new(count(shape.height, r), count(shape.width, c), planes.row_stride);
-            Stencil::new(&taps, shape.outputs, planes.len(), pixels)
+            let pixels = Pixels::new(count(shape.height, r), count(shape.width, c), padded.row_stride);
+            Stencil::new(&taps, shape.outputs, padded.len(), pixels)
         };
         let stencils = (0..s * s).map(|phase| stencil(phase / s, phase % s)).collect();
         let strides = WeightStrides { output: k * k, input: shape.fan_in() };
         let out = (shape.height, shape.width);
-        Self::new(shape, isa, (shape.outputs, shape.inputs), planes, stencils, strides, (s, out))
+        Self::new(shape, isa, (shape.outputs, shape.inputs), padded, stencils, strides, (s, out))
     }
 
     fn new(
         shape: &ConvShape,
         isa: Isa,
         (inputs, outputs): (usize, usize),
-        planes: Padded,
+        padded: Padded,
         stencils: Vec<Stencil>,
         weight_strides: WeightStrides,
         (out_stride, (out_height, out_width)): (usize, (usize, usize)),
@@ -139,7 +139,7 @@ impl Pass {
             groups: shape.groups,
             inputs,
             outputs,
-            planes,
+            padded,
             stencils,
             weight_strides,
             group_weights: shape.outputs * shape.fan_in(),
@@ -154,21 +154,24 @@ impl Pass {
 
     /// Asserts that no table leads beyond the channels of a group.
     ///
-    /// The innermost loop reads eight floats at `start * plane + tap + vector` without a check,
+    /// The innermost loop reads eight floats at `start * channel + tap + vector` without a check,
     /// where `start` is the first channel of a block of channels, and the taps of a block's c-th
-    /// channel are those of its first plus `c * plane` ([`Stencil::new`]). Blocks end at the last
+    /// channel are those of its first plus `c * channel` ([`Stencil::new`]). Blocks end at the last
     /// channel at most, so the farthest read is that of the last channel's largest tap at the
     /// largest vector. What may be read are the channels themselves; a copy with padding has room
-    /// for one more vector, since the last vector of a plane may reach beyond it.
+    /// for one more vector, since the last vector of a channel may reach beyond it.
     fn check_offsets(&self) {
-        let plane = self.planes.len();
-        let readable = self.inputs * plane + if self.reads_in_place() { 0 } else { LANES };
+        let channel = self.padded.len();
+        let readable = self.inputs * channel + if self.reads_in_place() { 0 } else { LANES };
         for stencil in &self.stencils {
             let tap = stencil.taps.iter().take(stencil.positions.len()).max();
             let Some((&tap, &vector)) = tap.zip(stencil.pixels.vectors.iter().max()) else { continue };
-            let end = (self.inputs - 1) * plane + tap as usize + vector as usize + LANES;
+            let end = (self.inputs - 1) * channel + tap as usize + vector as usize + LANES;
             assert!(end <= readable, "a tile reads up to {end} of {readable} floats");
-            assert!(u32::try_from(stencil.channels * plane).is_ok(), "offsets of {plane} floats fit 32 bits");
+            assert!(
+                u32::try_from(stencil.channels * channel).is_ok(),
+                "offsets of {channel} floats fit 32 bits"
+            );
         }
     }
 
@@ -182,22 +185,22 @@ impl Pass {
 
     /// A group of one image, plus what the last vector reads beyond.
     fn padded_len(&self) -> usize {
-        if self.reads_in_place() { 0 } else { self.inputs * self.planes.len() + LANES }
+        if self.reads_in_place() { 0 } else { self.inputs * self.padded.len() + LANES }
     }
 
     /// The image needs no copy where nothing is padded, split or misaligned (dense layers as 1x1
     /// convolutions).
     fn reads_in_place(&self) -> bool {
-        let planes = &self.planes;
-        planes.stride == 1
-            && planes.plane_len == planes.height * planes.width
+        let padded = &self.padded;
+        padded.stride == 1
+            && padded.phase_len == padded.height * padded.width
             && self
                 .stencils
                 .iter()
                 .all(|stencil| stencil.pixels.vectors.is_empty() || stencil.pixels.is_plain())
     }
 
-    /// Floats of one channel's packed output planes, none if tiles are stored in place.
+    /// Floats of one channel's packed output phases, none if tiles are stored in place.
     fn packed_len(&self) -> usize {
         if self.writes_in_place() {
             0
@@ -249,10 +252,10 @@ impl Pass {
             let channels = first.0..last.0 + last.1;
 
             let image_group = image * self.groups + group;
-            let input_len = self.inputs * self.planes.height * self.planes.width;
+            let input_len = self.inputs * self.padded.height * self.padded.width;
             let input = &input[image_group * input_len..][..input_len];
-            let plane = self.out_height * self.out_width;
-            let at = |channel| (image_group * self.outputs + channel) * plane;
+            let pixels = self.out_height * self.out_width;
+            let at = |channel| (image_group * self.outputs + channel) * pixels;
             // SAFETY: a task has its own image, group and channels, hence its own piece of the
             // output.
             let output = unsafe { output.piece(at(channels.start)..at(channels.end)) };
@@ -261,7 +264,7 @@ impl Pass {
             let weights = unsafe { packed.read(at..at + self.group_weights) };
             self.convolve(input, weights, output, &rows(), scratch);
             if let Some(finish) = finish {
-                for (channel, output) in channels.zip(output.chunks_exact_mut(plane)) {
+                for (channel, output) in channels.zip(output.chunks_exact_mut(pixels)) {
                     finish.apply(group * self.outputs + channel, output);
                 }
             }
@@ -278,13 +281,12 @@ impl Pass {
         scratch: &mut [f32],
     ) {
         let (padded, packed) = scratch.split_at_mut(self.padded_len());
-        let planes = if self.reads_in_place() {
+        let channels = if self.reads_in_place() {
             input
         } else {
-            let plane = self.planes.height * self.planes.width;
-            for (channel, planes) in input.chunks_exact(plane).zip(padded.chunks_exact_mut(self.planes.len()))
-            {
-                self.planes.fill(channel, planes);
+            let pixels = self.padded.height * self.padded.width;
+            for (channel, to) in input.chunks_exact(pixels).zip(padded.chunks_exact_mut(self.padded.len())) {
+                self.padded.fill(channel, to);
             }
             &*padded
         };
@@ -294,14 +296,15 @@ impl Pass {
         let (mut weights_at, mut packed_at) = (0, 0);
         for stencil in &self.stencils {
             let weights = &weights[weights_at..][..self.outputs * self.inputs * stencil.positions.len()];
-            self.multiply_stencil(stencil, planes, weights, rows, &mut target[packed_at..], channel_stride);
+            self.multiply_stencil(stencil, channels, weights, rows, &mut target[packed_at..], channel_stride);
             weights_at += weights.len();
             packed_at += stencil.pixels.packed_len();
         }
         if !in_place {
-            let plane = self.out_height * self.out_width;
-            for (plane, packed) in output.chunks_exact_mut(plane).zip(packed.chunks_exact(channel_stride)) {
-                self.unpack(packed, plane);
+            let pixels = self.out_height * self.out_width;
+            for (channel, packed) in output.chunks_exact_mut(pixels).zip(packed.chunks_exact(channel_stride))
+            {
+                self.unpack(packed, channel);
             }
         }
     }
@@ -309,7 +312,7 @@ impl Pass {
     fn multiply_stencil(
         &self,
         stencil: &Stencil,
-        planes: &[f32],
+        channels: &[f32],
         weights: &[f32],
         rows: &(impl Iterator<Item = (usize, usize)> + Clone),
         target: &mut [f32],
@@ -319,10 +322,10 @@ impl Pass {
             return;
         }
         let origin = rows.clone().next().map_or(0, |(first, _)| first);
-        for (start, channels) in even_blocks(self.inputs, stencil.channels) {
-            let taps = &stencil.taps[..channels * stencil.positions.len()];
+        for (start, count) in even_blocks(self.inputs, stencil.channels) {
+            let taps = &stencil.taps[..count * stencil.positions.len()];
             let block = &weights[start * stencil.positions.len() * self.outputs..];
-            let input = &planes[start * self.planes.len()..];
+            let input = &channels[start * self.padded.len()..];
             for (row, rows) in rows.clone() {
                 let target = &mut target[(row - origin) * channel_stride..];
                 assert!(target.len() >= (rows - 1) * channel_stride + stencil.pixels.packed_len());
@@ -336,14 +339,14 @@ impl Pass {
                     accumulate: start > 0,
                 };
                 // SAFETY: the target's size was just checked; `check_offsets` has found that no
-                // table leads beyond the planes, whose size `run` and `convolve` have cut.
+                // table leads beyond the channels, whose size `run` and `convolve` have cut.
                 unsafe { multiply(self.isa, rows, &call) };
             }
         }
     }
 
-    /// Puts the packed planes of one channel together.
-    fn unpack(&self, packed: &[f32], plane: &mut [f32]) {
+    /// Puts the packed phases of one channel together.
+    fn unpack(&self, packed: &[f32], channel: &mut [f32]) {
         let s = self.out_stride;
         let mut rest = packed;
         let mut next = |stencil: &Stencil| {
@@ -352,7 +355,7 @@ impl Pass {
             packed
         };
         for (r, stencils) in self.stencils.chunks_exact(s).enumerate() {
-            let rows = plane.chunks_exact_mut(self.out_width).skip(r).step_by(s);
+            let rows = channel.chunks_exact_mut(self.out_width).skip(r).step_by(s);
             match stencils {
                 [only] => {
                     let packed = next(only);
@@ -366,7 +369,7 @@ impl Pass {
                 _ => {
                     for (c, stencil) in stencils.iter().enumerate() {
                         let packed = next(stencil);
-                        let rows = plane.chunks_exact_mut(self.out_width).skip(r).step_by(s);
+                        let rows = channel.chunks_exact_mut(self.out_width).skip(r).step_by(s);
                         for (row, from) in rows.zip(stencil.pixels.rows_of(packed)) {
                             row.iter_mut().skip(c).step_by(s).zip(from).for_each(|(to, from)| *to = *from);
                         }

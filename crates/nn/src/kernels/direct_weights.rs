@@ -30,7 +30,7 @@ const TASKS_PER_THREAD: usize = 3;
 pub(crate) struct WeightGradient {
     isa: Isa,
     shape: ConvShape,
-    planes: Padded,
+    padded: Padded,
     pixels: Pixels,
     /// Images per chunk.
     images: usize,
@@ -56,14 +56,14 @@ struct Block {
 impl WeightGradient {
     pub(crate) fn new(shape: &ConvShape, isa: Isa) -> Self {
         assert!(isa.is_available(), "this CPU cannot run {isa:?}");
-        let planes = padded_input(shape);
-        let pixels = Pixels::new(shape.out_height(), shape.out_width(), planes.row_stride);
+        let padded = padded_input(shape);
+        let pixels = Pixels::new(shape.out_height(), shape.out_width(), padded.row_stride);
         let images = (VECTORS_PER_CHUNK / pixels.vectors.len()).clamp(1, shape.batch);
         let images = shape.batch.div_ceil(shape.batch.div_ceil(images));
-        let image_len = planes.len();
+        let image_len = padded.len();
         let channel_len = images * image_len;
         let channels = (INPUT_BLOCK / channel_len).clamp(1, shape.inputs);
-        let positions = kernel_taps(shape, &planes);
+        let positions = kernel_taps(shape, &padded);
         let tap = |c: usize| positions.iter().map(move |(_, at)| (c * channel_len + at) as u32);
         let vector = |n: usize| pixels.vectors.iter().map(move |at| (n * image_len) as u32 + at);
         Self {
@@ -73,14 +73,14 @@ impl WeightGradient {
             channels,
             taps: (0..channels).flat_map(tap).collect(),
             vectors: (0..images).flat_map(vector).collect(),
-            planes,
+            padded,
             pixels,
         }
     }
 
     /// Floats of scratch: for each worker a chunk of packed gradients and a block of padded inputs.
     pub(crate) fn scratch_len(&self) -> ScratchLen {
-        let inputs = self.channels * self.images * self.planes.len() + LANES;
+        let inputs = self.channels * self.images * self.padded.len() + LANES;
         ScratchLen { shared: 0, per_worker: self.gradient_len() + inputs }
     }
 
@@ -163,13 +163,13 @@ impl WeightGradient {
 
     /// Packs the gradients of a chunk as `[tile][image, vector][row of the tile][8]`.
     fn pack_gradient(&self, gradient: &[f32], block: Block, images: Range<usize>, packed: &mut [f32]) {
-        let plane = self.shape.out_pixels();
+        let pixels = self.shape.out_pixels();
         let per_image = self.pixels.packed_len();
         for (tile, rows) in even_blocks(block.rows, MAX_GRADIENT_ROWS) {
             let packed = &mut packed[tile * images.len() * per_image..][..rows * images.len() * per_image];
             for (image, packed) in images.clone().zip(packed.chunks_exact_mut(rows * per_image)) {
                 let first = (image * self.shape.groups + block.group) * self.shape.outputs + block.row + tile;
-                let channels = gradient[first * plane..][..rows * plane].chunks_exact(plane);
+                let channels = gradient[first * pixels..][..rows * pixels].chunks_exact(pixels);
                 for (o, channel) in channels.enumerate() {
                     self.pixels.interleave(channel, o, rows, packed);
                 }
@@ -177,7 +177,7 @@ impl WeightGradient {
         }
     }
 
-    /// Pads the inputs of a chunk as `[channel][image][planes]`.
+    /// Pads the inputs of a chunk as `[channel][image][phases]`.
     ///
     /// The last vector of the last image reads up to seven floats more. Their gradient is zero, but
     /// zero times whatever the scratch held need not be: they are cleared.
@@ -189,12 +189,12 @@ impl WeightGradient {
         images: Range<usize>,
         padded: &mut [f32],
     ) {
-        let (plane, len) = (self.shape.in_pixels(), self.planes.len());
+        let (pixels, len) = (self.shape.in_pixels(), self.padded.len());
         for (index, c) in channels.enumerate() {
             let padded = &mut padded[index * self.images * len..];
             for (image, padded) in images.clone().zip(padded.chunks_exact_mut(len)) {
                 let channel = (image * self.shape.groups + group) * self.shape.inputs + c;
-                self.planes.fill(&input[channel * plane..][..plane], padded);
+                self.padded.fill(&input[channel * pixels..][..pixels], padded);
             }
             padded[images.len() * len..][..LANES].fill(0.0);
         }

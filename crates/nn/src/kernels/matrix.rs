@@ -22,21 +22,21 @@ pub struct Matrix<'a> {
 }
 
 impl<'a> Matrix<'a> {
-    /// Contiguous rows, `stride` apart: element (i, j) is `values[i * stride + j]`.
+    /// A matrix of contiguous rows, `stride` apart: element (i, j) is `values[i * stride + j]`.
     ///
     /// # Panics
     ///
     /// If the matrix ends beyond the slice.
-    pub fn by_rows(values: &'a [f32], (rows, columns): (usize, usize), stride: usize) -> Self {
+    pub fn by_rows(values: &'a [f32], rows: usize, columns: usize, stride: usize) -> Self {
         Self::new(values, (rows, columns), stride, true)
     }
 
-    /// Contiguous columns, `stride` apart: element (i, j) is `values[i + j * stride]`.
+    /// A matrix of contiguous columns, `stride` apart: element (i, j) is `values[i + j * stride]`.
     ///
     /// # Panics
     ///
     /// If the matrix ends beyond the slice.
-    pub fn by_columns(values: &'a [f32], (rows, columns): (usize, usize), stride: usize) -> Self {
+    pub fn by_columns(values: &'a [f32], rows: usize, columns: usize, stride: usize) -> Self {
         Self::new(values, (rows, columns), stride, false)
     }
 

@@ -1,30 +1,33 @@
 //! Zero-padded images in scratch, and the vectors of eight pixels that the kernels take from them.
 //!
-//! A convolution of stride s reads each padded image as s x s planes, plane (a, b) holding rows a,
-//! a + s, ... and columns b, b + s, ...: every kernel position then reads neighbouring pixels of
-//! one plane, and loads stay contiguous.
+//! A convolution of stride s reads each padded image as s x s phases (its polyphase components),
+//! phase (a, b) holding rows a, a + s, ... and columns b, b + s, ...: every kernel position then
+//! reads neighbouring pixels of one phase, and loads stay contiguous.
 
 use super::shape::ConvShape;
 use super::simd::LANES;
 
-/// The layout of one channel of one image.
+/// The layout of one channel of one image with its zeros, phase after phase.
 #[derive(Clone, Debug)]
 pub(crate) struct Padded {
     /// Size of the image without padding.
     pub height: usize,
     pub width: usize,
-    /// Padded per axis.
+    /// Phases per axis: the stride of the convolution.
     pub stride: usize,
     /// Zeros above and left of the image, before splitting.
     pub padding: usize,
+    /// Rows of a phase.
     pub rows: usize,
+    /// Distance of its rows.
     pub row_stride: usize,
-    pub plane_len: usize,
+    /// Floats of a phase.
+    pub phase_len: usize,
 }
 
 impl Padded {
-    /// Padded of which rows x columns are read. With one plane, zeros at the end of a row double as
-    /// those before the next.
+    /// The layout of an image of height x width behind `padding` zeros, of whose phases rows x
+    /// columns are read. With one phase, zeros at the end of a row double as those before the next.
     pub(crate) fn new(
         (height, width): (usize, usize),
         stride: usize,
@@ -34,45 +37,46 @@ impl Padded {
         let zeros_after = columns.saturating_sub(padding + width);
         let shared = if stride == 1 { padding.min(zeros_after) } else { 0 };
         let row_stride = columns - shared;
-        Self { height, width, stride, padding, rows, row_stride, plane_len: rows * row_stride + shared }
+        Self { height, width, stride, padding, rows, row_stride, phase_len: rows * row_stride + shared }
     }
 
     /// Floats of one channel of one image.
     pub(crate) fn len(&self) -> usize {
-        self.stride * self.stride * self.plane_len
+        self.stride * self.stride * self.phase_len
     }
 
-    /// Copies a channel into its planes, zeros included.
+    /// Copies a channel into its phases, zeros included.
     ///
     /// One fill of the whole and one copy per row: rows are short, and a call per piece of a row
     /// costs as much as a row.
-    pub(crate) fn fill(&self, channel: &[f32], planes: &mut [f32]) {
-        let planes = &mut planes[..self.len()];
-        planes.fill(0.0);
+    pub(crate) fn fill(&self, channel: &[f32], phases: &mut [f32]) {
+        let phases = &mut phases[..self.len()];
+        phases.fill(0.0);
         for (y, row) in channel.chunks_exact(self.width).enumerate() {
             let (i, a) = ((y + self.padding) / self.stride, (y + self.padding) % self.stride);
             if i >= self.rows {
                 break;
             }
-            let pair = &mut planes[a * self.stride * self.plane_len..][..self.stride * self.plane_len];
-            self.split_row(row, i * self.row_stride, pair);
+            let row_of_phases =
+                &mut phases[a * self.stride * self.phase_len..][..self.stride * self.phase_len];
+            self.split_row(row, i * self.row_stride, row_of_phases);
         }
     }
 
-    /// Distributes a row of the image over its planes; in each, its row starts at `start`.
-    fn split_row(&self, row: &[f32], start: usize, planes: &mut [f32]) {
-        // Column x of the image is column (x + padding) / s of plane (x + padding) mod s.
+    /// Distributes a row of the image over its phases; in each, its row starts at `start`.
+    fn split_row(&self, row: &[f32], start: usize, phases: &mut [f32]) {
+        // Column x of the image is column (x + padding) / s of phase (x + padding) mod s.
         let place = |x: usize| ((x + self.padding) % self.stride, (x + self.padding) / self.stride);
         if self.stride == 2 {
-            let (first, second) = planes.split_at_mut(self.plane_len);
-            let planes = if self.padding.is_multiple_of(2) { [first, second] } else { [second, first] };
-            let [evens, odds] = planes.map(|plane| &mut plane[start..start + self.row_stride]);
+            let (first, second) = phases.split_at_mut(self.phase_len);
+            let phases = if self.padding.is_multiple_of(2) { [first, second] } else { [second, first] };
+            let [evens, odds] = phases.map(|phase| &mut phase[start..start + self.row_stride]);
             unzip(row, &mut evens[place(0).1..], &mut odds[place(1).1..]);
             return;
         }
         for x in 0..self.stride.min(row.len()) {
             let (b, j) = place(x);
-            let to = &mut planes[b * self.plane_len + start..][..self.row_stride];
+            let to = &mut phases[b * self.phase_len + start..][..self.row_stride];
             let to = &mut to[j.min(self.row_stride)..];
             let count = (row.len() - x).div_ceil(self.stride).min(to.len());
             copy_every(self.stride, &row[x..], &mut to[..count]);
@@ -120,7 +124,7 @@ pub(crate) fn copy_every(stride: usize, from: &[f32], to: &mut [f32]) {
     }
 }
 
-/// The planes of the padded input, as the forward pass and the weight gradient read them.
+/// The layout of the padded input, as the forward pass and the weight gradient read them.
 pub(crate) fn padded_input(shape: &ConvShape) -> Padded {
     let beyond = (shape.kernel - 1) / shape.stride;
     let read = (shape.out_height() + beyond, shape.out_width() + beyond);
@@ -128,26 +132,26 @@ pub(crate) fn padded_input(shape: &ConvShape) -> Padded {
 }
 
 /// Kernel positions and their offsets in [`padded_input`].
-pub(crate) fn kernel_taps(shape: &ConvShape, planes: &Padded) -> Vec<(usize, usize)> {
+pub(crate) fn kernel_taps(shape: &ConvShape, padded: &Padded) -> Vec<(usize, usize)> {
     let (s, k) = (shape.stride, shape.kernel);
     let offset = |kh: usize, kw: usize| {
-        ((kh % s) * s + kw % s) * planes.plane_len + (kh / s) * planes.row_stride + kw / s
+        ((kh % s) * s + kw % s) * padded.phase_len + (kh / s) * padded.row_stride + kw / s
     };
     (0..k * k).map(|position| (position, offset(position / k, position % k))).collect()
 }
 
-/// The output pixels of a plane as vectors.
+/// The output pixels of a channel, or of one of its phases, as vectors.
 ///
-/// Where rows are whole vectors, vectors follow the rows, and the packed plane is the plane.
+/// Where rows are whole vectors, vectors follow the rows, and packed pixels are the pixels.
 /// Elsewhere vectors run on through the gaps between rows, which wastes fewer lanes than a
 /// part-filled vector per row.
 #[derive(Clone, Debug)]
 pub(crate) struct Pixels {
     pub rows: usize,
     pub columns: usize,
-    /// Distance of rows in the packed plane.
+    /// Distance of packed rows.
     pub packed_stride: usize,
-    /// Offset of each vector's first pixel in the planes that it is computed from.
+    /// Offset of each vector's first pixel in the padded image that it is computed from.
     pub vectors: Vec<u32>,
 }
 
@@ -170,32 +174,32 @@ impl Pixels {
         Self { rows, columns, packed_stride: row_stride, vectors }
     }
 
-    /// Floats of a packed plane.
+    /// Floats of the packed pixels.
     pub(crate) fn packed_len(&self) -> usize {
         self.vectors.len() * LANES
     }
 
-    /// Whether a packed plane is the plane itself.
+    /// Whether packed pixels are the pixels themselves.
     pub(crate) fn is_plain(&self) -> bool {
         self.packed_stride == self.columns && self.packed_len() == self.rows * self.columns
     }
 
-    /// The rows of a packed plane, without the gaps.
+    /// The packed rows, without the gaps.
     pub(crate) fn rows_of<'a>(&'a self, packed: &'a [f32]) -> impl Iterator<Item = &'a [f32]> {
         (0..self.rows).map(move |i| &packed[i * self.packed_stride..][..self.columns])
     }
 
     /// Packs channel `row` of `rows` as `[vectors][rows][8]`, zeros in the gaps.
-    pub(crate) fn interleave(&self, plane: &[f32], row: usize, rows: usize, packed: &mut [f32]) {
+    pub(crate) fn interleave(&self, channel: &[f32], row: usize, rows: usize, packed: &mut [f32]) {
         let vectors = packed.chunks_exact_mut(LANES).skip(row).step_by(rows);
         if self.is_plain() {
-            for (to, from) in vectors.zip(plane.chunks_exact(LANES)) {
+            for (to, from) in vectors.zip(channel.chunks_exact(LANES)) {
                 to.copy_from_slice(from);
             }
             return;
         }
         vectors.take(self.vectors.len()).for_each(|to| to.fill(0.0));
-        for (i, from) in plane.chunks_exact(self.columns).enumerate() {
+        for (i, from) in channel.chunks_exact(self.columns).enumerate() {
             let (mut at, mut from) = (i * self.packed_stride, from);
             while !from.is_empty() {
                 let (piece, rest) = from.split_at(from.len().min(LANES - at % LANES));

@@ -23,12 +23,12 @@ pub(crate) struct Pointwise {
 
 impl Pointwise {
     /// Whether the shape is one.
-    pub(crate) fn fits(shape: &ConvShape) -> bool {
+    pub(crate) fn applies_to(shape: &ConvShape) -> bool {
         shape.kernel == 1 && shape.padding == 0
     }
 
     pub(crate) fn new(shape: &ConvShape, isa: Isa) -> Self {
-        debug_assert!(Self::fits(shape));
+        debug_assert!(Self::applies_to(shape));
         assert!(isa.is_available(), "this CPU cannot run {isa:?}");
         let product = |rows, depth, along| Product {
             isa,

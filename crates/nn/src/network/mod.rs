@@ -29,7 +29,7 @@ use collegial_tensors::{Tensor, TensorTable};
 /// let mut network = Network::builder(&spec.graph()?).seed(7).build()?;
 /// let logits = network.forward(&[0.5; 2 * 784], Mode::Train)?;
 /// let mut gradient = vec![0.0; logits.len()];
-/// let loss = cross_entropy(logits, &[3, 1], &mut gradient);
+/// let loss = cross_entropy(logits, &[3, 1], &mut gradient)?;
 /// network.backward(&gradient)?;
 /// assert!(loss > 0.0 && network.gradient("fc1.weight")?.iter().any(|g| *g != 0.0));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -175,8 +175,12 @@ impl Network {
 
     /// Takes a step of an optimiser with learning rate `rate` on the gradients of the last backward
     /// pass.
-    pub fn update(&mut self, optimiser: &mut Optimiser, rate: f32) {
-        optimiser.step(rate, &mut self.state.parameters, &self.state.gradients);
+    ///
+    /// # Errors
+    ///
+    /// If the optimiser is for another number of parameters.
+    pub fn update(&mut self, optimiser: &mut Optimiser, rate: f32) -> Result<(), Error> {
+        optimiser.step(rate, &mut self.state.parameters, &self.state.gradients)
     }
 
     /// The gradient of a parameter.

@@ -25,8 +25,9 @@ impl Stores {
     /// to = max(a x + b, floor)
     pub(crate) fn affine(self, to: &mut [f32], x: &[f32], by: (f32, f32), floor: f32) {
         #[cfg(target_arch = "x86_64")]
-        if self.past && avx2::fits(to) {
-            // SAFETY: `for_tensor` has seen AVX2, `fits` that whole aligned vectors are written.
+        if self.past && avx2::is_whole_vectors(to) {
+            // SAFETY: `for_tensor` has seen AVX2, `is_whole_vectors` that aligned vectors are
+            // written.
             return unsafe { avx2::affine(to, x, by, floor) };
         }
         affine(to, x, by, floor);
@@ -43,7 +44,7 @@ impl Stores {
         floor: f32,
     ) {
         #[cfg(target_arch = "x86_64")]
-        if self.past && avx2::fits(to) {
+        if self.past && avx2::is_whole_vectors(to) {
             // SAFETY: as above.
             return unsafe { avx2::affine_two(to, x, by, y, and, floor) };
         }
@@ -70,7 +71,8 @@ mod avx2 {
 
     const LANES: usize = 8;
 
-    pub(super) fn fits(to: &[f32]) -> bool {
+    /// Whether it is made of whole aligned vectors.
+    pub(super) fn is_whole_vectors(to: &[f32]) -> bool {
         to.len().is_multiple_of(LANES) && to.as_ptr().align_offset(size_of::<__m256>()) == 0
     }
 
@@ -84,7 +86,7 @@ mod avx2 {
     /// `max` returns its second operand where one is NaN.
     #[target_feature(enable = "avx2")]
     fn store(to: &mut [f32; LANES], value: __m256, floor: f32) {
-        // SAFETY: `fits` has seen that vectors are aligned.
+        // SAFETY: `is_whole_vectors` has seen that vectors are aligned.
         unsafe { _mm256_stream_ps(to.as_mut_ptr(), _mm256_max_ps(_mm256_set1_ps(floor), value)) };
     }
 
@@ -119,8 +121,8 @@ mod tests {
     }
 
     #[test]
-    fn streams_have_the_bits_of_plain_loops() {
-        let streamed = Stores::for_tensor(TOO_LARGE);
+    fn nontemporal_stores_have_the_bits_of_plain_loops() {
+        let nontemporal = Stores::for_tensor(TOO_LARGE);
         let plain = Stores::for_tensor(1);
         let (by, and) = ((1.3, -0.2), (-0.7, 0.1));
         for len in [0, 1, 7, 8, 64, 1000, 2048] {
@@ -133,14 +135,14 @@ mod tests {
                 for floor in [0.0, f32::NEG_INFINITY] {
                     let mut results = [vec![9.0; len + 8], vec![9.0; len + 8]];
                     let bits = |values: &[f32]| values.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
-                    for (stream, result) in [plain, streamed].into_iter().zip(&mut results) {
-                        stream.affine(&mut result[start..start + len], &x, by, floor);
-                        stream.finish();
+                    for (stores, result) in [plain, nontemporal].into_iter().zip(&mut results) {
+                        stores.affine(&mut result[start..start + len], &x, by, floor);
+                        stores.finish();
                     }
                     assert_eq!(bits(&results[0]), bits(&results[1]));
-                    for (stream, result) in [plain, streamed].into_iter().zip(&mut results) {
-                        stream.affine_two(&mut result[start..start + len], &x, by, &y, and, floor);
-                        stream.finish();
+                    for (stores, result) in [plain, nontemporal].into_iter().zip(&mut results) {
+                        stores.affine_two(&mut result[start..start + len], &x, by, &y, and, floor);
+                        stores.finish();
                     }
                     assert_eq!(bits(&results[0]), bits(&results[1]));
                 }

@@ -229,7 +229,7 @@ impl Loss {
             Self::CrossEntropy(labels) => cross_entropy(outputs, labels, &mut gradient),
             Self::HalfSquares(targets) => half_squares(outputs, targets, batch, &mut gradient),
         };
-        (value, gradient)
+        (value.expect("arrays that belong together"), gradient)
     }
 }
 

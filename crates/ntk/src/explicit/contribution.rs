@@ -119,8 +119,8 @@ impl Block {
         let (inputs, outputs) = (shape.inputs, self.outputs.len());
         let groups = x.chunks_exact(inputs * after).zip(d.chunks_exact(outputs * after));
         for ((x, d), gradient) in groups.zip(gradient.chunks_exact_mut(outputs * inputs)) {
-            let d = Matrix::by_rows(d, (outputs, after), after);
-            multiply(d, Matrix::by_columns(x, (after, inputs), after), gradient, scratch);
+            let d = Matrix::by_rows(d, outputs, after, after);
+            multiply(d, Matrix::by_columns(x, after, inputs, after), gradient, scratch);
         }
     }
 }
@@ -198,8 +198,8 @@ fn gram_of_positions(
     gram: &mut [f32],
     scratch: &mut Vec<f32>,
 ) {
-    let left = Matrix::by_columns(first, (pixels, channels), pixels);
-    multiply(left, Matrix::by_rows(second, (channels, pixels), pixels), gram, scratch);
+    let left = Matrix::by_columns(first, pixels, channels, pixels);
+    multiply(left, Matrix::by_rows(second, channels, pixels, pixels), gram, scratch);
 }
 
 /// Adds the inner products of one number per image and channel, `reduce(channel, first, len)` of
@@ -230,8 +230,8 @@ fn add_tiles(kernel: &mut Gram, shape: &ConvShape, x: &[f32], d: &[f32], scale: 
             for group in 0..groups {
                 for (values, width, product) in [(x, inputs, &mut *of_x), (d, outputs, &mut *of_d)] {
                     let values = &values[group * width * batch..][..width * batch];
-                    let left = Matrix::by_columns(&values[rows.start..], (rows.len(), width), batch);
-                    let right = Matrix::by_rows(&values[columns.start..], (width, columns.len()), batch);
+                    let left = Matrix::by_columns(&values[rows.start..], rows.len(), width, batch);
+                    let right = Matrix::by_rows(&values[columns.start..], width, columns.len(), batch);
                     multiply(left, right, product, packed);
                 }
                 for ((sum, x), d) in sums.iter_mut().zip(&*of_x).zip(&*of_d) {

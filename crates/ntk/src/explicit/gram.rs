@@ -112,8 +112,8 @@ impl Gram {
             with_buffers(sums.len(), |products, packed| {
                 for segment in &segments {
                     let at = |tile: &Range<usize>| &rows[tile.start * len + segment.start..];
-                    let left = Matrix::by_rows(at(&first), (first.len(), segment.len()), len);
-                    let right = Matrix::by_columns(at(&second), (segment.len(), second.len()), len);
+                    let left = Matrix::by_rows(at(&first), first.len(), segment.len(), len);
+                    let right = Matrix::by_columns(at(&second), segment.len(), second.len(), len);
                     multiply(left, right, products, packed);
                     sums.iter_mut().zip(&*products).for_each(|(sum, x)| *sum += scale * f64::from(*x));
                 }

@@ -43,11 +43,11 @@ use super::plan::{LinearStep, Plan, Step};
 #[derive(Clone, Debug)]
 pub(crate) struct SingleColumnSampler {
     /// The first layer, if it has several columns.
-    wide: Option<FirstLayer>,
+    first: Option<FirstLayer>,
     /// r of the first layer otherwise.
     square: f64,
     /// The layers with one column, but for the last.
-    hidden: Vec<Narrow>,
+    hidden: Vec<OneColumn>,
     /// s_L^2
     last_square_scale: f64,
 }
@@ -55,7 +55,7 @@ pub(crate) struct SingleColumnSampler {
 /// The layers of a plan that has a single column.
 pub(super) struct Layers<'a> {
     /// The first, if it has several columns.
-    pub wide: Option<&'a LinearStep>,
+    pub first: Option<&'a LinearStep>,
     /// Those with one column, but for the last.
     hidden: Vec<&'a LinearStep>,
     last: &'a LinearStep,
@@ -72,22 +72,22 @@ impl<'a> Layers<'a> {
         });
         let steps: Vec<&LinearStep> = linear.collect::<Option<_>>()?;
         let (last, before) = steps.split_last()?;
-        let is_narrow = |step: &&&LinearStep| step.positions == 1;
-        let narrow = before.iter().rev().take_while(is_narrow).count();
+        let has_one_column = |step: &&&LinearStep| step.positions == 1;
+        let single = before.iter().rev().take_while(has_one_column).count();
         if plan.inputs != 1
-            || !is_narrow(&last)
+            || !has_one_column(&last)
             || last.activation != Activation::None
-            || narrow + 1 < before.len()
+            || single + 1 < before.len()
         {
             return None;
         }
-        let (wide, hidden) = before.split_at(before.len() - narrow);
-        Some(Self { wide: wide.first().copied(), hidden: hidden.to_vec(), last })
+        let (first, hidden) = before.split_at(before.len() - single);
+        Some(Self { first: first.first().copied(), hidden: hidden.to_vec(), last })
     }
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Narrow {
+struct OneColumn {
     units: usize,
     relu: bool,
     square_scale: f64,
@@ -97,24 +97,24 @@ impl SingleColumnSampler {
     /// The sampler of a plan, if it has a single column; with the Gram matrix of the first layer's
     /// patches and its factor.
     pub fn new(plan: &Plan, first_patch_gram: &[f64], first_factor: &Factor) -> Option<Self> {
-        let Layers { wide, hidden, last } = Layers::of(plan)?;
+        let Layers { first, hidden, last } = Layers::of(plan)?;
         Some(Self {
-            wide: wide.map(|step| FirstLayer::new(step, first_factor)),
+            first: first.map(|step| FirstLayer::new(step, first_factor)),
             square: first_patch_gram[0],
-            hidden: hidden.iter().map(|step| Narrow::new(step)).collect(),
+            hidden: hidden.iter().map(|step| OneColumn::new(step)).collect(),
             last_square_scale: last.scale * last.scale,
         })
     }
 
     /// Normal numbers that a draw takes, but for rejected ones.
     pub fn normals(&self) -> usize {
-        self.wide.as_ref().map_or(0, FirstLayer::normals) + 2 * self.hidden.len() + 1
+        self.first.as_ref().map_or(0, FirstLayer::normals) + 2 * self.hidden.len() + 1
     }
 
     /// Draws the kernel; the buffer may hold anything.
     pub fn draw(&self, buffer: &mut Vec<f32>, rng: &mut Rng) -> f64 {
-        let wide = self.wide.as_ref().map(|layer| layer.draw(buffer, rng));
-        let r = wide.map_or(self.square, |sums| sums.square);
+        let first_layer_sums = self.first.as_ref().map(|layer| layer.draw(buffer, rng));
+        let r = first_layer_sums.map_or(self.square, |sums| sums.square);
         // T_L, and the T of the layer reached and of all so far in units of it.
         let mut last = self.last_square_scale * r;
         let (mut reached, mut all) = (1.0, 1.0);
@@ -129,7 +129,7 @@ impl SingleColumnSampler {
             reached = (g * g + b2 * reached) / a2;
             all += reached;
         }
-        match wide {
+        match first_layer_sums {
             Some(sums) if r > 0.0 => {
                 let d = (last * reached / r).sqrt();
                 let e = (last.sqrt() * g - d * sums.seen) / r;
@@ -141,7 +141,7 @@ impl SingleColumnSampler {
     }
 }
 
-impl Narrow {
+impl OneColumn {
     fn new(step: &LinearStep) -> Self {
         Self {
             units: step.outputs,

@@ -39,16 +39,16 @@ struct Size {
 impl Size {
     fn of(plan: &Plan) -> Self {
         match Layers::of(plan) {
-            Some(layers) => layers.wide.map_or(Self { work: 0.0, floats: 0.0 }, Self::of_sums),
+            Some(layers) => layers.first.map_or(Self { work: 0.0, floats: 0.0 }, Self::of_sums),
             None => Self::of_all(plan),
         }
     }
 
     /// The short way: two normals per column and channel through three triangular products, a few
     /// channels at a time.
-    fn of_sums(wide: &LinearStep) -> Self {
-        let columns = wide.positions as f64;
-        let work = wide.outputs as f64 * columns * (2.0 * NORMAL + 1.5 * columns);
+    fn of_sums(first: &LinearStep) -> Self {
+        let columns = first.positions as f64;
+        let work = first.outputs as f64 * columns * (2.0 * NORMAL + 1.5 * columns);
         Self { work, floats: columns * columns }
     }
 

@@ -129,12 +129,12 @@ pub fn change(
         if stopped() {
             return Err(TrialsError::Interrupted.into());
         }
-        let loss = half_squares(network.forward(&all, Mode::Train)?, &task.targets, images, &mut gradient);
+        let loss = half_squares(network.forward(&all, Mode::Train)?, &task.targets, images, &mut gradient)?;
         first.get_or_insert(loss);
         network.backward(&gradient)?;
-        network.update(&mut optimiser, descent.rate as f32);
+        network.update(&mut optimiser, descent.rate as f32)?;
     }
-    let last = half_squares(network.forward(&all, Mode::Train)?, &task.targets, images, &mut gradient);
+    let last = half_squares(network.forward(&all, Mode::Train)?, &task.targets, images, &mut gradient)?;
     let after = at(&network)?;
     let off_diagonal = |f: &dyn Fn(usize) -> f64| {
         let entries: Vec<f64> =

@@ -115,7 +115,7 @@ pub fn seconds_per_image(spec: &Spec, batch: usize, steps: usize) -> Result<f64,
         let start = Instant::now();
         let logits = network.forward(&input, Mode::Train)?;
         let mut gradient = vec![0.0; logits.len()];
-        cross_entropy(logits, &labels, &mut gradient);
+        cross_entropy(logits, &labels, &mut gradient)?;
         network.backward(&gradient)?;
         best = best.min(start.elapsed().as_secs_f64());
     }
