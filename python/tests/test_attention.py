@@ -12,6 +12,7 @@ import collegial
 LONG = {
     "fit": 'collegial.fit("bottleneck-256", trials=100_000_000)',
     "search": 'collegial.search("resnext29-1x128d", variance="measured", precision=1e-5)',
+    "exact search": 'collegial.search("fc6-90000")',
     "ntk": 'collegial.ntk("resnext50-1x64d", count=64, trace=True)',
     "forward": 'collegial.forward("resnext50-1x64d", None, numpy.zeros((400, 3 * 224 * 224), "float32"))',
 }

@@ -1,6 +1,7 @@
 //! Searches that have no answer.
 
 use collegial_arch::{Cost, Design};
+use collegial_stats::Monitor;
 
 /// Why a search has no answer, in one sentence.
 #[derive(Debug, thiserror::Error)]
@@ -174,7 +175,12 @@ impl Error {
     }
 }
 
-/// The most widths of a search: some seconds, in which nobody can stop it.
+/// Ends the work where the monitor says so.
+pub(crate) fn go_on(monitor: &dyn Monitor) -> Result<(), Error> {
+    if monitor.stopped() { Err(Error::Interrupted) } else { Ok(()) }
+}
+
+/// The most widths of a search: some seconds.
 const MOST_WIDTHS: usize = 100_000;
 
 /// Refuses more widths than a search takes: so many up to the largest, every `multiple_of`th.

@@ -6,13 +6,23 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// Which of the two problems a design answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Problem {
     /// Lowest variance at the baseline's cost.
     Primal,
     /// Lowest cost at the baseline's variance.
     Dual,
+}
+
+impl fmt::Display for Problem {
+    /// As in answers: `primal`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Primal => "primal",
+            Self::Dual => "dual",
+        })
+    }
 }
 
 /// Which integer multiplicity the primal takes. The paper's 37x10d is the nearest, its 22x10d the

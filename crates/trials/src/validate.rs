@@ -8,13 +8,13 @@
 use std::fmt;
 use std::time::Instant;
 
-use collegial_arch::{Cost, Module, Spec};
+use collegial_arch::{Cost, Design, Module, Spec};
 use collegial_ntk::covariance::Images;
 use collegial_report::{Figure, Page, Provenance, Section, capitalised};
 use collegial_search::paper::{Exact, Law, Search, Variance};
 use collegial_search::{BlockInputs, Problem, ScoredBlocks, VarianceSource};
 use collegial_train::{Data, Recipe};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::power::{Power, runs_needed, scatter};
 use crate::{Candidate, Context, Correlation, Error, Line, Order, Row, Sweep, Training, fitted_alpha};
@@ -58,7 +58,7 @@ pub enum Runs {
 /// Runs of every design in a pilot: its scatter is pooled over designs.
 const PILOT: u32 = 3;
 
-/// What came out.
+/// The result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
@@ -125,15 +125,17 @@ pub struct Validation {
     /// Between predicted variance and mean test error, with its 95 % interval.
     pub correlation: Option<Correlation>,
     /// The design of lowest predicted variance.
-    pub best_predicted: String,
+    #[serde(serialize_with = "empty_without")]
+    pub best_predicted: Option<Design>,
     /// The design of lowest mean test error.
-    pub best_measured: String,
+    #[serde(serialize_with = "empty_without")]
+    pub best_measured: Option<Design>,
     /// Whether the two are equally good within two standard errors; null where one run each cannot
     /// tell.
     pub best_agrees: Option<bool>,
     /// Designs of equal cost.
     pub primal: Sweep,
-    /// Designs of equal variance, if they were asked for.
+    /// Designs of equal variance, if requested.
     pub dual: Option<Sweep>,
 }
 
@@ -142,8 +144,8 @@ impl Question<'_> {
     ///
     /// # Errors
     ///
-    /// If the baseline has no width to change, a design cannot be trained, or somebody wants to
-    /// stop.
+    /// If the baseline has no width to change, a design cannot be trained, or the monitor
+    /// stops it.
     pub fn answer(&self, context: &Context) -> Result<Validation, Error> {
         let module = self.search.module()?;
         let variance = self.variance(&module, context)?;
@@ -171,11 +173,11 @@ impl Question<'_> {
             false => None,
         };
         let verdict = Verdict::of(&primal);
-        let name = |row: Option<&Row>| row.map_or(String::new(), |row| row.candidate.design.to_string());
+        let design = |row: Option<&Row>| row.map(|row| row.candidate.design);
         Ok(Validation {
             model: self.baseline.name(),
             data: self.data.identity().to_string(),
-            cost: self.search.charged(),
+            cost: self.search.chosen_cost(),
             variance_source: variance.source(),
             alpha: variance.alpha(),
             epochs: self.recipe.epochs,
@@ -185,8 +187,8 @@ impl Question<'_> {
             verdict,
             sentence: sentence(verdict, &primal),
             correlation: primal.correlation,
-            best_predicted: name(primal.best_predicted()),
-            best_measured: name(primal.best_measured()),
+            best_predicted: design(primal.best_predicted()),
+            best_measured: design(primal.best_measured()),
             best_agrees: primal.best_agrees(),
             primal,
             dual,
@@ -217,6 +219,14 @@ impl Question<'_> {
             return Ok(Box::new(Exact));
         }
         Ok(Box::new(Law::new(fitted_alpha(module, context)?)?))
+    }
+}
+
+/// A design as its name, or "" where there is none: no design was trained yet.
+fn empty_without<S: Serializer>(design: &Option<Design>, serializer: S) -> Result<S::Ok, S::Error> {
+    match design {
+        Some(design) => design.serialize(serializer),
+        None => serializer.serialize_str(""),
     }
 }
 

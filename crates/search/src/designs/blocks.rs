@@ -209,6 +209,7 @@ mod tests {
     use super::*;
     use crate::Rule;
     use collegial_arch::Cost;
+    use collegial_stats::Silent;
 
     /// n Var(n) of a block whose positions all have correlation c, worked out by hand.
     #[test]
@@ -241,10 +242,10 @@ mod tests {
         let blocks =
             ScoredBlocks::with_equal_inputs(&spec, |columns, gate| correlated(correlation, columns, gate));
         let widths: Vec<usize> = (1..=128).collect();
-        let variances = Variances::exact(&spec, blocks.unwrap(), &widths).unwrap();
+        let variances = Variances::exact(&spec, blocks.unwrap(), &widths, &Silent).unwrap();
         let budget = spec.graph().unwrap().counts().unwrap().total.parameters;
         let limits = Limits { cost: Cost::Params, budget, rule: Rule::Under, max_multiplicity: usize::MAX };
-        let table = Table::new(&spec, &widths, &variances, budget, limits).unwrap();
+        let table = Table::new(&spec, &widths, &variances, budget, limits, &Silent).unwrap();
         let (primal, dual) = (table.primal().unwrap(), table.dual().unwrap());
         Optima {
             primal: primal.design.to_string(),

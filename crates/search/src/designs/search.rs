@@ -53,7 +53,7 @@ impl DesignSearch {
         }
     }
 
-    /// Sets what is charged for. By default parameters.
+    /// Sets the cost. By default parameters.
     #[must_use]
     pub fn cost(self, cost: Cost) -> Self {
         Self { cost, ..self }
@@ -133,12 +133,12 @@ impl DesignSearch {
         self.run_watched(&Silent)
     }
 
-    /// As [`run`](Self::run); sampling, where it is needed, reports to the monitor and can be
-    /// stopped.
+    /// As [`run`](Self::run); the monitor can stop it at every width, and hears of sampling, where
+    /// that is needed.
     ///
     /// # Errors
     ///
-    /// As those of [`run`](Self::run), and of sampling.
+    /// As those of [`run`](Self::run), those of sampling, and [`Error::Interrupted`].
     pub fn run_watched(&self, monitor: &dyn Monitor) -> Result<DesignAnswer, Error> {
         if let (Cost::Time, None) = (self.cost, &self.timings) {
             return Err(Error::NoTimings);
@@ -147,14 +147,14 @@ impl DesignSearch {
         let inputs = if network { self.inputs } else { BlockInputs::White };
         let (widths, left_out) = self.candidates()?;
         let variances = self.variances(inputs, &widths, monitor)?;
-        let table = self.table(&widths, &variances)?;
+        let table = self.table(&widths, &variances, monitor)?;
         let mut answer = self.answer(&table, &variances, inputs, left_out)?;
         if network {
             let other = match inputs {
                 BlockInputs::White => BlockInputs::Network,
                 BlockInputs::Network => BlockInputs::White,
             };
-            answer.other_inputs = Some(self.compare(&answer, other, &widths)?);
+            answer.other_inputs = Some(self.compare(&answer, other, &widths, monitor)?);
         }
         Ok(answer)
     }
@@ -165,9 +165,10 @@ impl DesignSearch {
         answer: &DesignAnswer,
         inputs: BlockInputs,
         widths: &[usize],
+        monitor: &dyn Monitor,
     ) -> Result<OtherInputs, Error> {
-        let variances = self.variances(inputs, widths, &Silent)?;
-        let table = self.table(widths, &variances)?;
+        let variances = self.variances(inputs, widths, monitor)?;
+        let table = self.table(widths, &variances, monitor)?;
         let (primal, dual) = (table.primal()?, table.dual()?);
         let score = |design: Design| variances.of_design(&self.baseline, design);
         Ok(OtherInputs {
@@ -192,7 +193,7 @@ impl DesignSearch {
         }
     }
 
-    /// The widths to look at, ascending, and those that were asked for in vain.
+    /// The widths to look at, ascending, and requested ones that are not allowed.
     fn candidates(&self) -> Result<(Vec<usize>, Vec<usize>), Error> {
         let most = self.inner_width()?;
         if most < 2 {
@@ -231,7 +232,7 @@ impl DesignSearch {
         monitor: &dyn Monitor,
     ) -> Result<Variances, Error> {
         match (ScoredBlocks::of(&self.baseline, inputs, &self.images), self.baseline.module()) {
-            (Ok(blocks), _) => Variances::exact(&self.baseline, blocks, widths),
+            (Ok(blocks), _) => Variances::exact(&self.baseline, blocks, widths, monitor),
             (Err(_), Some(module)) if !self.exact => self.sampled(&module, widths, monitor),
             (Err(error), _) => Err(error),
         }
@@ -246,7 +247,12 @@ impl DesignSearch {
         Variances::sampled(module, &samples, widths)
     }
 
-    fn table(&self, widths: &[usize], variances: &Variances) -> Result<Table<'_>, Error> {
+    fn table(
+        &self,
+        widths: &[usize],
+        variances: &Variances,
+        monitor: &dyn Monitor,
+    ) -> Result<Table<'_>, Error> {
         if let Some(timings) = &self.timings {
             return Table::timed(&self.baseline, widths, variances, timings);
         }
@@ -257,7 +263,7 @@ impl DesignSearch {
             rule: self.rule,
             max_multiplicity: self.max_multiplicity,
         };
-        Table::new(&self.baseline, widths, variances, baseline_cost, limits)
+        Table::new(&self.baseline, widths, variances, baseline_cost, limits, monitor)
     }
 
     fn answer(
@@ -309,13 +315,13 @@ impl DesignSearch {
     }
 
     /// Designs whose times are worth knowing: per width the one that has the baseline's score. The
-    /// widths are those that were asked for, or a few powers of two and the best by parameters.
+    /// widths are the requested ones, or a few powers of two and the best by parameters.
     pub(crate) fn designs_to_time(&self) -> Result<Vec<Planned>, Error> {
         let counted = Self { cost: Cost::Params, timings: None, ..self.clone() };
         let inputs = if self.baseline.module().is_none() { self.inputs } else { BlockInputs::White };
         let (all, _) = counted.candidates()?;
         let variances = counted.variances(inputs, &all, &Silent)?;
-        let table = counted.table(&all, &variances)?;
+        let table = counted.table(&all, &variances, &Silent)?;
         let best = table.primal()?.design.width;
         let (low, high) = TIMED_WIDTHS;
         let worth =
@@ -335,7 +341,7 @@ impl DesignSearch {
     }
 }
 
-/// Powers of two that are timed unless widths are asked for.
+/// Powers of two that are timed unless widths are given.
 const TIMED_WIDTHS: (usize, usize) = (4, 32);
 
 /// A width to time.

@@ -1,11 +1,13 @@
 //! Every width's best design for either problem, and the best of all.
 
 use collegial_arch::{Cost, Design, MAX_DIMENSION, Spec};
+use collegial_stats::Monitor;
 
 use super::cost::{CostModel, MemberCosts, members};
 use super::describe::baseline_design;
 use super::variances::{Variances, score};
 use super::width::Width;
+use crate::error::go_on;
 use crate::timing::nanoseconds;
 use crate::{CurvePoint, Error, Problem, Rule, Timings};
 
@@ -44,18 +46,20 @@ pub(super) struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// Looks at every width, ascending.
+    /// Looks at every width, ascending; the monitor is asked at each.
     pub fn new(
         baseline: &'a Spec,
         widths: &[usize],
         variances: &Variances,
         baseline_cost: u64,
         limits: Limits,
+        monitor: &dyn Monitor,
     ) -> Result<Self, Error> {
         let model = CostModel::new(baseline, limits.cost)?;
         let target = variances.baseline * (1.0 + EQUAL);
         let (mut list, mut primal, mut dual) = (Vec::with_capacity(widths.len()), vec![], vec![]);
         for (&width, variances) in widths.iter().zip(&variances.of_width) {
+            go_on(monitor)?;
             let width = Width::new(baseline, width, variances.clone(), model.of_width(width)?);
             let most = limits.max_multiplicity;
             primal.extend(width.candidate(width.primal(limits.budget, limits.rule, most)?)?);

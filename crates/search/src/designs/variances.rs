@@ -2,10 +2,12 @@
 
 use collegial_arch::{Design, Module, Spec};
 use collegial_ntk::fit::VarianceSample;
+use collegial_stats::Monitor;
 
 use super::answer::BlockVariance;
 use super::blocks::{ScoredBlocks, real};
 use super::cost::members;
+use crate::error::go_on;
 use crate::{Error, VarianceSource};
 
 /// The variances of one member, and the baseline's score.
@@ -19,9 +21,17 @@ pub(super) struct Variances {
 }
 
 impl Variances {
-    /// By the closed form.
-    pub fn exact(baseline: &Spec, blocks: ScoredBlocks, widths: &[usize]) -> Result<Self, Error> {
-        let of = |&width: &usize| Ok(blocks.stage_variances(&stage_widths(baseline, width)?));
+    /// By the closed form; the monitor is asked at every width.
+    pub fn exact(
+        baseline: &Spec,
+        blocks: ScoredBlocks,
+        widths: &[usize],
+        monitor: &dyn Monitor,
+    ) -> Result<Self, Error> {
+        let of = |&width: &usize| {
+            go_on(monitor)?;
+            Ok(blocks.stage_variances(&stage_widths(baseline, width)?))
+        };
         let of_width = widths.iter().map(of).collect::<Result<_, Error>>()?;
         Ok(Self { source: VarianceSource::Exact, of_width, baseline: blocks.score(), blocks: Some(blocks) })
     }

@@ -3,6 +3,7 @@
 use collegial_arch::{Cost, Design};
 use serde::Serialize;
 
+use super::analysed::Analysed;
 use super::free_widths::FreeWidths;
 use super::stages::StageOptimum;
 use crate::{CurvePoint, Flat, Problem, Rule, VarianceSource};
@@ -72,8 +73,8 @@ pub struct Answer {
     /// The same by the closed form, where there is one.
     pub baseline_exact_variance: Option<f64>,
     /// Which single block the analysis was made on.
-    pub analysed: String,
-    /// What a member is charged for.
+    pub analysed: Analysed,
+    /// The cost β of a member.
     pub cost: Cost,
     /// The same in words, such as `parameters`.
     pub cost_unit: &'static str,
@@ -97,10 +98,10 @@ pub struct Answer {
     pub flat: Flat,
     /// Other designs worth trying.
     pub nearby: Vec<Nearby>,
-    /// Each stage's own optimum, where asked for.
+    /// Each stage's own optimum, where requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per_stage: Option<Vec<StageOptimum>>,
-    /// The optimum with every layer's width free, where asked for.
+    /// The optimum with every layer's width free, where requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub free_widths: Option<FreeWidths>,
     /// Both objectives at every width.

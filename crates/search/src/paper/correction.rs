@@ -1,5 +1,5 @@
 //! The integer correction: from a real multiplicity at block level to a design whose whole network
-//! fits the budget.
+//! is within the budget.
 
 use collegial_arch::{Cost, Design, Spec};
 
@@ -12,7 +12,7 @@ pub(super) fn network_cost(spec: &Spec, cost: Cost) -> Result<u64, Error> {
 }
 
 /// The multiplicity of members of width n whose network meets the budget by the rule, up to `most`.
-pub(super) fn fit_multiplicity(
+pub(super) fn integer_multiplicity(
     spec: &Spec,
     width: usize,
     cost: Cost,
@@ -20,14 +20,14 @@ pub(super) fn fit_multiplicity(
     rule: Rule,
     most: usize,
 ) -> Result<Design, Error> {
-    let price_of =
+    let cost_of =
         |multiplicity: usize| network_cost(&spec.with_design(Design::new(multiplicity, width)?)?, cost);
-    let low = largest_within(budget, most, &price_of)?;
+    let low = largest_within(budget, most, &cost_of)?;
     let multiplicity = match rule {
         Rule::Under if low == 0 => return Err(refusal(spec, width, cost, budget)?),
         Rule::Nearest if low == 0 => 1,
-        Rule::Nearest if low < most => match price_of(low + 1) {
-            Ok(above) if above.abs_diff(budget) < budget.abs_diff(price_of(low)?) => low + 1,
+        Rule::Nearest if low < most => match cost_of(low + 1) {
+            Ok(above) if above.abs_diff(budget) < budget.abs_diff(cost_of(low)?) => low + 1,
             _ => low,
         },
         Rule::Under | Rule::Nearest => low,
@@ -42,28 +42,28 @@ pub(super) fn refusal(spec: &Spec, width: usize, cost: Cost, budget: u64) -> Res
     Ok(Error::Budget { budget, cost, smallest: design, needs })
 }
 
-/// The largest m up to `most` whose price is within the budget, 0 if there is none: the price grows
-/// with m, so by doubling and then halving. (Doubling first, because the price of a network far
-/// beyond the budget may not be payable.)
+/// The largest m up to `most` whose cost is within the budget, 0 if there is none: the cost grows
+/// with m, so by doubling and then halving. (Doubling first, because the cost of a network far
+/// beyond the budget may not be countable.)
 fn largest_within(
     budget: u64,
     most: usize,
-    price: &dyn Fn(usize) -> Result<u64, Error>,
+    cost: &dyn Fn(usize) -> Result<u64, Error>,
 ) -> Result<usize, Error> {
     let (mut low, mut high) = (0, 1.min(most));
-    // A network too large to be described is too expensive as well.
-    let affordable = |multiplicity: usize| match price(multiplicity) {
-        Ok(price) => Ok(price <= budget),
+    // A network too large to be described costs too much as well.
+    let within = |multiplicity: usize| match cost(multiplicity) {
+        Ok(cost) => Ok(cost <= budget),
         Err(Error::Spec(_)) => Ok(false),
         Err(other) => Err(other),
     };
-    while low < high && affordable(high)? {
+    while low < high && within(high)? {
         low = high;
         high = high.saturating_mul(2).min(most);
     }
     while low + 1 < high {
         let middle = low + (high - low) / 2;
-        if affordable(middle)? {
+        if within(middle)? {
             low = middle;
         } else {
             high = middle;

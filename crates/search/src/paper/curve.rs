@@ -1,8 +1,10 @@
 //! Both objectives over every width, with a real-valued multiplicity (Eqs. 8 and 10).
 
 use collegial_arch::{Cost, Module};
+use collegial_stats::{Monitor, Silent};
 
 use super::variance::{Estimate, Variance};
+use crate::error::go_on;
 use crate::{CurvePoint, Error};
 
 /// The curve of a baseline.
@@ -22,6 +24,18 @@ impl Curve {
         variance: &dyn Variance,
         budget: f64,
     ) -> Result<Self, Error> {
+        Self::watched(baseline, widths, cost, variance, budget, &Silent)
+    }
+
+    /// The same; the monitor is asked at every width.
+    pub(super) fn watched(
+        baseline: &Module,
+        widths: &[usize],
+        cost: Cost,
+        variance: &dyn Variance,
+        budget: f64,
+        monitor: &dyn Monitor,
+    ) -> Result<Self, Error> {
         let members = baseline.members() as f64;
         let reference = Reference {
             members,
@@ -31,6 +45,7 @@ impl Curve {
             moves_together: variance.moves_together(),
         };
         let point = |&width: &usize| {
+            go_on(monitor)?;
             let member = baseline.scaled_to(width)?;
             Ok(reference.point(width, member.member_cost(cost)?, variance.of(&member)?))
         };

@@ -42,13 +42,13 @@ pub fn free_widths(baseline: &Module, cost: Cost, variance: &dyn Variance) -> Re
     let member = baseline.with_widths(&widths)?;
     let members = baseline.members() as f64;
     let budget = members * baseline.member_cost(cost)? as f64;
-    let price = member.member_cost(cost)? as f64;
+    let member_cost = member.member_cost(cost)? as f64;
     let dual_multiplicity = members * variance.of(&member)?.value / variance.of(baseline)?.value;
     Ok(FreeWidths {
         widths,
-        primal_multiplicity: budget / price,
+        primal_multiplicity: budget / member_cost,
         dual_multiplicity,
-        efficiency: budget / (dual_multiplicity * price),
+        efficiency: budget / (dual_multiplicity * member_cost),
         proved,
         boxes,
     })

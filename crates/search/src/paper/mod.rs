@@ -11,6 +11,7 @@
 //! # Ok::<(), collegial_search::Error>(())
 //! ```
 
+mod analysed;
 mod answer;
 mod correction;
 mod curve;
@@ -19,6 +20,7 @@ mod search;
 mod stages;
 mod variance;
 
+pub use analysed::Analysed;
 pub use answer::{Answer, Nearby, Optimum};
 pub use curve::Curve;
 pub use free_widths::{FreeWidths, free_widths};

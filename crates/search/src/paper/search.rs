@@ -2,13 +2,15 @@
 //! whole network.
 
 use collegial_arch::{Cost, Design, Module, Spec, Totals};
+use collegial_stats::{Monitor, Silent};
 
+use super::analysed::Analysed;
 use super::answer::{Answer, Nearby, Optimum};
-use super::correction::{fit_multiplicity, network_cost, refusal};
+use super::correction::{integer_multiplicity, network_cost, refusal};
 use super::curve::Curve;
 use super::variance::{Exact, Variance};
 use crate::curve::FLATNESS;
-use crate::error::check_widths;
+use crate::error::{check_widths, go_on};
 use crate::{CurvePoint, Error, Flat, Problem, Rule};
 
 /// A question: which design should replace this baseline?
@@ -37,14 +39,14 @@ impl Search {
         }
     }
 
-    /// Sets what a member is charged for, a count. By default parameters.
+    /// Sets the cost β, a count. By default parameters.
     #[must_use]
     pub fn cost(self, cost: Cost) -> Self {
         Self { cost, ..self }
     }
 
-    /// What a member is charged for.
-    pub fn charged(&self) -> Cost {
+    /// The cost β that is counted.
+    pub fn chosen_cost(&self) -> Cost {
         self.cost
     }
 
@@ -122,16 +124,30 @@ impl Search {
 
     /// Finds both optima.
     pub fn run(&self, variance: &dyn Variance) -> Result<Answer, Error> {
+        self.run_watched(variance, &Silent)
+    }
+
+    /// The same; the monitor can stop it at every width.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`run`](Self::run), and [`Error::Interrupted`].
+    pub fn run_watched(&self, variance: &dyn Variance, monitor: &dyn Monitor) -> Result<Answer, Error> {
         let module = self.module()?;
         let widths = self.candidate_widths()?;
-        let price = network_cost(&self.baseline, self.cost)?;
+        let baseline_cost = network_cost(&self.baseline, self.cost)?;
         let exact = Exact.of(&module).ok().map(|exact| exact.value / module.members() as f64);
-        let context =
-            Context { search: self, module: &module, price, budget: self.budget.unwrap_or(price), exact };
+        let context = Context {
+            search: self,
+            module: &module,
+            baseline_cost,
+            budget: self.budget.unwrap_or(baseline_cost),
+            exact,
+        };
         context.check_budget(widths[0])?;
-        let share = context.budget as f64 / price as f64;
-        let whole = Curve::new(&module, &widths, self.cost, variance, share)?;
-        let curve = context.within_members(whole)?;
+        let share = context.budget as f64 / baseline_cost as f64;
+        let whole = Curve::watched(&module, &widths, self.cost, variance, share, monitor)?;
+        let curve = context.within_members(whole, monitor)?;
         let (Some(&best), Some(&dual)) = (curve.optimum(), curve.dual_optimum()) else {
             return Err(Error::NoWidths);
         };
@@ -149,7 +165,7 @@ impl Search {
             baseline_width: module.width()?,
             baseline_variance: variance.of(&module)?.value / module.members() as f64,
             baseline_exact_variance: exact,
-            analysed: analysed(&self.baseline, &module),
+            analysed: Analysed::of(&self.baseline, &module),
             cost: self.cost,
             cost_unit: self.cost.unit(),
             budget: context.budget,
@@ -174,28 +190,13 @@ fn ties(a: &CurvePoint, b: &CurvePoint) -> bool {
     (a.primal_objective - b.primal_objective).abs() <= 1e-12 * a.primal_objective
 }
 
-/// Which block stands for the network, in words.
-fn analysed(spec: &Spec, module: &Module) -> String {
-    match (spec, module) {
-        (Spec::Resnext(network), Module::Bottleneck(block)) => {
-            let alike = network.blocks[0] - 1;
-            let all: usize = network.blocks.iter().sum();
-            format!(
-                "the block of stage 1 ({} -> {} -> {} -> {} channels): {alike} of the network's {all} blocks are exactly this one, the others differ in width or shortcut",
-                block.inputs, block.width, block.width, block.outputs
-            )
-        }
-        _ => format!("the whole module {}", module.name()),
-    }
-}
-
 /// What every design is compared with.
 struct Context<'a> {
     search: &'a Search,
     /// The block that is analysed.
     module: &'a Module,
     /// What the baseline costs.
-    price: u64,
+    baseline_cost: u64,
     budget: u64,
     /// The baseline's variance by the closed form, where there is one.
     exact: Option<f64>,
@@ -209,7 +210,7 @@ struct Corrected {
 }
 
 impl Context<'_> {
-    /// Refuses a budget that not even one member of the narrowest width fits.
+    /// Refuses a budget that one member of the narrowest width already exceeds.
     fn check_budget(&self, narrowest: usize) -> Result<(), Error> {
         let Search { baseline, .. } = self.search;
         match refusal(baseline, narrowest, self.search.cost, self.budget)? {
@@ -219,13 +220,14 @@ impl Context<'_> {
     }
 
     /// The widths whose whole network needs no more members than allowed.
-    fn within_members(&self, curve: Curve) -> Result<Curve, Error> {
+    fn within_members(&self, curve: Curve, monitor: &dyn Monitor) -> Result<Curve, Error> {
         let Search { baseline, rule, max_multiplicity, .. } = self.search;
         let Some(most) = *max_multiplicity else { return Ok(curve) };
         let (mut points, mut fewest) = (vec![], usize::MAX);
         for point in curve.points {
+            go_on(monitor)?;
             let needed =
-                fit_multiplicity(baseline, point.width, self.search.cost, self.budget, *rule, usize::MAX);
+                integer_multiplicity(baseline, point.width, self.search.cost, self.budget, *rule, usize::MAX);
             let needed = needed.map_or(1, |design| design.multiplicity);
             fewest = fewest.min(needed);
             if needed <= most {
@@ -242,13 +244,13 @@ impl Context<'_> {
         let Search { baseline, cost, rule, max_multiplicity, .. } = self.search;
         let most = max_multiplicity.unwrap_or(usize::MAX);
         let design = match problem {
-            Problem::Primal => fit_multiplicity(baseline, point.width, *cost, self.budget, *rule, most)?,
+            Problem::Primal => integer_multiplicity(baseline, point.width, *cost, self.budget, *rule, most)?,
             Problem::Dual => {
                 Design::new((point.dual_multiplicity.round() as usize).clamp(1, most), point.width)?
             }
         };
         let network = baseline.with_design(design)?;
-        let real_efficiency = self.price as f64 / network_cost(&network, *cost)? as f64;
+        let real_efficiency = self.baseline_cost as f64 / network_cost(&network, *cost)? as f64;
         Ok(Corrected { design, totals: network.graph()?.counts()?.total, real_efficiency })
     }
 

@@ -25,7 +25,7 @@ pub struct Paper {
     /// The optima, their curve and their neighbours.
     #[serde(flatten)]
     pub answer: Optima,
-    /// The same by the closed form, where the law was asked for and there is one.
+    /// The same by the closed form, where the law is the source and there is one.
     #[serde(skip)]
     exact: Option<Optima>,
     /// The fit behind alpha, with its verdict on the law.
@@ -47,7 +47,7 @@ pub(super) fn run(request: &Request, baseline: &Spec, monitor: &dyn Monitor) -> 
     let question = question(request, baseline);
     let start = Instant::now();
     let (variance, fit) = variance(request, source, &question, monitor)?;
-    let mut answer = question.run(variance.as_ref())?;
+    let mut answer = question.run_watched(variance.as_ref(), monitor)?;
     if request.per_stage {
         answer.per_stage = Some(per_stage(baseline, answer.primal.width, request.cost, variance.as_ref())?);
     }
@@ -55,13 +55,16 @@ pub(super) fn run(request: &Request, baseline: &Spec, monitor: &dyn Monitor) -> 
         answer.free_widths = Some(free_widths(&question.module()?, request.cost, variance.as_ref())?);
     }
     let exact = match source {
-        VarianceSource::Law => question.run(&Exact).ok(),
+        VarianceSource::Law => match question.run_watched(&Exact, monitor) {
+            Err(error) if error.is_interruption() => return Err(error.into()),
+            exact => exact.ok(),
+        },
         VarianceSource::Measured | VarianceSource::Exact => None,
     };
     Ok(Paper { answer, exact, fit, seed: request.seed, seconds: start.elapsed().as_secs_f64() })
 }
 
-/// Where the variance comes from: the law as printed, unless another source was asked for; where
+/// Where the variance comes from: the law as printed, unless another source is requested; where
 /// only free widths brought us here, the closed form if there is one.
 fn source(request: &Request, baseline: &Spec) -> VarianceSource {
     let printed = request.paper || request.alpha.is_some() || request.trials.is_some();
@@ -111,7 +114,7 @@ fn question(request: &Request, baseline: &Spec) -> Search {
     question
 }
 
-/// The variance function that was asked for, and the fit behind it if there is one.
+/// The requested variance function, and the fit behind it if there is one.
 fn variance(
     request: &Request,
     source: VarianceSource,

@@ -2,7 +2,7 @@
 
 use collegial_report::{Align, Card, Table, Tone, grouped, significant};
 use collegial_reproduce::drawings::search::{dual_sentence, fewer, percent, primal_sentence};
-use collegial_search::paper::{Answer, Nearby, Optimum};
+use collegial_search::paper::{Analysed, Answer, Nearby, Optimum};
 use collegial_search::{CurvePoint, Problem, VarianceSource};
 
 /// The answer in a few sentences.
@@ -14,7 +14,7 @@ pub fn verdict(answer: &Answer) -> Vec<String> {
 pub fn cards(answer: &Answer) -> [Card; 2] {
     let (primal, dual, unit) = (&answer.primal, &answer.dual, answer.cost_unit);
     let law = answer.variance_source == VarianceSource::Law;
-    let whose = if answer.analysed.starts_with("the block") { "of the block " } else { "" };
+    let whose = if matches!(answer.analysed, Analysed::Block { .. }) { "of the block " } else { "" };
     let by_law = if law { ", by the law" } else { "" };
     let exactly = match (primal.exact_variance_reduction, dual.exact_variance_reduction) {
         (Some(primal), Some(dual)) if law => {
