@@ -30,7 +30,7 @@ pub fn recipe(bytes: &[u8]) -> bool {
     let Ok(recipe) = Recipe::build(toml, &changes) else { return false };
     let again = Recipe::build(&recipe.to_toml(), &[]).expect("what was written is read");
     assert_eq!(again, recipe);
-    let fitted = recipe.fitted(10);
-    assert!(fitted.batch <= 10 && fitted.batch % fitted.micro_batch() == 0);
+    let small = recipe.for_images(10);
+    assert!(small.batch <= 10 && small.batch % small.micro_batch() == 0);
     true
 }

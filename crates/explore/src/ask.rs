@@ -7,6 +7,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use collegial_arch::{Family, Spec};
+use collegial_ops::model::Redesign;
 use collegial_ops::{self as ops, Answer, Error, Model, Silent, Words};
 use collegial_report::Card;
 use serde::{Deserialize, Serialize};
@@ -118,7 +119,7 @@ struct NetworkRequest {
     #[serde(flatten)]
     model: Model,
     /// `37x10d`, or one design per stage, `37x10d-19x20d-9x40d`.
-    design: Option<String>,
+    design: Option<Redesign>,
 }
 
 fn redesigned(request: &NetworkRequest) -> Result<Spec, Refusal> {

@@ -5,13 +5,13 @@ use std::path::Path;
 use collegial_arch::Graph;
 use collegial_tensors::{Tensor, npy};
 
-use crate::Error;
+use crate::{Error, InputsError};
 
 /// The content of a .npy file.
 pub fn read(path: &Path) -> Result<Tensor, Error> {
     let file = std::fs::read(path).map_err(Error::reading(path))?;
     let name = path.display().to_string();
-    npy::read(&file).map_err(|error| Error::Inputs { name, reason: error.to_string() })
+    npy::read(&file).map_err(|error| Error::Inputs { name, reason: error.into() })
 }
 
 /// The .npy file of a table of numbers, row by row.
@@ -24,7 +24,7 @@ pub(crate) fn write_rows(rows: usize, values: Vec<f64>) -> Result<Vec<u8>, Error
 /// `name` says where they come from.
 pub fn rows(array: &Tensor, name: &str, graph: &Graph) -> Result<Vec<Vec<f32>>, Error> {
     let Some((&count, rest)) = array.shape().split_first() else {
-        return Err(Error::Inputs { name: name.into(), reason: "it is a single number".into() });
+        return Err(Error::Inputs { name: name.into(), reason: InputsError::SingleNumber });
     };
     let shape = graph.input_shape();
     let expected = [shape.channels, shape.height, shape.width];

@@ -4,28 +4,25 @@ use std::path::Path;
 
 use collegial_train::data::Dataset;
 
-use crate::Error;
+use crate::{ContentError, Error};
 
 /// The output of every class of the data set. A file has a line for every output: the name of its
 /// class, alone or in front of a description, as in ImageNet's `synset_words.txt`.
 pub fn outputs_of_classes(path: &Path, outputs: usize, dataset: &Dataset) -> Result<Vec<usize>, Error> {
     let text = std::fs::read_to_string(path).map_err(Error::reading(path))?;
-    let refuse = |reason: String| Error::Content { path: path.to_owned(), reason };
+    let refuse = |reason: ContentError| Error::Content { path: path.to_owned(), reason };
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     if lines.len() != outputs {
-        let count = lines.len();
-        return Err(refuse(format!("it names {count} classes, but the network has {outputs} outputs")));
+        return Err(refuse(ContentError::Classes { named: lines.len(), outputs }));
     }
     let find = |class: usize| {
-        let name = dataset
-            .class_name(class)
-            .ok_or_else(|| refuse(format!("class {class} of the data set has no name to be found by")))?;
+        let name = dataset.class_name(class).ok_or_else(|| refuse(ContentError::Nameless { class }))?;
         let is_named = |line: &&str| *line == name || line.split_whitespace().next() == Some(name);
         let mut found = lines.iter().enumerate().filter(|(_, line)| is_named(line)).map(|(output, _)| output);
         match (found.next(), found.next()) {
             (Some(output), None) => Ok(output),
-            (None, _) => Err(refuse(format!("it has no line for the class {name:?} of the data set"))),
-            (Some(_), Some(_)) => Err(refuse(format!("it has several lines for the class {name:?}"))),
+            (None, _) => Err(refuse(ContentError::NoLine { name: name.to_owned() })),
+            (Some(_), Some(_)) => Err(refuse(ContentError::SeveralLines { name: name.to_owned() })),
         }
     };
     (0..dataset.classes()).map(find).collect()

@@ -64,7 +64,7 @@ pub enum Error {
     /// A verb that there is not.
     #[error("{verb:?} is not a verb")]
     UnknownVerb {
-        /// What was asked for.
+        /// The requested name.
         verb: String,
     },
     /// A file that could not be read.
@@ -92,7 +92,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
-        reason: String,
+        reason: ContentError,
     },
     /// An array that the network does not take.
     #[error("{name} holds inputs of shape {found:?}, but the network takes {expected:?}")]
@@ -110,7 +110,7 @@ pub enum Error {
         /// Where they come from.
         name: String,
         /// What is wrong with them.
-        reason: String,
+        reason: InputsError,
     },
     /// A number that JSON does not have.
     #[error("the result has no JSON form: {0}")]
@@ -118,6 +118,66 @@ pub enum Error {
     /// The monitor said stop.
     #[error("interrupted")]
     Interrupted,
+}
+
+/// What is wrong with the content of a file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ContentError {
+    /// A reader refuses it, or the network its tensors.
+    #[error("{0}")]
+    Reader(
+        /// In its words.
+        String,
+    ),
+    /// A network whose outputs are not the data set's classes.
+    #[error(
+        "it has {outputs} outputs, but the data set has {classes} classes; name the outputs' classes with `class_list=`"
+    )]
+    Outputs {
+        /// Of the network.
+        outputs: u128,
+        /// Of the data set.
+        classes: usize,
+    },
+    /// A list of classes of another length.
+    #[error("it names {named} classes, but the network has {outputs} outputs")]
+    Classes {
+        /// Lines of the list.
+        named: usize,
+        /// Of the network.
+        outputs: usize,
+    },
+    /// A data set whose class cannot be looked up.
+    #[error("class {class} of the data set has no name to be found by")]
+    Nameless {
+        /// Its number.
+        class: usize,
+    },
+    /// A class that the list does not have.
+    #[error("it has no line for the class {name:?} of the data set")]
+    NoLine {
+        /// The class.
+        name: String,
+    },
+    /// A class that the list has more than once.
+    #[error("it has several lines for the class {name:?}")]
+    SeveralLines {
+        /// The class.
+        name: String,
+    },
+}
+
+/// Why an array is no inputs.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InputsError {
+    /// The file is no array.
+    #[error(transparent)]
+    Array(#[from] collegial_tensors::npy::NpyError),
+    /// The array has no rows.
+    #[error("it is a single number")]
+    SingleNumber,
 }
 
 /// Errors of libraries that can be interruptions, which are one error here.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::array;
 use crate::class_list::outputs_of_classes;
 use crate::model::note_doubts;
-use crate::{Answer, Error, Model, Monitor, Style};
+use crate::{Answer, ContentError, Error, Model, Monitor, Style};
 
 /// Which weights, on which images.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -65,7 +65,7 @@ pub struct Evaluated {
     pub classes: Vec<Class>,
     /// True class by row, guess by column.
     pub confusion: Vec<Vec<u64>>,
-    /// The network's outputs, images x classes, where they were asked for.
+    /// The network's outputs, images x classes, where requested.
     #[serde(skip)]
     pub logits: Vec<f32>,
 }
@@ -103,12 +103,8 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Evaluated, Error>
     let chosen = list.map(|path| outputs_of_classes(path, outputs as usize, &dataset)).transpose()?;
     let count = dataset.classes();
     if request.model.is_none() && chosen.is_none() && outputs != count as u128 {
-        return Err(Error::Content {
-            path: checkpoint,
-            reason: format!(
-                "it has {outputs} outputs, but the data set has {count} classes; name the outputs' classes with `class_list=`"
-            ),
-        });
+        let reason = ContentError::Outputs { outputs, classes: count };
+        return Err(Error::Content { path: checkpoint, reason });
     }
     let mut fitted = spec_for(file.spec(), &Overrides::default(), &dataset)?;
     if chosen.is_some() {

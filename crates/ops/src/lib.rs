@@ -4,13 +4,14 @@
 //! A request deserialises from JSON whose keys are the program's options
 //! ([`Search`](search::Request) reads `{"model": "resnext29-1x128d", "alpha": 1.6}`); what is left
 //! out has its default, and unknown keys are refused. `run` computes the [`Answer`]. Serialised, an
-//! answer is the document that `--json` prints; text, tables, figures and pages of it are made when
-//! they are asked for.
+//! answer is the document that `--json` prints; text, tables, figures and pages of it are made on
+//! request.
 //!
 //! ```
 //! use collegial_ops::{Answer, Silent, search};
 //!
-//! let request: search::Request = serde_json::from_str(r#"{"model": "resnext29-1x128d", "alpha": 1.6}"#)?;
+//! let request = r#"{"model": "resnext29-1x128d", "alpha": 1.6}"#;
+//! let request: search::Request = serde_json::from_str(request)?;
 //! let answer = search::run(&request, &Silent)?;
 //! assert!(answer.table().to_csv().starts_with("width,"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -49,12 +50,12 @@ mod words;
 
 pub(crate) use answer::untimed_json;
 pub use answer::{Answer, to_json};
-pub use budget::Budget;
+pub use budget::{Budget, NotABudget};
 pub use collegial_stats::{Monitor, Silent};
-pub use error::Error;
+pub use error::{ContentError, Error, InputsError};
 pub use model::Model;
 pub use refusal::Refusal;
 pub use request::request;
 pub use style::Style;
-pub use widths::Widths;
+pub use widths::{NotWidths, Widths};
 pub use words::{Field, Words, spoken};

@@ -2,12 +2,13 @@
 //! ONNX file.
 
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use collegial_arch::{Design, Overrides, Spec, StageDesign};
 use collegial_export::WeightFile;
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Monitor};
+use crate::{ContentError, Error, Monitor};
 
 /// A model, with the settings that its name leaves open.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -89,20 +90,46 @@ impl Source {
     }
 }
 
-/// The model with m members of width n, such as `37x10d`, in place of its own, or with one such
-/// design per stage, `37x10d-20x12_14d-...`.
+/// Designs that take the place of a network's own.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub enum Redesign {
+    /// One for all stages, `37x10d`.
+    All(Design),
+    /// One per stage, `37x10d-20x12_14d-...`.
+    PerStage(Vec<StageDesign>),
+}
+
+impl FromStr for Redesign {
+    type Err = collegial_arch::Error;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.contains(['-', '_']) {
+            return Ok(Self::PerStage(text.split('-').map(str::parse).collect::<Result<_, _>>()?));
+        }
+        text.parse().map(Self::All)
+    }
+}
+
+impl TryFrom<String> for Redesign {
+    type Error = collegial_arch::Error;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+/// The model with other designs in place of its own.
 ///
 /// # Errors
 ///
 /// Where there is no such model, or it cannot have such designs.
-pub fn redesigned(model: &Model, design: &str) -> Result<Spec, Error> {
+pub fn redesigned(model: &Model, redesign: &Redesign) -> Result<Spec, Error> {
     let spec = model.spec()?;
-    if design.contains(['-', '_']) {
-        let stages: Vec<StageDesign> = design.split('-').map(str::parse).collect::<Result<_, _>>()?;
-        return Ok(spec.with_stage_designs(&stages)?);
-    }
-    let design: Design = design.parse()?;
-    Ok(spec.with_design(design)?)
+    Ok(match redesign {
+        Redesign::All(design) => spec.with_design(*design)?,
+        Redesign::PerStage(stages) => spec.with_stage_designs(stages)?,
+    })
 }
 
 /// The spec that a file holds or whose weights it holds, by its name's ending: TOML, JSON,
@@ -115,7 +142,8 @@ pub fn of_content(name: &str, content: &[u8]) -> Result<Spec, Error> {
     let path = Path::new(name);
     let text = || {
         std::str::from_utf8(content)
-            .map_err(|error| Error::Content { path: path.to_owned(), reason: error.to_string() })
+            .map_err(|error| ContentError::Reader(error.to_string()))
+            .map_err(|reason| Error::Content { path: path.to_owned(), reason })
     };
     match path.extension().and_then(|ending| ending.to_str()) {
         Some("toml") => Ok(Spec::from_toml(text()?)?),

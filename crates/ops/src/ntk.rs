@@ -12,14 +12,15 @@ use collegial_tensors::Tensor;
 use collegial_tensors::TensorTable;
 use collegial_tensors::safetensors::Archive;
 use collegial_train::checkpoint::{CheckpointFile, ModelHeader};
-use collegial_train::data::{Dataset, Part};
+use collegial_train::data::Dataset;
+pub use collegial_train::data::Part;
 use collegial_train::{Error as TrainError, spec_for};
 use serde::{Deserialize, Serialize};
 
 use crate::answer::timed;
 use crate::array;
 use crate::model::{Source, weights as weight_path};
-use crate::{Answer, Error, Model, Monitor, Refusal, Style, to_json};
+use crate::{Answer, ContentError, Error, Model, Monitor, Refusal, Style, to_json};
 
 /// Which network, at which weights, between which inputs.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -33,7 +34,7 @@ pub struct Request {
     /// Directory of a data set whose first images are the inputs.
     pub data: Option<PathBuf>,
     /// Which images of the data set.
-    pub split: Split,
+    pub split: Part,
     /// A .npy file with the inputs.
     pub input: Option<PathBuf>,
     /// The inputs themselves, in place of a file.
@@ -67,7 +68,7 @@ impl Default for Request {
             model: Model::default(),
             count: None,
             data: None,
-            split: Split::Test,
+            split: Part::Test,
             input: None,
             array: None,
             weights: None,
@@ -86,18 +87,7 @@ impl Default for Request {
 /// Inputs drawn where nothing else is said.
 pub const COUNT: usize = 4;
 
-/// Which images of a data set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
-#[serde(rename_all = "lowercase")]
-pub enum Split {
-    /// The test images.
-    Test,
-    /// The training images.
-    Train,
-}
-
-/// The kernel, and how it came about.
+/// The kernel, with the inputs, weights and settings it was computed from.
 #[derive(Clone, Debug, Serialize)]
 pub struct Kernel {
     /// The network's name.
@@ -201,7 +191,7 @@ pub(crate) fn network(request: &Request) -> Result<(Spec, Option<Given>), Error>
 
 /// A file whose tensors do not serve.
 fn content(path: &Path, error: &dyn std::error::Error) -> Error {
-    Error::Content { path: path.to_owned(), reason: error.to_string() }
+    Error::Content { path: path.to_owned(), reason: ContentError::Reader(error.to_string()) }
 }
 
 /// The inputs and where they come from in words, and the network made to measure for them.
@@ -218,12 +208,12 @@ pub(crate) fn inputs(request: &Request, spec: &Spec) -> Result<(Spec, Vec<Vec<f3
     if let Some(directory) = &request.data {
         let dataset = Dataset::open(directory).map_err(TrainError::from)?;
         let spec = spec_for(spec, &request.model.overrides(), &dataset)?;
-        let (part, name) = match request.split {
-            Split::Test => (Part::Test, "test"),
-            Split::Train => (Part::Train, "training"),
+        let name = match request.split {
+            Part::Test => "test",
+            Part::Train => "training",
         };
         check_memory(count, spec.graph()?.input_shape().elements())?;
-        let images = dataset.first(part, count).map_err(TrainError::from)?;
+        let images = dataset.first(request.split, count).map_err(TrainError::from)?;
         let source = format!("the first {count} {name} images of {}", directory.display());
         return Ok((spec, images, source));
     }

@@ -78,7 +78,7 @@ impl Default for Request {
 /// Predicted and measured, and where it is kept.
 #[derive(Clone, Debug, Serialize)]
 pub struct Validated {
-    /// What came out.
+    /// The result.
     #[serde(flatten)]
     pub validation: Validation,
     /// Where finished runs are kept.
@@ -161,12 +161,12 @@ pub(crate) fn recipe(
     changes.extend(epochs.map(|epochs| format!("epochs={epochs}")));
     let mut recipe = Recipe::build(recipe::text(recipe::name_for(dataset)).unwrap_or_default(), &changes)?;
     let usual = Recipe::for_dataset(dataset)?;
-    if !set.iter().any(|change| change.starts_with("schedule")) {
+    if !set.iter().any(|change| recipe::changes(change, "schedule")) {
         let share = f64::from(recipe.epochs) / f64::from(usual.epochs);
         recipe.schedule.milestones.iter_mut().for_each(|milestone| *milestone *= share);
     }
     let images = dataset.train().len();
-    Ok(recipe.clone().fitted(recipe.limit.map_or(images, |limit| limit.min(images))))
+    Ok(recipe.clone().for_images(recipe.limit.map_or(images, |limit| limit.min(images))))
 }
 
 impl Validated {

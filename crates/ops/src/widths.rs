@@ -16,8 +16,8 @@ enum Written {
 }
 
 impl TryFrom<Written> for Widths {
-    type Error = String;
-    fn try_from(written: Written) -> Result<Self, String> {
+    type Error = NotWidths;
+    fn try_from(written: Written) -> Result<Self, NotWidths> {
         match written {
             Written::List(widths) => Ok(Self(widths)),
             Written::Text(text) => text.parse(),
@@ -35,22 +35,48 @@ impl From<Widths> for Vec<usize> {
 const MOST: usize = 100_000;
 
 impl std::str::FromStr for Widths {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
+    type Err = NotWidths;
+    fn from_str(text: &str) -> Result<Self, NotWidths> {
         let mut widths = vec![];
         for item in text.split(',') {
-            let (first, last, step) = range(item.trim())
-                .ok_or_else(|| format!("{item:?} is not a width; write 4,10,16 or 1..256 or 16..256:16"))?;
+            let named = || item.to_owned();
+            let (first, last, step) = range(item.trim()).ok_or_else(|| NotWidths::Form { item: named() })?;
             if step == 0 || last < first {
-                return Err(format!("the range {item:?} is empty; write it as 16..256:16"));
+                return Err(NotWidths::EmptyRange { item: named() });
             }
             if (last - first) / step + widths.len() >= MOST {
-                return Err(format!("{item:?} holds too many widths; at most {MOST} are taken"));
+                return Err(NotWidths::TooMany { item: named(), most: MOST });
             }
             widths.extend((first..=last).step_by(step));
         }
         Ok(Self(widths))
     }
+}
+
+/// Text that is no list of widths.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotWidths {
+    /// Neither a number nor a range.
+    #[error("{item:?} is not a width; write 4,10,16 or 1..256 or 16..256:16")]
+    Form {
+        /// What stands between commas.
+        item: String,
+    },
+    /// A range without a width.
+    #[error("the range {item:?} is empty; write it as 16..256:16")]
+    EmptyRange {
+        /// The range.
+        item: String,
+    },
+    /// More widths than are taken.
+    #[error("{item:?} holds too many widths; at most {most} are taken")]
+    TooMany {
+        /// The range.
+        item: String,
+        /// How many are taken.
+        most: usize,
+    },
 }
 
 /// `n`, `first..last` or `first..last:step`, both ends included.
@@ -72,8 +98,14 @@ mod tests {
         assert_eq!("4,10,16".parse(), Ok(Widths(vec![4, 10, 16])));
         assert_eq!("1,16..48:16".parse(), Ok(Widths(vec![1, 16, 32, 48])));
         assert_eq!("1..3".parse(), Ok(Widths(vec![1, 2, 3])));
-        for wrong in ["", "a", "4,", "5..2", "1..9:0", "1..99999999999", "-3"] {
-            assert!(wrong.parse::<Widths>().is_err(), "{wrong}");
+        let refused = |text: &str| text.parse::<Widths>().unwrap_err();
+        for (wrong, item) in [("", ""), ("a", "a"), ("4,", ""), ("1,-3", "-3")] {
+            assert_eq!(refused(wrong), NotWidths::Form { item: item.into() }, "{wrong}");
         }
+        for wrong in ["5..2", "1..9:0"] {
+            assert_eq!(refused(wrong), NotWidths::EmptyRange { item: wrong.into() });
+        }
+        let many = "1..99999999999";
+        assert_eq!(refused(many), NotWidths::TooMany { item: many.into(), most: 100_000 });
     }
 }

@@ -1,4 +1,4 @@
-//! An answer as Python sees it: its JSON at once, its text and pages when they are asked for.
+//! An answer as Python sees it: its JSON at once, its text and pages on request.
 
 use std::path::PathBuf;
 
@@ -13,12 +13,7 @@ use crate::words::{exception, spoken};
 pub struct Answer(Box<dyn ops::Answer>);
 
 impl Answer {
-    /// For Python, or as an exception.
-    pub fn of(answer: Result<impl ops::Answer + 'static, Error>) -> PyResult<Self> {
-        answer.and_then(Self::boxed).map_err(|error| exception(&error))
-    }
-
-    /// Without Python.
+    /// Of any verb, made without Python's lock.
     #[expect(clippy::unnecessary_wraps, reason = "every verb ends with it, after what can fail")]
     pub fn boxed(answer: impl ops::Answer + 'static) -> Result<Self, Error> {
         Ok(Self(Box::new(answer)))

@@ -48,18 +48,13 @@ fn ask<'py>(
     progress: Option<Bound<'py, PyAny>>,
     epoch: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Answer> {
-    // What only looks something up needs no thread.
-    match verb {
-        "info" => return Answer::of(ops::request(&request).and_then(|request| ops::info::run(&request))),
-        "models" => return Answer::of(ops::request(&request).and_then(ops::models::run)),
-        "moments" => {
-            return Answer::of(ops::request(&request).and_then(|request| ops::moments::run(&request)));
-        }
-        _ => {}
-    }
     let verb = verb.to_owned();
-    let work = move |watch: &interruptible::Watch| {
-        pool::on_threads(threads, || match verb.as_str() {
+    let work = move |watch: &interruptible::Watch| match verb.as_str() {
+        // What is counted or in closed form needs no threads.
+        "info" => Answer::boxed(ops::info::run(&ops::request(&request)?)?),
+        "models" => Answer::boxed(ops::models::run(ops::request(&request)?)?),
+        "moments" => Answer::boxed(ops::moments::run(&ops::request(&request)?)?),
+        verb => pool::on_threads(threads, || match verb {
             "fit" => Answer::boxed(ops::fit::run(&ops::request(&request)?, watch)?),
             "merge" => Answer::boxed(ops::merge::run(&ops::request(&request)?)?),
             "search" => Answer::boxed(ops::search::run(&ops::request(&request)?, watch)?),
@@ -78,7 +73,7 @@ fn ask<'py>(
             "validate" => Answer::boxed(ops::validate::run(&ops::request(&request)?, watch)?),
             "reproduce" => Answer::boxed(ops::reproduce::run(&ops::request(&request)?, watch)?),
             other => Err(ops::Error::UnknownVerb { verb: other.to_owned() }),
-        })
+        }),
     };
     interruptible(py, &Listeners { progress, epoch }, work)
 }
@@ -135,7 +130,9 @@ fn to_toml(model: &str) -> PyResult<String> {
 /// The JSON form of a model with another design.
 #[pyfunction]
 fn redesigned(model: &str, design: &str) -> PyResult<String> {
-    ops::model::redesigned(&Model::named(model), design)
+    let design = design.parse::<ops::model::Redesign>().map_err(ops::Error::from);
+    design
+        .and_then(|design| ops::model::redesigned(&Model::named(model), &design))
         .and_then(|spec| ops::to_json(&spec))
         .map_err(|error| exception(&error))
 }

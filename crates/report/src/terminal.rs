@@ -55,14 +55,14 @@ pub(crate) fn render(figure: &Figure, format: &TextFormat) -> String {
         lines.push(format!("{label:>gutter$} {post}{}", cells.iter().collect::<String>()));
     }
     lines.extend(grid.floor(gutter));
-    let name = fitted(&plain(&figure.x.label, format.glyphs), columns);
+    let name = cut(&plain(&figure.x.label, format.glyphs), columns);
     lines.push(format!("{name:>columns$}"));
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
 /// The name of the vertical axis and, if there is more than one, the names of the lines and points.
 fn heading(figure: &Figure, layers: &[Styled], columns: usize, glyphs: Glyphs) -> String {
-    let name = fitted(&plain(&figure.y.label, glyphs), columns);
+    let name = cut(&plain(&figure.y.label, glyphs), columns);
     let series = layers.iter().filter(|styled| matches!(styled.layer, Layer::Line(_) | Layer::Points(_)));
     let samples: Vec<String> = series
         .filter(|styled| !styled.layer.label().trim().is_empty())
@@ -73,7 +73,7 @@ fn heading(figure: &Figure, layers: &[Styled], columns: usize, glyphs: Glyphs) -
     if samples.len() < 2 || room < 8 {
         return name;
     }
-    let legend = fitted(&legend, room);
+    let legend = cut(&legend, room);
     let gap = columns - name.chars().count() - legend.chars().count();
     format!("{name}{}{legend}", " ".repeat(gap))
 }
@@ -137,7 +137,8 @@ fn plain(text: &str, glyphs: Glyphs) -> String {
     text.chars().map(harmless).collect()
 }
 
-fn fitted(text: &str, columns: usize) -> String {
+/// As much of a text as there is room for.
+fn cut(text: &str, columns: usize) -> String {
     text.chars().take(columns).collect()
 }
 

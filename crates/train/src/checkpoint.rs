@@ -17,7 +17,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::checksum::{self, Checked};
 use crate::data::Identity;
-use crate::error::io;
+use crate::error::{CheckpointDefect, NetworkDifference, io};
 use crate::history::Progress;
 use crate::recipe::{Parametrisation, Recipe};
 use crate::{Error, Loss};
@@ -177,7 +177,7 @@ impl CheckpointFile {
     pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, Error> {
         let refuse = |error: collegial_tensors::Error| Error::NotACheckpoint {
             path: path.to_owned(),
-            reason: error.to_string(),
+            reason: Box::new(error.into()),
         };
         let archive = Archive::from_bytes(bytes).map_err(refuse)?;
         let checked = checksum::check(bytes, checksum::safetensors_header(bytes));
@@ -205,7 +205,7 @@ impl CheckpointFile {
     /// The same tensors under other names.
     pub fn renamed(mut self, name: impl Fn(&str) -> String) -> Result<Self, Error> {
         let Archive { tensors, integers, metadata } = std::mem::take(&mut self.archive);
-        let refuse = |error: collegial_tensors::Error| self.refuse(error.to_string());
+        let refuse = |error: collegial_tensors::Error| self.refuse(error.into());
         let tensors = tensors.renamed(&name).map_err(refuse)?;
         let integers = integers.renamed(&name).map_err(refuse)?;
         Ok(Self { archive: Archive { tensors, integers, metadata }, ..self })
@@ -239,12 +239,12 @@ impl CheckpointFile {
     pub fn header<T: DeserializeOwned>(&self) -> Result<Option<T>, Error> {
         let Some(document) = self.archive.metadata.get(KEY) else { return Ok(None) };
         let parsed = serde_json::from_str(document);
-        parsed.map(Some).map_err(|error| self.refuse(format!("its header says something else ({error})")))
+        parsed.map(Some).map_err(|error| self.refuse(CheckpointDefect::Header(error)))
     }
 
     /// The document of its header, which must be there.
     pub fn own_header<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        self.header()?.ok_or_else(|| self.refuse("its header does not name a network of ours".into()))
+        self.header()?.ok_or_else(|| self.refuse(CheckpointDefect::NoHeader))
     }
 
     /// Sets every parameter and running statistic of a network; all of them must be here, finite,
@@ -253,8 +253,8 @@ impl CheckpointFile {
         if let Ok(Some(ModelHeader { parametrisation, .. })) = self.header()
             && network.parametrisation() != parametrisation
         {
-            let reason = format!("its weights are those of the {parametrisation} parametrisation");
-            return Err(self.other(model, reason));
+            let found = parametrisation;
+            return Err(self.other(model, NetworkDifference::Parametrisation { found }));
         }
         let parameters = network.parameters().iter().map(|entry| (entry.name.clone(), entry.shape.clone()));
         let statistics = network.statistics().map(|(name, values)| (name, vec![values.len()]));
@@ -262,7 +262,7 @@ impl CheckpointFile {
         let tables = self.archive.tensors.names().chain(self.archive.integers.names());
         let unknown = tables.filter(|name| !expected.contains_key(*name) && !is_counter(name)).min();
         if let Some(name) = unknown {
-            return Err(self.other(model, format!("the network has no tensor {name}")));
+            return Err(self.other(model, NetworkDifference::Unknown { tensor: name.to_owned() }));
         }
         for (name, shape) in expected {
             network.set(&name, self.floats(&name, &shape, model)?)?;
@@ -289,11 +289,13 @@ impl CheckpointFile {
     /// The values of a tensor of this shape, all of them finite.
     fn floats(&self, name: &str, shape: &[usize], model: &str) -> Result<&[f32], Error> {
         let Ok(tensor) = self.archive.tensors.get(name) else {
-            return Err(self.other(model, format!("it has no tensor {name}")));
+            return Err(self.other(model, NetworkDifference::Missing { tensor: name.to_owned() }));
         };
         if tensor.shape() != shape {
-            let found = tensor.shape();
-            return Err(self.other(model, format!("{name} has the shape {found:?}, expected {shape:?}")));
+            let (found, expected) = (tensor.shape().to_vec(), shape.to_vec());
+            return Err(
+                self.other(model, NetworkDifference::Shape { tensor: name.to_owned(), found, expected })
+            );
         }
         match tensor.values().iter().find(|value| !value.is_finite()) {
             None => Ok(tensor.values()),
@@ -301,12 +303,13 @@ impl CheckpointFile {
         }
     }
 
-    fn refuse(&self, reason: String) -> Error {
-        Error::NotACheckpoint { path: self.path.clone(), reason }
+    fn refuse(&self, reason: CheckpointDefect) -> Error {
+        Error::NotACheckpoint { path: self.path.clone(), reason: Box::new(reason) }
     }
 
-    fn other(&self, model: &str, reason: String) -> Error {
-        Error::OtherNetwork { path: self.path.clone(), model: model.to_owned(), reason }
+    fn other(&self, model: &str, reason: NetworkDifference) -> Error {
+        let (path, model) = (self.path.clone(), model.to_owned());
+        Error::OtherNetwork { path, model, reason: Box::new(reason) }
     }
 }
 
@@ -329,10 +332,9 @@ impl Checkpoint {
         let training = CheckpointFile::read(&directory.join(TRAINING_FILE))?;
         let model_header: ModelHeader = model.own_header()?;
         let training_header: TrainingHeader = training.own_header()?;
-        let (a, b) = (model_header.number, training_header.number);
-        if a != b {
-            let reason = format!("it is number {b}, but {MODEL_FILE} beside it is number {a}");
-            return Err(training.refuse(reason));
+        let numbers = (model_header.number, training_header.number);
+        if numbers.0 != numbers.1 {
+            return Err(training.refuse(CheckpointDefect::Numbers { model: numbers.0, training: numbers.1 }));
         }
         Ok(Self { model, model_header, training, training_header })
     }

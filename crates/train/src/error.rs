@@ -5,6 +5,64 @@ use std::path::{Path, PathBuf};
 
 use crate::Difference;
 use crate::data::Shape;
+use crate::recipe::Parametrisation;
+
+/// Why a file is no whole checkpoint.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CheckpointDefect {
+    /// It is no safetensors file, or one that was cut off.
+    #[error(transparent)]
+    Tensors(#[from] collegial_tensors::Error),
+    /// Its header holds another document.
+    #[error("its header says something else ({0})")]
+    Header(#[source] serde_json::Error),
+    /// It has no header of ours.
+    #[error("its header does not name a network of ours")]
+    NoHeader,
+    /// Its two files are of different checkpoints.
+    #[error("it is number {training}, but {} beside it is number {model}", crate::checkpoint::MODEL_FILE)]
+    Numbers {
+        /// Of the network's file.
+        model: u64,
+        /// Of the file with the optimiser.
+        training: u64,
+    },
+}
+
+/// How a file of weights differs from the network that it was to fill.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NetworkDifference {
+    /// Its weights have another scale.
+    #[error("its weights are those of the {found} parametrisation")]
+    Parametrisation {
+        /// The file's.
+        found: Parametrisation,
+    },
+    /// It has a tensor too many.
+    #[error("the network has no tensor {tensor}")]
+    Unknown {
+        /// Its name.
+        tensor: String,
+    },
+    /// It lacks a tensor.
+    #[error("it has no tensor {tensor}")]
+    Missing {
+        /// Its name.
+        tensor: String,
+    },
+    /// A tensor has another shape.
+    #[error("{tensor} has the shape {found:?}, expected {expected:?}")]
+    Shape {
+        /// Its name.
+        tensor: String,
+        /// The file's.
+        found: Vec<usize>,
+        /// The network's.
+        expected: Vec<usize>,
+    },
+}
 
 /// Why training or evaluation stopped.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +105,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
-        reason: String,
+        reason: Box<CheckpointDefect>,
     },
     /// A checkpoint of another network.
     #[error("{} does not fit {model}: {reason}", path.display())]
@@ -56,8 +114,8 @@ pub enum Error {
         path: PathBuf,
         /// The network it was to fill.
         model: String,
-        /// The first tensor that differs.
-        reason: String,
+        /// The first thing that differs.
+        reason: Box<NetworkDifference>,
     },
     /// Another process trains there.
     #[error("the run directory {} is in use by process {process}; wait for it or choose another directory", path.display())]
@@ -74,7 +132,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// There is no checkpoint.
-    #[error("there is no checkpoint in {}; give a run directory of `collegial train` or a .safetensors file", path.display())]
+    #[error("there is no checkpoint in {}; give a run directory of `train()` or a .safetensors file", path.display())]
     NoCheckpoint {
         /// Where it was looked for.
         path: PathBuf,

@@ -27,7 +27,7 @@ mod tensorboard;
 mod trainer;
 
 pub use difference::Difference;
-pub use error::{Error, RecipeError, Unfit};
+pub use error::{CheckpointDefect, Error, NetworkDifference, RecipeError, Unfit};
 pub use evaluate::{Evaluation, evaluate, evaluate_with};
 pub use history::{Epoch, Progress, Sums, run_error};
 pub use job::{Data, Job};

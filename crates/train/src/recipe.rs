@@ -119,7 +119,7 @@ impl Recipe {
     }
 
     /// The same recipe with batches that `images` training images can fill.
-    pub fn fitted(mut self, images: usize) -> Self {
+    pub fn for_images(mut self, images: usize) -> Self {
         if self.batch > images {
             let micro = self.micro_batch().min(images).max(1);
             self.batch = images / micro * micro;
@@ -175,6 +175,12 @@ pub(crate) fn check(
 
 fn malformed(error: &toml::de::Error) -> RecipeError {
     RecipeError::Malformed { reason: error.message().trim().replace('\n', " ") }
+}
+
+/// Whether a change (`schedule.milestones=[2,4]`) is of this field of a recipe (`schedule`).
+pub fn changes(change: &str, field: &str) -> bool {
+    let path = change.split_once('=').map_or(change, |(path, _)| path);
+    path.split('.').next().is_some_and(|first| first.trim() == field)
 }
 
 /// Makes one change.
@@ -281,13 +287,21 @@ mod tests {
     }
 
     #[test]
+    fn fields_of_changes() {
+        assert!(super::changes("schedule.milestones=[1]", "schedule"));
+        assert!(super::changes(" schedule = {factor=0.1}", "schedule"));
+        assert!(!super::changes("scheduled=1", "schedule"));
+        assert!(!super::changes("loss=schedule", "schedule"));
+    }
+
+    #[test]
     fn batches_shrink_to_few_images() {
-        let fitted = |images| {
-            let recipe = changed("imagenet32", &[]).unwrap().fitted(images);
+        let batches = |images| {
+            let recipe = changed("imagenet32", &[]).unwrap().for_images(images);
             (recipe.batch, recipe.micro_batch())
         };
-        assert_eq!(fitted(5000), (1024, 128));
-        assert_eq!(fitted(1000), (896, 128));
-        assert_eq!(fitted(100), (100, 100));
+        assert_eq!(batches(5000), (1024, 128));
+        assert_eq!(batches(1000), (896, 128));
+        assert_eq!(batches(100), (100, 100));
     }
 }

@@ -18,7 +18,7 @@ fn job(data: &Path) -> Job {
     write_data(data, 40, 10);
     let dataset = Dataset::open(data).unwrap();
     let changes = ["epochs=2", "batch=20"].map(str::to_owned);
-    let recipe = Recipe::build(recipe::text("mnist").unwrap(), &changes).unwrap().fitted(40);
+    let recipe = Recipe::build(recipe::text("mnist").unwrap(), &changes).unwrap().for_images(40);
     let spec = spec_for(&Spec::from_toml(NETWORK).unwrap(), &Overrides::default(), &dataset).unwrap();
     Job { spec, data: Data::new(dataset, &recipe).unwrap(), recipe, seed: 1 }
 }

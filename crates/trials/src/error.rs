@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// Why nothing came of it, in one sentence.
+/// Why there is no result, in one sentence.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -25,8 +25,8 @@ pub enum Error {
         /// The system's words.
         source: std::io::Error,
     },
-    /// Somebody wanted to stop; finished parts are kept.
-    #[error("interrupted; finished parts are kept, and the same command goes on from there")]
+    /// The monitor stopped it; finished parts are kept.
+    #[error("interrupted; finished parts are kept, and the same request goes on from there")]
     Interrupted,
     /// Threads that could not be started.
     #[error("cannot start threads: {reason}")]
@@ -82,7 +82,7 @@ impl Error {
         Self::Table { name: "the table".into(), reason: reason.into() }
     }
 
-    /// Whether somebody wanted to stop; finished parts are kept.
+    /// Whether the monitor stopped it; finished parts are kept.
     pub fn is_interruption(&self) -> bool {
         match self {
             Self::Interrupted => true,
@@ -121,6 +121,12 @@ pub enum RowError {
     /// None of the columns that name one is filled in.
     #[error("it names no network: fill in model, or depth, m and n, or blocks, outputs, m and n")]
     NoNetwork,
+    /// What stands in the column `model` is no network.
+    #[error("{reason}")]
+    Model {
+        /// In the words of who was to make one of it.
+        reason: String,
+    },
     /// The table says so itself.
     #[error("left out: {why}")]
     LeftOut {
@@ -142,7 +148,7 @@ pub enum RowError {
         outputs: Vec<usize>,
     },
     /// A stem that there is not.
-    #[error("the stem {stem:?} is none of small, imagenet, simple")]
+    #[error("the stem {stem:?} is none of small, imagenet, c, d, simple")]
     Stem {
         /// What stands there.
         stem: String,

@@ -32,6 +32,6 @@ pub use parts::Parts;
 pub use pool::in_parallel;
 pub use row::{Difference, Row};
 pub use sweep::Sweep;
-#[doc(hidden)]
+#[cfg(any(test, feature = "testing"))]
 pub use sweep::made_up;
 pub use training::{Run, Training, train_all};

@@ -42,6 +42,21 @@ fn seal_range(file: &[u8]) -> std::ops::Range<usize> {
     0..file.len().min(64)
 }
 
+/// Why a part's file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PartDefect {
+    #[error("the part cannot be read ({0})")]
+    Unreadable(#[source] std::io::Error),
+    #[error("the part is broken ({0})")]
+    Broken(#[source] serde_json::Error),
+    #[error("the part has changed since it was written")]
+    Changed,
+    #[error("the part is of other settings")]
+    OtherSettings,
+    #[error("the part's result is broken ({0})")]
+    BrokenResult(#[source] serde_json::Error),
+}
+
 impl Parts {
     /// The parts under this directory, which is made if need be.
     ///
@@ -97,7 +112,7 @@ impl Parts {
         Ok(write_whole(&path, &text)?)
     }
 
-    /// A directory for what a part keeps while it is being computed; whoever makes it removes it.
+    /// A directory for what a part keeps while it is being computed; its maker removes it.
     pub(crate) fn scratch(&self, name: &str, settings: &impl Serialize) -> Result<PathBuf, Error> {
         Ok(self.path(name, &to_value(name, settings)?).with_extension("run"))
     }
@@ -128,23 +143,20 @@ impl Parts {
     }
 
     /// The file's result; `None` if there is no file, a reason if it cannot be used.
-    fn read<T: DeserializeOwned>(&self, name: &str, settings: &Value) -> Result<Option<T>, String> {
+    fn read<T: DeserializeOwned>(&self, name: &str, settings: &Value) -> Result<Option<T>, PartDefect> {
         let bytes = match std::fs::read(self.path(name, settings)) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(format!("the part cannot be read ({error})")),
+            Err(error) => return Err(PartDefect::Unreadable(error)),
         };
-        let file: File =
-            serde_json::from_slice(&bytes).map_err(|error| format!("the part is broken ({error})"))?;
+        let file: File = serde_json::from_slice(&bytes).map_err(PartDefect::Broken)?;
         if file.checksum.is_some() && checksum::check(&bytes, seal_range(&bytes)) != Checked::Intact {
-            return Err("the part has changed since it was written".into());
+            return Err(PartDefect::Changed);
         }
         if file.part != name || file.settings != *settings {
-            return Err("the part is of other settings".into());
+            return Err(PartDefect::OtherSettings);
         }
-        serde_json::from_value(file.result)
-            .map(Some)
-            .map_err(|error| format!("the part's result is broken ({error})"))
+        serde_json::from_value(file.result).map(Some).map_err(PartDefect::BrokenResult)
     }
 
     fn path(&self, name: &str, settings: &Value) -> PathBuf {
@@ -214,7 +226,7 @@ mod tests {
         parts.keep("p", &3, &[0.25, 1.5], 0.5).unwrap();
         let path = parts.path("p", &3.into());
         let whole = std::fs::read(&path).unwrap();
-        assert_eq!(parts.read::<Vec<f64>>("p", &3.into()), Ok(Some(vec![0.25, 1.5])));
+        assert_eq!(parts.read::<Vec<f64>>("p", &3.into()).unwrap(), Some(vec![0.25, 1.5]));
         for bit in 0..8 * whole.len() {
             let mut flipped = whole.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);

@@ -26,7 +26,7 @@ impl Sweep {
     ///
     /// # Errors
     ///
-    /// If one cannot be trained, or somebody wants to stop.
+    /// If one cannot be trained, or the monitor stops it.
     pub fn run(
         problem: Problem,
         candidates: &[Candidate],
@@ -111,8 +111,8 @@ pub(crate) fn predictor(problem: Problem, row: &Row) -> f64 {
     }
 }
 
-/// Results that nobody trained, for tests of what is concluded from them.
-#[doc(hidden)]
+/// Results without trainings, for tests of what is concluded from them.
+#[cfg(any(test, feature = "testing"))]
 pub mod made_up {
     use collegial_arch::{Design, Spec};
 

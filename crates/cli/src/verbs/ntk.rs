@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use collegial_ops::ntk::{self, NormPolicy, Parametrisation, Request, Split};
+use collegial_ops::ntk::{self, NormPolicy, Parametrisation, Part, Request};
 use collegial_ops::{draws, files};
 
 use crate::arguments::{Common, Model};
@@ -32,8 +32,8 @@ pub struct Ntk {
     #[arg(long, value_name = "DIR", conflicts_with = "input")]
     data: Option<PathBuf>,
     /// Which images of --data
-    #[arg(long, value_enum, default_value_t = Split::Test, requires = "data")]
-    split: Split,
+    #[arg(long, value_enum, default_value_t = Part::Test, requires = "data")]
+    split: Part,
     /// Inputs from a .npy file (f4 or f8): N x channels x height x width, or N x anything of that
     /// many values
     #[arg(long, value_name = "FILE")]

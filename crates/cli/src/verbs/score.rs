@@ -12,15 +12,16 @@ use crate::terminal;
 
 /// Score a table of designs, and say how the scores rank a column of errors
 ///
-/// TABLE is a CSV file with one network per row, in a column `model` (a name or the path of a
-/// spec), in columns `depth`, `m`, `n`, or in columns `blocks`, `outputs`, `m`, `n` with one number
-/// per stage joined by hyphens (and `stem`: small, imagenet or simple, `classes`, `image`); or a
-/// file of sampled models of "On Network Design Spaces", whose name ends in .json (with `_in` in
-/// it: of ImageNet). A row whose column `left_out` gives a reason is listed, not scored. Every row
-/// gets its exact score (mean kernel variance of its blocks at initialisation, with what the blocks
-/// see and with white inputs), the paper's law, parameters, FLOPs and inner width m n. With
-/// --target, rank correlations of each with that column follow, within the groups of --group, with
-/// bootstrap intervals, and partial ones given parameters and FLOPs.
+/// TABLE is a CSV file with one network per row, in a column `model` (what MODEL is elsewhere: a
+/// name, a spec, a run, a checkpoint, a safetensors or ONNX file), in columns `depth`, `m`, `n`, or
+/// in columns `blocks`, `outputs`, `m`, `n` with one number per stage joined by hyphens (and
+/// `stem`: small, imagenet, c, d or simple, `classes`, `image`); or a file of sampled models of "On
+/// Network Design Spaces", whose name ends in .json (with `_in` in it: of ImageNet). A row whose
+/// column `left_out` gives a reason is listed, not scored. Every row gets its exact score (mean
+/// kernel variance of its blocks at initialisation, with what the blocks see and with white
+/// inputs), the paper's law, parameters, FLOPs and inner width m n. With --target, rank
+/// correlations of each with that column follow, within the groups of --group, with bootstrap
+/// intervals, and partial ones given parameters and FLOPs.
 #[derive(Args)]
 #[command(after_help = "Example:\n  collegial score designs.csv --target top1_error --group recipe")]
 pub struct Score {

@@ -1,12 +1,13 @@
 //! Trainings as jobs of a scheduler: [`plan`] lists them, [`job`] runs one, [`gather`] makes of
 //! what is finished what one process would have made, [`status`] says how far they are.
 //!
-//! A job replays its request with a [share](collegial_trials::jobs) of one training; everything that
-//! a plan's jobs write is in the plan's directory, which its user names.
+//! A job replays its request with a [share](collegial_trials::jobs) of one training; everything
+//! that a plan's jobs write is in the plan's directory, which its user names.
 
 pub mod gather;
 pub mod job;
 pub mod plan;
+mod shell;
 pub mod status;
 
 use std::num::NonZeroU32;

@@ -1,6 +1,6 @@
 //! `--plan`: the jobs of a request, what they take, and how a scheduler runs them.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use collegial_arch::Spec;
 use collegial_files::disk;
@@ -8,14 +8,11 @@ use collegial_report::{Align, Table, duration, significant};
 use collegial_trials::jobs::{Bill, Job, Ledger, Listed, Plan, PlanError, seconds_per_image};
 use serde::{Deserialize, Serialize};
 
-use super::Task;
+use super::{Task, shell};
 use crate::{Answer, Error, Monitor, Refusal, Style, files, to_json};
 
 /// Multiply-adds of a timed step at most, so that timing a network takes seconds.
 const TIMED: u64 = 4_000_000_000;
-
-/// Most elements of one array job: schedulers allow about a thousand.
-const LARGEST_ARRAY: usize = 1000;
 
 /// What to plan, and where.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -88,7 +85,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Planned, Error> {
     let jobs: Vec<Job> = listed.into_iter().map(|listed| listed.job).collect();
     let count = jobs.len();
     Plan::new(task, jobs).write(&directory)?;
-    files::write(&directory.join("array.sbatch"), array_script(&directory, count).as_bytes())?;
+    files::write(&directory.join("array.sbatch"), shell::array_script(&directory, count).as_bytes())?;
     let workers = request.workers.unwrap_or_else(available);
     Ok(Planned {
         jobs: count,
@@ -97,7 +94,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Planned, Error> {
         finish_seconds: bill.finish(workers),
         useful_workers: bill.useful_workers(),
         bill,
-        commands: commands(&directory, count, workers),
+        commands: shell::commands(&directory, count, workers),
         directory,
     })
 }
@@ -124,49 +121,6 @@ fn bill(listed: &mut [Listed], given: Option<f64>, monitor: &dyn Monitor) -> Res
     Ok(Bill::of(listed, timed)?)
 }
 
-/// Jobs that one element of an array runs after each other.
-fn chunk(jobs: usize) -> usize {
-    jobs.div_ceil(LARGEST_ARRAY)
-}
-
-/// A path in single quotes, as shells read it.
-fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/-_.".contains(c);
-    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
-}
-
-/// What Slurm is given. A job that is run again goes on where it was, so that it can be requeued.
-fn array_script(directory: &Path, jobs: usize) -> String {
-    let (last, chunk) = (jobs.div_ceil(chunk(jobs)) - 1, chunk(jobs));
-    let directory = quoted(directory);
-    format!(
-        "#!/bin/sh\n\
-         #SBATCH --job-name=collegial\n\
-         #SBATCH --array=0-{last}\n\
-         #SBATCH --cpus-per-task=1\n\
-         #SBATCH --requeue\n\
-         #SBATCH --open-mode=append\n\
-         # Runs {jobs} trainings, {chunk} in each element of the array. Submit it again for what is missing.\n\
-         first=$((SLURM_ARRAY_TASK_ID * {chunk}))\n\
-         last=$((first + {chunk} - 1))\n\
-         [ \"$last\" -lt {jobs} ] || last={end}\n\
-         exec \"${{COLLEGIAL:-collegial}}\" job {directory} \"$first-$last\" --threads \"${{SLURM_CPUS_PER_TASK:-1}}\" --quiet\n",
-        end = jobs - 1
-    )
-}
-
-fn commands(directory: &Path, jobs: usize, workers: usize) -> Vec<String> {
-    let (directory, last) = (quoted(directory), jobs - 1);
-    vec![
-        format!("sbatch {directory}/array.sbatch"),
-        format!("seq 0 {last} | xargs -P {workers} -I I collegial job {directory} I --threads 1 --quiet"),
-        format!(
-            "parallel -j {workers} collegial job {directory} {{}} --threads 1 --quiet ::: $(seq 0 {last})"
-        ),
-    ]
-}
-
 impl Answer for Planned {
     fn json(&self) -> Result<String, Error> {
         to_json(self)
@@ -174,9 +128,9 @@ impl Answer for Planned {
 
     fn text(&self, style: &Style) -> String {
         let (sentences, table) = self.summary();
-        let directory = quoted(&self.directory);
+        let [gather, status] = shell::afterwards(&self.directory);
         format!(
-            "{}\n{}\n{}\n\nRun them by one of\n  {}\nthen\n  collegial gather {directory}\nand meanwhile\n  collegial status {directory}\n",
+            "{}\n{}\n{}\n\nRun them by one of\n  {}\nthen\n  {gather}\nand meanwhile\n  {status}\n",
             style.strong(&sentences[0]),
             table.to_text(),
             sentences[1..].join("\n"),
@@ -222,25 +176,5 @@ impl Answer for Planned {
             sentences.truncate(1);
         }
         (sentences, self.table())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_are_quoted_for_a_shell() {
-        assert_eq!(quoted(Path::new("/a/b-1.x")), "/a/b-1.x");
-        assert_eq!(quoted(Path::new("/a b/it's")), "'/a b/it'\\''s'");
-    }
-
-    #[test]
-    fn an_array_has_at_most_a_thousand_elements() {
-        let script = array_script(Path::new("/p"), 25_000);
-        assert!(script.contains("--array=0-999\n"), "{script}");
-        assert!(script.contains("first=$((SLURM_ARRAY_TASK_ID * 25))"), "{script}");
-        let script = array_script(Path::new("/p"), 1001);
-        assert!(script.contains("--array=0-500\n") && script.contains("last=1000"), "{script}");
     }
 }

@@ -8,7 +8,7 @@ use collegial_report::{Figure, Page, Provenance, Table};
 use collegial_trials::score::{Question, ScoredTable, Table as Designs};
 use serde::{Deserialize, Serialize};
 
-use crate::{Answer, Error, Style, to_json};
+use crate::{Answer, Error, Model, Style, to_json};
 
 /// So many rows that are not scored are listed on a terminal.
 const SHOWN: usize = 20;
@@ -17,7 +17,8 @@ const SHOWN: usize = 20;
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Request {
-    /// A CSV file with one design per row, or a JSON file of sampled models.
+    /// A CSV file with one design per row, in a column `model` of whatever [`Model`] takes, or a
+    /// JSON file of sampled models.
     pub table: PathBuf,
     /// Columns of errors to correlate with.
     pub target: Vec<String>,
@@ -49,7 +50,8 @@ pub fn run(request: &Request) -> Result<Scored, Error> {
     let question =
         Question { targets: request.target.clone(), group: request.group.clone(), seed: request.seed };
     let name = request.table.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    Ok(Scored { table: ScoredTable::new(&table, &question)?, name, question })
+    let resolve = |model: &str| Ok(Model::named(model).bare_spec()?);
+    Ok(Scored { table: ScoredTable::resolved(&table, &question, &resolve)?, name, question })
 }
 
 impl Scored {

@@ -224,7 +224,7 @@ fn choose_recipe(request: &Request, dataset: &Dataset, runs: &[(u64, PathBuf)]) 
     let recipe = Recipe::build(&text, &changes)?;
     let images = dataset.train().len();
     let limit = recipe.limit.map_or(images, |limit| limit.min(images));
-    Ok(recipe.fitted(limit))
+    Ok(recipe.for_images(limit))
 }
 
 /// The recipe of a run that can be resumed; what is wrong with one that cannot is said later.

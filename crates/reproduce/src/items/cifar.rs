@@ -126,7 +126,7 @@ impl Trained {
 impl Cifar {
     fn train(&self, settings: &Settings, dataset: Dataset, context: &Context) -> Result<Trained, Error> {
         let recipe = Recipe::build(recipe::text(self.recipe).unwrap_or_default(), &settings.recipe)?;
-        let recipe = recipe.fitted(dataset.train().len());
+        let recipe = recipe.for_images(dataset.train().len());
         let baseline = spec_for(&settings.baseline, &Overrides::default(), &dataset)?;
         let data = Data::new(dataset, &recipe)?;
         let search = Search::new(baseline.clone());

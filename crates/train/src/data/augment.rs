@@ -112,7 +112,7 @@ impl Transform {
                 return refuse("none or shift for images in memory, none or resized-crop for photographs");
             }
         }
-        if !normalise.fits(shape) {
+        if !normalise.is_for(shape) {
             let expected = format!("a normalisation for images of {shape}");
             return Err(DataError::Request(Mismatch::new(expected, "one for another shape")));
         }

@@ -79,12 +79,20 @@ impl fmt::Display for Kind {
 }
 
 impl FromStr for Kind {
-    type Err = String;
+    type Err = NotAKind;
 
-    fn from_str(word: &str) -> Result<Self, String> {
+    fn from_str(word: &str) -> Result<Self, NotAKind> {
         let known = Self::ALL.into_iter().find(|kind| kind.word() == word);
-        known.ok_or_else(|| format!("{word:?} is not a kind of data set"))
+        known.ok_or_else(|| NotAKind { word: word.to_owned() })
     }
+}
+
+/// A word that names no kind of data set.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{word:?} is not a kind of data set")]
+pub struct NotAKind {
+    /// The word.
+    pub word: String,
 }
 
 /// A training and a test split, checked when they were opened.

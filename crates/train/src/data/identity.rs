@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{DataError, Dataset, Fingerprint, Kind, Shape};
+use super::{DataError, Dataset, Fingerprint, Kind, NotAKind, Shape};
 
 /// Kind, sizes and content of a data set: what a resumed run must find again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -50,12 +50,27 @@ impl fmt::Display for Identity {
     }
 }
 
+/// A sentence that describes no data set.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotAnIdentity {
+    /// It has another form.
+    #[error("{text:?} does not describe a data set")]
+    Form {
+        /// The sentence.
+        text: String,
+    },
+    /// Its first word is no kind of data set.
+    #[error(transparent)]
+    Kind(#[from] NotAKind),
+}
+
 impl FromStr for Identity {
-    type Err = String;
+    type Err = NotAnIdentity;
 
     /// Reads the sentence of [`Display`](fmt::Display), which is all that version 0.1.0 stored.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} does not describe a data set");
+    fn from_str(text: &str) -> Result<Self, NotAnIdentity> {
+        let wrong = || NotAnIdentity::Form { text: text.to_owned() };
         let words: Vec<&str> = text.split(' ').collect();
         let [kind, "with", train, "+", test, "images", "of", shape, "in", classes, "classes"] =
             words.as_slice()
@@ -63,7 +78,7 @@ impl FromStr for Identity {
             return Err(wrong());
         };
         let number = |text: &str| text.parse::<usize>().map_err(|_| wrong());
-        let sides: Result<Vec<usize>, String> = shape.split('x').map(number).collect();
+        let sides: Result<Vec<usize>, NotAnIdentity> = shape.split('x').map(number).collect();
         let [channels, height, width] = *sides?.as_slice() else { return Err(wrong()) };
         Ok(Self {
             kind: kind.parse()?,

@@ -8,6 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use collegial_stats::Rng;
+use serde::{Deserialize, Serialize};
 
 use super::augment::{Key, Transform};
 use super::resize::Scratch;
@@ -16,13 +17,15 @@ use super::{DataError, Dataset, Mismatch, Shape};
 /// The stream of random numbers that is ours ("ordr").
 const STREAM: u32 = 0x6f72_6472;
 
-/// Which half of a data set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Which images of a data set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "lowercase")]
 pub enum Part {
-    /// The training split.
-    Train,
-    /// The test split.
+    /// The test images.
     Test,
+    /// The training images.
+    Train,
 }
 
 /// In which order an epoch goes through its images.

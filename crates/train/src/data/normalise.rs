@@ -59,7 +59,7 @@ impl Normalise {
     }
 
     /// Whether it is made for images of this shape.
-    pub(crate) fn fits(&self, shape: Shape) -> bool {
+    pub(crate) fn is_for(&self, shape: Shape) -> bool {
         match self {
             Self::Channels(channels) => channels.len() == shape.channels,
             Self::MeanImage(mean) => mean.len() == shape.len(),

@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 use crate::error::{Error, RowError};
 pub use association::{Association, Slope, partial_spearman};
 pub use group::Group;
-pub use network::row_spec;
+pub use network::{Resolver, named, row_spec};
 pub use predictors::{Predictor, Predictors};
 pub use table::Table;
 pub use together::{Explained, explained};
@@ -78,18 +78,27 @@ pub struct ScoredTable {
 }
 
 impl ScoredTable {
-    /// Scores every row, and correlates.
+    /// Scores every row, and correlates; a column `model` holds names.
     ///
     /// # Errors
     ///
     /// If a target or the grouping column is not in the table.
     pub fn new(table: &Table, question: &Question) -> Result<Self, Error> {
+        Self::resolved(table, question, &named)
+    }
+
+    /// The same with a column `model` of whatever `resolve` makes networks of.
+    ///
+    /// # Errors
+    ///
+    /// If a target or the grouping column is not in the table.
+    pub fn resolved(table: &Table, question: &Question, resolve: Resolver) -> Result<Self, Error> {
         for column in question.targets.iter().chain(&question.group) {
             table.require(column)?;
         }
         let outcomes: Vec<_> = (0..table.len())
             .into_par_iter()
-            .map(|row| predictors(table, row).map_err(|error| error.to_string()))
+            .map(|row| predictors(table, row, resolve).map_err(|error| error.to_string()))
             .collect();
         let (mut rows, mut refused) = (vec![], vec![]);
         for (index, outcome) in outcomes.into_iter().enumerate() {
@@ -112,9 +121,9 @@ impl ScoredTable {
     }
 }
 
-fn predictors(table: &Table, row: usize) -> Result<Predictors, Error> {
+fn predictors(table: &Table, row: usize, resolve: Resolver) -> Result<Predictors, Error> {
     if let Some(why) = table.get(row, "left_out") {
         return Err(RowError::LeftOut { why: why.to_owned() }.into());
     }
-    Predictors::of(&row_spec(table, row)?)
+    Predictors::of(&row_spec(table, row, resolve)?)
 }

@@ -1,33 +1,63 @@
 //! From a row of a table to the network it describes.
 
 use collegial_arch::{Designs, Regnet, Resnext, Spec, StageDesign, Stem};
+use serde::Deserialize;
 
 use super::Table;
 use crate::error::{Error, RowError};
+
+/// Makes a network of what stands in a column `model`.
+pub type Resolver<'a> = &'a (dyn Fn(&str) -> Result<Spec, Box<dyn std::error::Error>> + Sync);
+
+/// Takes a column `model` for names such as `resnext29-37x10d`.
+///
+/// # Errors
+///
+/// If it is no such name.
+pub fn named(model: &str) -> Result<Spec, Box<dyn std::error::Error>> {
+    Ok(model.parse()?)
+}
 
 /// The network of a row. Three forms are read, the first whose columns are filled in:
 ///
 /// - `blocks` and `outputs` (one number per stage, joined by hyphens: `3-4-6-3`,
 ///   `256-512-1024-2048`), `m` and `n` (one number per stage, or one that stands for all: m stays
 ///   and n doubles at every stage), `stem` (`small`: 3x3; `imagenet`: 7x7 and a pool, the default;
-///   `simple`: 3x3 of stride 2, every stage halving the image), and if wanted `classes` (1000) and
-///   `image` (32 for `small`, else 224);
+///   `c` and `d`: those of ResNet-C and ResNet-D; `simple`: 3x3 of stride 2, every stage halving
+///   the image), and if wanted `classes` (1000) and `image` (32 for `small`, else 224);
 /// - `depth`, `m` and `n`: a ResNeXt of that depth, as its name `resnext29-37x10d` would say;
-/// - `model`: a name, or the path of a spec.
+/// - `model`: what `resolve` makes a network of.
 ///
 /// # Errors
 ///
 /// If a form is begun but not complete, or the network cannot be.
-pub fn row_spec(table: &Table, row: usize) -> Result<Spec, Error> {
+pub fn row_spec(table: &Table, row: usize, resolve: Resolver) -> Result<Spec, Error> {
     let cell = |column: &str| table.get(row, column);
     if cell("blocks").is_some() {
         return stages(table, row);
     }
     match (cell("depth"), cell("m"), cell("n"), cell("model")) {
         (Some(depth), Some(m), Some(n), _) => Ok(format!("resnext{depth}-{m}x{n}d").parse()?),
-        (_, _, _, Some(model)) => Ok(Spec::load(model)?),
+        (_, _, _, Some(model)) => {
+            Ok(resolve(model).map_err(|error| RowError::Model { reason: error.to_string() })?)
+        }
         _ => Err(RowError::NoNetwork.into()),
     }
+}
+
+/// How the image enters the network of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum RowStem {
+    /// A RegNet's.
+    Simple,
+    /// A ResNeXt's.
+    #[serde(untagged)]
+    Resnext(Stem),
+}
+
+fn stem(name: &str) -> Result<RowStem, RowError> {
+    RowStem::deserialize(serde_json::Value::from(name)).map_err(|_| RowError::Stem { stem: name.to_owned() })
 }
 
 fn stages(table: &Table, row: usize) -> Result<Spec, Error> {
@@ -37,23 +67,22 @@ fn stages(table: &Table, row: usize) -> Result<Spec, Error> {
     if outputs.len() != blocks.len() {
         return Err(RowError::Outputs { blocks: blocks.len(), outputs: outputs.len() }.into());
     }
-    let stem = table.get(row, "stem").unwrap_or("imagenet");
+    let stem = stem(table.get(row, "stem").unwrap_or("imagenet"))?;
     let number = |column, default| match table.get(row, column) {
         Some(_) => numbers(table, row, column).map(|list| list[0]),
         None => Ok(default),
     };
     let classes = number("classes", 1000)?;
-    let image = number("image", if stem == "small" { 32 } else { 224 })?;
+    let image = number("image", if stem == RowStem::Resnext(Stem::Small) { 32 } else { 224 })?;
     let spec = match stem {
-        "simple" => {
+        RowStem::Simple => {
             Spec::Regnet(Regnet { blocks, outputs, design, classes, image, stem_channels: 32, squeeze: None })
         }
-        "small" | "imagenet" => {
+        RowStem::Resnext(stem) => {
             let doubles = outputs.windows(2).all(|pair| pair[1] == 2 * pair[0]);
             if !doubles {
                 return Err(RowError::NotDoubling { outputs }.into());
             }
-            let stem = if stem == "small" { Stem::Small } else { Stem::Imagenet };
             Spec::Resnext(Resnext {
                 stem,
                 blocks,
@@ -65,7 +94,6 @@ fn stages(table: &Table, row: usize) -> Result<Spec, Error> {
                 squeeze: None,
             })
         }
-        other => return Err(RowError::Stem { stem: other.to_owned() }.into()),
     };
     spec.check()?;
     Ok(spec)
@@ -103,7 +131,7 @@ mod tests {
     use super::*;
 
     fn spec(text: &str) -> Result<Spec, Error> {
-        row_spec(&Table::from_csv(text.as_bytes()).unwrap(), 0)
+        row_spec(&Table::from_csv(text.as_bytes()).unwrap(), 0, &named)
     }
 
     #[test]
@@ -112,6 +140,8 @@ mod tests {
         assert_eq!(spec("depth,m,n\n50,32,4\n").unwrap(), name);
         assert_eq!(spec("blocks,outputs,m,n\n3-4-6-3,256-512-1024-2048,32,4\n").unwrap(), name);
         let listed = spec("blocks,outputs,m,n\n3-4-6-3,256-512-1024-2048,32-32-32-32,4-8-16-32\n").unwrap();
+        let d = "blocks,outputs,m,n,stem\n3-4-6-3,256-512-1024-2048,1,64,d\n";
+        assert_eq!(spec(d).unwrap(), spec("model\nresnet50d\n").unwrap());
         let count = |spec: &Spec| spec.graph().unwrap().counts().unwrap().total;
         assert_eq!(count(&listed), count(&name));
         assert_eq!(count(&name).parameters, 25_028_904);

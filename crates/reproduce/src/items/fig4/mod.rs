@@ -107,7 +107,7 @@ impl Item for Fig4 {
 
 fn train(settings: &Settings, dataset: Dataset, context: &Context) -> Result<(Sweep, Sweep), Error> {
     let recipe = Recipe::build(recipe::text("mnist").unwrap_or_default(), &settings.recipe)?;
-    let recipe = recipe.fitted(dataset.train().len());
+    let recipe = recipe.for_images(dataset.train().len());
     let spec: Spec = settings.baseline.parse()?;
     let baseline = spec_for(&spec, &Overrides::default(), &dataset)?;
     let data = Data::new(dataset, &recipe)?;
