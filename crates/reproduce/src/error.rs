@@ -7,7 +7,7 @@ pub enum Error {
     /// A name that is no figure and no table.
     #[error("{name:?} is no figure or table of the paper; take one of {known}, or all")]
     UnknownItem {
-        /// What was asked for.
+        /// The requested name.
         name: String,
         /// What there is.
         known: String,
@@ -54,7 +54,7 @@ impl Error {
         Self::Experiment { source_name: source_name.into(), reason }
     }
 
-    /// Whether somebody wanted to stop; finished parts are kept.
+    /// Whether the monitor stopped it; finished parts are kept.
     pub fn is_interruption(&self) -> bool {
         match self {
             Self::Trials(error) => error.is_interruption(),
@@ -93,10 +93,10 @@ pub enum Misfit {
         id: String,
     },
     /// A published table without a row of it.
-    #[error("it has no row {design}")]
+    #[error("it has no row {row}")]
     NoRow {
         /// The row.
-        design: String,
+        row: String,
     },
     /// Rows of a published table that belong to no baseline, or to none that is printed.
     #[error("it has {printed} rows, but {grouped} are in groups")]

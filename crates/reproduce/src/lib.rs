@@ -31,7 +31,7 @@ pub use experiment::Experiment;
 pub use items::ITEMS;
 pub use pages::{write_index, write_report};
 pub use report::{Outcome, Report, Summary, reproduce};
-pub use scale::Scale;
+pub use scale::{NotAScale, Scale};
 
 /// One figure or table of the paper.
 pub trait Item: Sync {

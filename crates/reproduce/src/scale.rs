@@ -39,9 +39,17 @@ impl fmt::Display for Scale {
 }
 
 impl FromStr for Scale {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
+    type Err = NotAScale;
+    fn from_str(text: &str) -> Result<Self, NotAScale> {
         let known = Self::ALL.into_iter().find(|scale| scale.name() == text);
-        known.ok_or_else(|| format!("{text:?} is not a scale; take smoke, laptop or paper"))
+        known.ok_or_else(|| NotAScale { word: text.to_owned() })
     }
+}
+
+/// A word that names no scale.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{word:?} is not a scale; take smoke, laptop or paper")]
+pub struct NotAScale {
+    /// The word.
+    pub word: String,
 }

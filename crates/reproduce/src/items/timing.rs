@@ -69,9 +69,7 @@ pub fn section(durations: &[Duration], recipe: &str, runs: u32) -> Section {
             duration(timed.seconds),
         ]);
     }
-    let example = durations.first().map_or("MODEL", |duration| duration.model.as_str());
     Section::new("How long training would take")
-        .prose("First steps of every network on this machine, forward and backward, on synthetic images. One model is trained by")
-        .command(format!("collegial train {example} --data DIR --recipe {recipe} --runs {runs}"))
+        .prose(format!("First steps of every network on this machine, forward and backward, on synthetic images; \"all runs\" are {runs} trainings of one model by the recipe {recipe}."))
         .table(table, "Estimates from the fastest of the first steps; loading images and testing are not in them.")
 }

@@ -67,11 +67,8 @@ impl Body {
 
     /// Rows whose error is of one run.
     pub(super) fn single_runs(&self) -> usize {
-        let single = |cells: &serde_json::Map<String, Value>| match cells.get("runs") {
-            Some(Value::Number(runs)) => runs.as_f64() == Some(1.0),
-            Some(Value::String(runs)) => runs.starts_with("1 "),
-            _ => false,
-        };
+        let single =
+            |cells: &serde_json::Map<String, Value>| cells.get("runs").and_then(Value::as_f64) == Some(1.0);
         self.scored.rows.iter().filter(|row| single(&row.cells)).count()
     }
 }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use collegial_arch::{Overrides, Spec};
+use collegial_nn::Parametrisation;
 use collegial_search::paper::{Exact, Variance as _};
 use collegial_trials::rank_correlation;
 use collegial_trials::score::Table;
@@ -49,6 +50,9 @@ impl Cell {
 pub(super) struct Setting {
     /// "standard, rate 1e-3".
     pub name: String,
+    /// What the weights are.
+    #[serde(skip)]
+    pub parametrisation: Parametrisation,
     /// In the order of their variances.
     pub cells: Vec<Cell>,
 }
@@ -91,10 +95,13 @@ pub(super) fn settings() -> Result<Vec<Setting>, Error> {
     let mut settings: Vec<Setting> = vec![];
     for row in 0..table.len() {
         let text = |column: &str| table.get(row, column).ok_or_else(|| wrong(column));
-        let name = format!("{}, rate {}", text("parametrisation")?, text("learning_rate")?);
+        let parametrisation = text("parametrisation")?;
+        let name = format!("{parametrisation}, rate {}", text("learning_rate")?);
+        let parametrisation =
+            Parametrisation::named(parametrisation).ok_or_else(|| wrong("parametrisation"))?;
         let design = text("model")?.trim_start_matches("fc6-").to_owned();
         let at = settings.iter().position(|setting| setting.name == name).unwrap_or_else(|| {
-            settings.push(Setting { name, cells: vec![] });
+            settings.push(Setting { name, parametrisation, cells: vec![] });
             settings.len() - 1
         });
         let cells = &mut settings[at].cells;
@@ -115,7 +122,8 @@ pub(super) fn settings() -> Result<Vec<Setting>, Error> {
         setting.cells.sort_by(|a, b| a.variance.total_cmp(&b.variance));
     }
     // The recipe as it is comes first.
-    settings.sort_by_key(|setting| (!setting.name.starts_with("standard"), setting.name.clone()));
+    let as_is = Parametrisation::default();
+    settings.sort_by_key(|setting| (setting.parametrisation != as_is, setting.name.clone()));
     Ok(settings)
 }
 

@@ -1,25 +1,25 @@
 //! What the five tables have in common: exact columns, designs found by the search, and errors that
 //! need training.
 
-use collegial_arch::{Cost, Overrides, Spec};
+mod designs;
+
+use std::collections::BTreeMap;
+
+use collegial_arch::{Overrides, Spec};
 use collegial_report::{Align, Section, Table, duration, grouped};
-use collegial_search::Rule;
-use collegial_search::paper::{Law, Optimum, Search};
 use collegial_train::{Recipe, recipe};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
+use self::designs::Designs;
 use super::timing::{self, Timing};
 use super::trained::{self, ErrorColumn};
 use crate::error::Misfit;
 use crate::published::{self, Number};
 use crate::{Comparison, Context, Error, Experiment, Outcome, Share, Verdict};
 
-/// Ends the names of rows that the paper trained by another recipe.
-const ONE_GPU: &str = " (1 GPU)";
-
 /// The settings of a table's experiment.
-#[derive(Deserialize, Serialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     classes: usize,
@@ -43,7 +43,7 @@ pub struct Settings {
 }
 
 /// One of the tables that a published table is made of.
-#[derive(Deserialize, Serialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Part {
     /// In `paper/tables.json`.
@@ -52,10 +52,13 @@ struct Part {
     /// The model of a row that prints its design only.
     family: String,
     groups: Vec<Group>,
+    /// Rows that the paper trained by another recipe: the printed name and the model behind it.
+    #[serde(default)]
+    other_recipe: BTreeMap<String, String>,
 }
 
 /// Rows that share a baseline.
-#[derive(Deserialize, Serialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Group {
     baseline: String,
@@ -63,7 +66,7 @@ struct Group {
 }
 
 /// A published value that is known to differ.
-#[derive(Deserialize, Serialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Known {
     row: String,
@@ -71,50 +74,12 @@ struct Known {
     why: String,
 }
 
-/// Designs of a table that the search must find.
-#[derive(Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-struct Designs {
-    table: String,
-    problem: Which,
-    baseline: String,
-    designs: Vec<String>,
-    #[serde(default)]
-    rule: Rounding,
-    #[serde(default)]
-    cost: Charge,
-    /// Whether the first design's width is the optimum itself.
-    #[serde(default)]
-    optimum: bool,
-}
-
-#[derive(Clone, Copy, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Which {
-    Primal,
-    Dual,
-}
-
-#[derive(Clone, Copy, Default, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Rounding {
-    #[default]
-    Nearest,
-    Under,
-}
-
-#[derive(Clone, Copy, Default, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Charge {
-    #[default]
-    Params,
-    Flops,
-}
-
 /// One row: the published cells and the network's own counts.
 struct Row {
     name: String,
     spec: Spec,
+    /// Whether the paper trained it by another recipe.
+    other_recipe: bool,
     parameters: u64,
     /// Column, published, obtained.
     exact: Vec<(&'static str, Number, f64)>,
@@ -138,7 +103,7 @@ pub fn run(name: &str, experiment: &Experiment, context: &Context) -> Result<Out
         let caption = format!("{} What is called published, and the errors, are the paper's.", part.caption);
         outcome.tables.push((table(&rows, &settings.known), caption));
     }
-    let (section, found) = designs(&settings.designs)?;
+    let (section, found) = designs::find(&settings.designs)?;
     outcome.comparisons.extend(found);
     outcome.sections.push(section);
     let counted = outcome.comparisons.len();
@@ -174,6 +139,9 @@ pub fn run(name: &str, experiment: &Experiment, context: &Context) -> Result<Out
 fn rows(part: &Part, classes: usize) -> Result<Vec<Row>, Error> {
     let table = published::table(&part.id)?;
     let names: Vec<&str> = table.names().collect();
+    if let Some(row) = part.other_recipe.keys().find(|row| !names.contains(&row.as_str())) {
+        return Err(Error::experiment(&*part.id, Misfit::NoRow { row: row.clone() }));
+    }
     let baselines: Vec<&str> = part
         .groups
         .iter()
@@ -185,7 +153,8 @@ fn rows(part: &Part, classes: usize) -> Result<Vec<Row>, Error> {
     }
     let mut rows = vec![];
     for (index, (name, baseline)) in names.into_iter().zip(baselines).enumerate() {
-        let spec = model(&part.family, name, classes)?;
+        let other = part.other_recipe.get(name);
+        let spec = model(&part.family, other.map_or(name, String::as_str), classes)?;
         let counts = spec.graph()?.counts()?.total;
         let base = model(&part.family, baseline, classes)?.graph()?.counts()?.total;
         let obtained = [
@@ -201,6 +170,7 @@ fn rows(part: &Part, classes: usize) -> Result<Vec<Row>, Error> {
         rows.push(Row {
             name: name.to_owned(),
             spec,
+            other_recipe: other.is_some(),
             parameters: counts.parameters,
             exact: exact.collect(),
             errors: errors.collect(),
@@ -210,8 +180,7 @@ fn rows(part: &Part, classes: usize) -> Result<Vec<Row>, Error> {
 }
 
 /// The network of a row; tables of one family print the design alone.
-fn model(family: &str, row: &str, classes: usize) -> Result<Spec, Error> {
-    let design = row.trim_end_matches(ONE_GPU);
+fn model(family: &str, design: &str, classes: usize) -> Result<Spec, Error> {
     let whole = design.contains('-');
     let spec: Spec = if whole { design.parse()? } else { format!("{family}-{design}").parse()? };
     Ok(spec.with(&Overrides { classes: Some(classes), ..Overrides::default() })?)
@@ -298,104 +267,6 @@ fn table(rows: &[Row], known: &[Known]) -> Table {
     table
 }
 
-/// The designs that Algorithm 2 finds with the published alpha.
-fn designs(wanted: &[Designs]) -> Result<(Section, Vec<Comparison>), Error> {
-    let mut table = Table::new(&[
-        ("problem", Align::Left),
-        ("baseline", Align::Left),
-        ("cost", Align::Left),
-        ("rule", Align::Left),
-        ("published", Align::Right),
-        ("m of the block", Align::Right),
-        ("obtained", Align::Right),
-    ]);
-    let alpha = published::value("block.alpha")?;
-    let mut comparisons = vec![];
-    for entry in wanted {
-        let names = published::table(&entry.table)?;
-        for (index, design) in entry.designs.iter().enumerate() {
-            if !names.names().any(|name| name == design) {
-                return Err(Error::experiment(&*entry.table, Misfit::NoRow { design: design.clone() }));
-            }
-            let short = design.rsplit('-').next().unwrap_or(design);
-            let optimum = entry.optimum && index == 0;
-            let found = entry.find(short, optimum, alpha.value)?;
-            let problem = entry.problem_name();
-            let what = format!(
-                "{problem} design for {}{}",
-                entry.baseline,
-                if optimum { ", the optimum" } else { "" }
-            );
-            let verdict = if found.design.to_string() == short {
-                Verdict::Reproduced
-            } else {
-                Verdict::Differs(format!("the search gives {}", found.design))
-            };
-            let claim = Comparison::claim(what, short, found.design.to_string(), verdict);
-            comparisons.push(Comparison { exact: true, ..claim });
-            table.push([
-                problem.into(),
-                entry.baseline.clone(),
-                entry.cost_name().into(),
-                entry.rule_name().into(),
-                format!("{short}{}", if optimum { " (optimum)" } else { "" }),
-                format!("{:.2}", found.multiplicity),
-                found.design.to_string(),
-            ]);
-        }
-    }
-    let section = Section::new("How the designs come about")
-        .prose(format!(
-            "Algorithm 2 with the published alpha = {}. The width is the published one, except where the row is the optimum itself: there it is found too. The real m of the single block becomes an integer on the whole network (primal) or by rounding (dual).",
-            alpha.printed()
-        ))
-        .table(table, "Designs in the vicinity of the optimum, for which the paper gives no rule, are left out.");
-    Ok((section, comparisons))
-}
-
-impl Designs {
-    fn find(&self, design: &str, optimum: bool, alpha: f64) -> Result<Optimum, Error> {
-        let width = design.parse::<collegial_arch::Design>()?.width;
-        let search = Search::new(self.baseline.parse()?)
-            .rule(match self.rule {
-                Rounding::Nearest => Rule::Nearest,
-                Rounding::Under => Rule::Under,
-            })
-            .cost(match self.cost {
-                Charge::Params => Cost::Params,
-                Charge::Flops => Cost::Flops,
-            });
-        let search = if optimum { search } else { search.widths(vec![width]) };
-        let answer = search.run(&Law::new(alpha)?)?;
-        Ok(match self.problem {
-            Which::Primal => answer.primal,
-            Which::Dual => answer.dual,
-        })
-    }
-
-    fn problem_name(&self) -> &'static str {
-        match self.problem {
-            Which::Primal => "primal",
-            Which::Dual => "dual",
-        }
-    }
-
-    fn cost_name(&self) -> &'static str {
-        match self.cost {
-            Charge::Params => "parameters",
-            Charge::Flops => "FLOPs",
-        }
-    }
-
-    fn rule_name(&self) -> &'static str {
-        match (self.problem, self.rule) {
-            (Which::Dual, _) => "rounded",
-            (Which::Primal, Rounding::Nearest) => "nearest",
-            (Which::Primal, Rounding::Under) => "under budget",
-        }
-    }
-}
-
 /// What the error columns come to.
 struct Errors {
     sentence: String,
@@ -415,7 +286,7 @@ impl Errors {
     fn compare(&self, what: String, published: Number, column: &str, row: &Row) -> Comparison {
         match &self.found {
             Found::Open(verdict) => Comparison::open(what, published, verdict.clone()),
-            Found::Trained(_) if row.name.ends_with(ONE_GPU) => {
+            Found::Trained(_) if row.other_recipe => {
                 let why = "the paper does not say how its recipe for one GPU differs";
                 Comparison::open(what, published, Verdict::NotRun(why.into()))
             }
