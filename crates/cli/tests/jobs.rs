@@ -56,8 +56,18 @@ fn jobs_leave_what_one_process_leaves() {
     assert!(matches!(whole.status.code(), Some(0 | 1)), "{}", String::from_utf8_lossy(&whole.stderr));
     let planned = bench.json(&[&VALIDATE[..], &["--runs", "2", "--plan", "plan"]].concat());
     let count = planned["jobs"].as_u64().unwrap() as usize;
-    assert!(count >= 8 && planned["finished"] == 0, "{planned}");
-    assert!(planned["bill"]["seconds"].as_f64().unwrap() > 0.0);
+    assert_eq!((count, &planned["finished"]), (10, &0.into()), "{planned}");
+    let bill = &planned["bill"];
+    let lines = bill["lines"].as_array().unwrap();
+    let jobs: u64 = lines.iter().map(|line| line["jobs"].as_u64().unwrap()).sum();
+    let seconds: f64 = lines.iter().map(|line| line["seconds"].as_f64().unwrap()).sum();
+    assert_eq!((jobs, bill["jobs"].as_u64().unwrap()), (10, 10), "{bill}");
+    assert!((bill["seconds"].as_f64().unwrap() / seconds - 1.0).abs() < 1e-12, "{bill}");
+    for line in lines {
+        // Two epochs of one step each, and what testing takes.
+        let one = line["seconds"].as_f64().unwrap() / line["jobs"].as_f64().unwrap();
+        assert!(one > 2.0 * line["seconds_per_step"].as_f64().unwrap(), "{line}");
+    }
     let nothing = bench.run(&["gather", "plan"]);
     assert_eq!(nothing.status.code(), Some(1));
     let killed = bench.command(&["job", "plan", "0"]).stdout(Stdio::null()).spawn();

@@ -197,11 +197,16 @@ fn dropped_files_become_specs() {
     }
     let toml = "bottleneck-9".parse::<collegial_arch::Spec>().unwrap().to_toml();
     assert_eq!(dropped("mine.toml", toml.as_bytes()).0, 200);
-    for (name, content) in
-        [("net.safetensors", b"no" as &[u8]), ("net.onnx", b""), ("net.pth", b"PK\x03\x04"), ("net", b"")]
-    {
+    for (name, content, words) in [
+        ("net.safetensors", b"no" as &[u8], "is not a whole checkpoint"),
+        ("net.onnx", b"", "ONNX"),
+        ("net.pth", b"PK\x03\x04", "safetensors"),
+        ("net", b"", "is not a whole checkpoint"),
+        ("net.toml", b"kind = 3", "kind"),
+    ] {
         let (status, answer) = dropped(name, content);
         assert_eq!(status, 400, "{name}: {answer}");
-        assert!(!sentence(&answer).is_empty());
+        let said = sentence(&answer);
+        assert!(said.contains(words), "{name}: {said}");
     }
 }

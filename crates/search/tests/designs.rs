@@ -6,9 +6,11 @@ use std::time::Instant;
 use collegial_arch::{Cost, Design, Spec};
 use collegial_ntk::covariance::Images;
 use collegial_ntk::exact::{Gate, PatchSums, block_second_moment_ratio};
+use collegial_ntk::fit::measure_variance;
 use collegial_search::{
     BlockInputs, DesignAnswer, DesignSearch, Edge, Gain, Problem, Rule, ScoredBlocks, VarianceSource,
 };
+use collegial_stats::Silent;
 use proptest::prelude::*;
 
 fn spec(name: &str) -> Spec {
@@ -266,18 +268,28 @@ fn edges_and_lists_are_told() {
     assert!(search("resnext29-1x128d").widths(vec![200]).run().is_err(), "200 is above the inner width");
 }
 
-/// Modules without a closed form are sampled, to the precision that is asked for.
+/// Modules without a closed form are sampled, to the requested precision.
 #[test]
 fn modules_without_a_formula_are_sampled() {
     let toml = "kind = \"sequence\"\ninput = { channels = 6 }\nlayers = [{ type = \"dense\", width = 12, activation = \"tanh\" }, \
                 { type = \"dense\", width = 12, activation = \"tanh\" }, { type = \"dense\", width = 1 }]\n";
-    let answer = DesignSearch::new(Spec::from_toml(toml).unwrap())
-        .sampling(0.05, 3)
-        .widths(vec![2, 6, 12])
-        .run()
-        .unwrap();
+    let baseline = Spec::from_toml(toml).unwrap();
+    let widths = vec![2, 6, 12];
+    let answer = DesignSearch::new(baseline.clone()).sampling(0.05, 3).widths(widths.clone()).run().unwrap();
     assert_eq!(answer.variance_source, VarianceSource::Measured);
-    assert!(answer.blocks.is_empty() && answer.baseline_score > 0.0);
+    assert!(answer.blocks.is_empty());
+    // The draws themselves, and every design one after the other.
+    let module = baseline.module().unwrap();
+    let samples = measure_variance(&module, &widths, 0.05, 3, &Silent).unwrap();
+    assert_eq!(answer.baseline_score, samples[2].variance);
+    let cost = |design| baseline.with_design(design).unwrap().graph().unwrap().counts().unwrap().total;
+    let within = |&(_, design): &(f64, Design)| cost(design).parameters <= answer.budget;
+    let designs = samples.iter().flat_map(|sample| {
+        let design = |multiplicity| Design { multiplicity, width: sample.width };
+        (1..=40).map(move |m| (sample.variance / m as f64, design(m)))
+    });
+    let best = designs.filter(within).min_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
+    assert_eq!((answer.primal.score, answer.primal.design), best);
     let refusal = DesignSearch::new(Spec::from_toml(toml).unwrap()).exact().run().unwrap_err().to_string();
     assert!(refusal.contains("tanh") && refusal.contains("layer"), "{refusal}");
 }
