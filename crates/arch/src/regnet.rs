@@ -207,18 +207,10 @@ impl Regnet {
     }
 
     pub(crate) fn check(&self) -> Result<(), Error> {
-        within("the number of stages", self.stages(), 1, 8)?;
         if self.outputs.len() != self.stages() {
             return Err(Error::OutputsPerStage { stages: self.stages(), outputs: self.outputs.len() });
         }
-        for (stage, &count) in self.blocks.iter().enumerate() {
-            within(format!("the number of blocks of stage {}", stage + 1), count, 1, 1000)?;
-        }
-        dimension("the number of classes", self.classes)?;
-        if let Some(squeeze) = self.squeeze {
-            dimension("what the gates squeeze by", squeeze)?;
-        }
-        self.design.check(self.stages())
+        self.design.check_network(&self.blocks, self.classes, self.squeeze)
     }
 
     pub(crate) fn graph(&self) -> Result<Graph, Error> {

@@ -8,7 +8,7 @@ use crate::block::Block;
 use crate::bottleneck::Bottleneck;
 use crate::builder::{Conv, Dense, MaxPool};
 use crate::design::Design;
-use crate::error::{dimension, product, within};
+use crate::error::product;
 use crate::gate;
 use crate::graph::{Graph, NodeId};
 use crate::sequence::{Activation, Shortcut};
@@ -215,15 +215,7 @@ impl Resnext {
     }
 
     pub(crate) fn check(&self) -> Result<(), Error> {
-        within("the number of stages", self.blocks.len(), 1, 8)?;
-        for (stage, &count) in self.blocks.iter().enumerate() {
-            within(format!("the number of blocks of stage {}", stage + 1), count, 1, 1000)?;
-        }
-        dimension("the number of classes", self.classes)?;
-        if let Some(squeeze) = self.squeeze {
-            dimension("what the gates squeeze by", squeeze)?;
-        }
-        self.design.check(self.stages())
+        self.design.check_network(&self.blocks, self.classes, self.squeeze)
     }
 
     pub(crate) fn graph(&self) -> Result<Graph, Error> {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::Error;
 use crate::design::{Design, number};
-use crate::error::{dimension, product};
+use crate::error::{dimension, product, within};
 
 /// m members of inner widths n1 and n2, written `37x10_12d`, or `37x10d` where the two are equal.
 ///
@@ -147,6 +147,25 @@ impl Designs {
                 StageDesign::new(multiplicity, widths).map(|_| ())
             }),
         }
+    }
+
+    /// Checks all that networks of stages have in common: so many blocks per stage, the classes,
+    /// what gates squeeze by, and these designs.
+    pub(crate) fn check_network(
+        &self,
+        blocks: &[usize],
+        classes: usize,
+        squeeze: Option<usize>,
+    ) -> Result<(), Error> {
+        within("the number of stages", blocks.len(), 1, 8)?;
+        for (stage, &count) in blocks.iter().enumerate() {
+            within(format!("the number of blocks of stage {}", stage + 1), count, 1, 1000)?;
+        }
+        dimension("the number of classes", classes)?;
+        if let Some(squeeze) = squeeze {
+            dimension("what the gates squeeze by", squeeze)?;
+        }
+        self.check(blocks.len())
     }
 
     /// Reads designs joined by hyphens or commas; `None` where the text has another form.

@@ -8,7 +8,8 @@ use std::fmt;
 use collegial_stats::Rng;
 use serde::{Deserialize, Serialize};
 
-use super::resize::{Scratch, Window};
+use super::image::Window;
+use super::resize::Scratch;
 use super::{DataError, Dataset, Kind, Mismatch, Normalise, Photos, Rgb, Shape, Split, Stored};
 
 /// The stream of random numbers that is ours ("augm").

@@ -2,6 +2,15 @@
 
 use super::Mismatch;
 
+/// A rectangle of pixels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Window {
+    pub(crate) left: usize,
+    pub(crate) top: usize,
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+}
+
 /// A decoded photograph, rows of interleaved red, green and blue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rgb {

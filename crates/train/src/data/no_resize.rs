@@ -1,15 +1,7 @@
 //! What takes the place of `resize.rs` in a build that has no photographs to resize.
 
+use super::image::Window;
 use super::{Mismatch, Rgb};
-
-/// A rectangle of pixels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Window {
-    pub(crate) left: usize,
-    pub(crate) top: usize,
-    pub(crate) width: usize,
-    pub(crate) height: usize,
-}
 
 /// Buffers that are worth keeping from one photograph to the next.
 #[derive(Debug, Default)]

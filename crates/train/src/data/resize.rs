@@ -6,16 +6,8 @@ use fast_image_resize::images::{TypedCroppedImage, TypedImage, TypedImageRef};
 use fast_image_resize::pixels::U8x3;
 use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions, Resizer};
 
+use super::image::Window;
 use super::{Mismatch, Rgb};
-
-/// A rectangle of pixels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Window {
-    pub(crate) left: usize,
-    pub(crate) top: usize,
-    pub(crate) width: usize,
-    pub(crate) height: usize,
-}
 
 /// Buffers that are worth keeping from one photograph to the next.
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::make;
 use crate::data::augment::{Change, centre, colour_jitter, random_window};
-use crate::data::resize::Window;
+use crate::data::image::Window;
 use crate::data::{Augment, Dataset, Key, Kind, Normalise, Rgb, Scratch, Shape, Split, Transform};
 
 /// 23x17 pixels with jumps, the image whose bytes below Pillow 13 resized.
