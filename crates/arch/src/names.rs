@@ -17,7 +17,12 @@ pub(crate) fn parse(name: &str) -> Result<Spec, Error> {
     if let Some(reason) = outside::reason(&lower) {
         return Err(Error::Outside { name: name.to_owned(), reason });
     }
-    let spec = match_form(&lower).unwrap_or_else(|| Err(zoo::unknown(name)))?;
+    let spec =
+        match_form(&lower).unwrap_or_else(|| Err(zoo::unknown(name))).map_err(|error| match error {
+            // The name as it was written, not as it was read.
+            Error::UnknownName { hint, .. } => Error::UnknownName { name: name.to_owned(), hint },
+            other => other,
+        })?;
     spec.check()?;
     Ok(spec)
 }

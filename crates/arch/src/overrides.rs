@@ -73,6 +73,48 @@ impl Spec {
         spec.check()?;
         Ok(spec)
     }
+
+    /// The settings with which its name means this very network: none at all for most, the class
+    /// count for a `resnet50` with other classes. `None` where no settings do, as for a spec with
+    /// channels of its own: a name says depth and design alone.
+    pub fn settings_beside_name(&self) -> Option<Overrides> {
+        let named: Self = self.name().parse().ok()?;
+        let (own, usual) = (self.settings(), named.settings());
+        let other = |own: Option<usize>, usual: Option<usize>| own.filter(|_| own != usual);
+        let needed = Overrides {
+            classes: other(own.classes, usual.classes),
+            inputs: other(own.inputs, usual.inputs),
+            outputs: other(own.outputs, usual.outputs),
+            image: other(own.image, usual.image),
+        };
+        (named.with(&needed).ok()? == *self).then_some(needed)
+    }
+
+    /// What [`with`](Self::with) could set, as it is.
+    fn settings(&self) -> Overrides {
+        let of_images = |classes: usize, image: usize| Overrides {
+            classes: Some(classes),
+            image: Some(image),
+            ..Overrides::default()
+        };
+        match self {
+            Self::FullyConnected(network) => Overrides {
+                inputs: Some(network.inputs),
+                outputs: Some(network.outputs),
+                ..Overrides::default()
+            },
+            Self::Bottleneck(block) => Overrides {
+                inputs: Some(block.inputs),
+                outputs: Some(block.outputs),
+                image: Some(block.image),
+                ..Overrides::default()
+            },
+            Self::Resnext(network) => of_images(network.classes, network.image),
+            Self::Regnet(network) => of_images(network.classes, network.image),
+            Self::WideResnet(network) => of_images(network.classes, network.image),
+            Self::Sequence(_) => Overrides::default(),
+        }
+    }
 }
 
 fn set(field: &mut usize, value: Option<usize>) {
@@ -83,4 +125,31 @@ fn set(field: &mut usize, value: Option<usize>) {
 
 fn forbid(value: Option<usize>, error: impl FnOnce() -> Error) -> Result<(), Error> {
     value.map_or(Ok(()), |_| Err(error()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_settings_means_the_network_or_there_are_none() {
+        let of = |name: &str, overrides: Overrides| {
+            let spec: Spec = name.parse().unwrap();
+            spec.with(&overrides).unwrap().settings_beside_name()
+        };
+        let none = Overrides::default();
+        for name in
+            ["resnext29-37x10d", "resnet50", "regnet_x_400mf", "wrn28-10", "fc6-30x48", "bottleneck-12x3d"]
+        {
+            assert_eq!(of(name, none), Some(none), "{name}");
+        }
+        let classes = Overrides { classes: Some(10), ..none };
+        assert_eq!(of("resnet50", classes), Some(classes));
+        let both = Overrides { inputs: Some(10), outputs: Some(3), ..none };
+        assert_eq!(of("fc3-8", both), Some(both));
+        let own = "kind = \"resnext\"\nstem = \"small\"\nblocks = [3, 3, 3]\ndesign = \"1x16d\"\nclasses = 10\n\
+                   image = 16\nstem_channels = 8\noutputs = 32\n";
+        let own = Spec::from_toml(own).unwrap();
+        assert_eq!((own.name().as_str(), own.settings_beside_name()), ("resnext29-1x16d", None));
+    }
 }
