@@ -57,6 +57,12 @@ tables! {
     "deep-roots": "deep-roots-filter-groups";
 }
 
+/// Published tables none of whose rows has a grouped bottleneck: kept, and listed with the reason.
+const NOT_COMPARED: [(&str, &str); 2] = [
+    ("ShuffleNet at equal cost", include_str!("../../../evidence/shufflenet-groups.csv")),
+    ("Interleaved group convolutions", include_str!("../../../evidence/igc-imagenet.csv")),
+];
+
 impl Table {
     fn body(&self, seed: u64) -> Result<Body, Error> {
         let experiment = Experiment::parse(self.name, self.experiment)?;
