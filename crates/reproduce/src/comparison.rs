@@ -15,6 +15,10 @@ pub enum Verdict {
     Reproduced,
     /// It did not; why, as far as is known.
     Differs(String),
+    /// A claim that the paper does not make came out.
+    Holds,
+    /// It did not; why, as far as is known.
+    Fails(String),
     /// What there is cannot tell; why.
     Undecided(String),
     /// This scale cannot tell; what would be needed.
@@ -29,6 +33,8 @@ impl Verdict {
         match self {
             Self::Reproduced => "reproduced",
             Self::Differs(_) => "differs",
+            Self::Holds => "holds",
+            Self::Fails(_) => "does not hold",
             Self::Undecided(_) => "undecided",
             Self::NotAtThisScale(_) => "not at this scale",
             Self::NotRun(_) => "not run",
@@ -44,8 +50,12 @@ impl Verdict {
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Reproduced => f.write_str(self.name()),
-            Self::Differs(why) | Self::Undecided(why) | Self::NotAtThisScale(why) | Self::NotRun(why) => {
+            Self::Reproduced | Self::Holds => f.write_str(self.name()),
+            Self::Differs(why)
+            | Self::Fails(why)
+            | Self::Undecided(why)
+            | Self::NotAtThisScale(why)
+            | Self::NotRun(why) => {
                 write!(f, "{}: {why}", self.name())
             }
         }

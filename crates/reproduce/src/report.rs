@@ -37,6 +37,12 @@ pub enum Summary {
     ReproducedInPart,
     /// Something differs.
     Differs,
+    /// Claims that the paper does not make, and all came out.
+    Holds,
+    /// Some of them did.
+    HoldsInPart,
+    /// None did.
+    Fails,
     /// Nothing could be decided.
     Undecided,
     /// This scale cannot tell.
@@ -53,6 +59,9 @@ impl Summary {
             (true, _, _) => Self::Differs,
             (_, true, true) => Self::ReproducedInPart,
             (_, true, false) => Self::Reproduced,
+            _ if any("holds") && (rest || any("does not hold")) => Self::HoldsInPart,
+            _ if any("holds") => Self::Holds,
+            _ if any("does not hold") => Self::Fails,
             _ if any("undecided") => Self::Undecided,
             _ if any("not at this scale") => Self::NotAtThisScale,
             _ => Self::NotRun,
@@ -65,6 +74,9 @@ impl Summary {
             Self::Reproduced => "reproduced",
             Self::ReproducedInPart => "reproduced in part",
             Self::Differs => "differs",
+            Self::Holds => "holds",
+            Self::HoldsInPart => "holds in part",
+            Self::Fails => "does not hold",
             Self::Undecided => "undecided",
             Self::NotAtThisScale => "not at this scale",
             Self::NotRun => "not run",

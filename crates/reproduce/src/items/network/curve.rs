@@ -6,7 +6,7 @@ use collegial_ntk::covariance::Images;
 use collegial_ntk::draws::{DrawStatistics, EntryStatistics};
 use collegial_ntk::explicit::{NormPolicy, Options};
 use collegial_search::{BlockInputs, ScoredBlocks};
-use collegial_stats::{Interval, Named, Rng, bootstrap, spearman};
+use collegial_stats::{Interval, Named, bootstrap, spearman};
 use serde::{Deserialize, Serialize};
 
 use super::{Baseline, Settings, pictures};
@@ -16,11 +16,10 @@ use crate::{Context, Error};
 const PART: u64 = 50;
 
 /// Resamples behind an interval.
-const REPLICATES: u64 = 4000;
+pub(super) const REPLICATES: u64 = 4000;
 
-/// The streams of random numbers that are ours ("netw", "netn").
+/// The stream of random numbers that is ours ("netw").
 const STREAM: u32 = 0x6e65_7477;
-const NOISE: u32 = 0x6e65_746e;
 
 /// What a network's variance is predicted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -91,7 +90,7 @@ pub(super) struct Relation {
     pub predictor: Predictor,
     /// Rank correlation over designs.
     pub spearman: f64,
-    /// Its 95 % interval, over designs and draws.
+    /// Its 95 % interval, over designs.
     pub interval: [f64; 2],
     /// a of network = a + b x predictor, with its standard error.
     pub intercept: [f64; 2],
@@ -134,6 +133,9 @@ impl Curve {
         let relation = |(index, &norms): (usize, &NormPolicy)| {
             let drawn: Vec<Drawn> = self.designs.iter().map(|member| member.drawn[index]).collect();
             Predictor::ALL.iter().enumerate().filter_map(move |(at, &predictor)| {
+                if self.repeats(at) {
+                    return None;
+                }
                 let x: Vec<f64> = self.designs.iter().map(|member| member.predictors[at]).collect();
                 let variances: Vec<f64> = drawn.iter().map(|drawn| drawn.variance).collect();
                 let (intercept, slope) = line(&x, &drawn)?;
@@ -149,6 +151,17 @@ impl Curve {
             })
         };
         self.norms.iter().enumerate().flat_map(relation).collect()
+    }
+}
+
+impl Curve {
+    /// Whether a predictor is the score itself: stages of equally many blocks weigh alike already.
+    pub(super) fn repeats(&self, predictor: usize) -> bool {
+        let same = |member: &Member| {
+            let [score, other] = [member.predictors[0], member.predictors[predictor]];
+            (score - other).abs() <= 1e-9 * score
+        };
+        predictor > 0 && self.designs.iter().all(same)
     }
 }
 
@@ -227,16 +240,11 @@ fn line(x: &[f64], drawn: &[Drawn]) -> Option<([f64; 2], [f64; 2])> {
     finite.then_some(([intercept, errors[0]], [slope, errors[1]]))
 }
 
-/// Designs are drawn again, and each one's variance with the error of its draws.
+/// Designs are drawn again. Their variances hold the noise of their draws already, which makes rank
+/// correlations smaller than endless draws would; it is not added a second time.
 fn interval(x: &[f64], drawn: &[Drawn], seed: u64) -> [f64; 2] {
-    let count = drawn.len();
-    let replicates = bootstrap(seed, STREAM, REPLICATES, count * count, |indices| {
-        // The indices are below count^2: which design, and a number that keys its noise.
-        let pairs = indices.iter().take(count).map(|&index| {
-            let design = index / count;
-            let mut noise = Rng::new(seed ^ indices[count] as u64, NOISE, index as u64);
-            (x[design], drawn[design].variance + drawn[design].standard_error * noise.normal())
-        });
+    let replicates = bootstrap(seed, STREAM, REPLICATES, drawn.len(), |indices| {
+        let pairs = indices.iter().map(|&index| (x[index], drawn[index].variance));
         let (x, y): (Vec<f64>, Vec<f64>) = pairs.unzip();
         spearman(&x, &y).unwrap_or(f64::NAN)
     });
@@ -248,6 +256,7 @@ fn interval(x: &[f64], drawn: &[Drawn], seed: u64) -> [f64; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use collegial_stats::Rng;
 
     fn points(a: f64, b: f64, noise: f64) -> (Vec<f64>, Vec<Drawn>) {
         let x: Vec<f64> = (1..=12).map(f64::from).collect();

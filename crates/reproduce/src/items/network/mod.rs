@@ -1,6 +1,7 @@
 //! Beyond the paper: whether the mean variance of a network's blocks ranks the variance of the
 //! network's own kernel.
 
+mod choice;
 mod curve;
 mod pictures;
 mod show;
@@ -58,12 +59,17 @@ impl Item for Network {
             .collect::<Result<_, _>>()?;
         let relations: Vec<Relation> =
             curves.iter().flat_map(|curve| curve.relations(context.seed)).collect();
+        let standings = choice::all(&curves, context.seed);
         Ok(Outcome {
-            sentence: show::sentence(&relations),
+            sentence: show::sentence(&relations, &standings, context.scale),
             comparisons: comparisons(&relations, context.scale),
             figures: curves.iter().map(show::figure).collect(),
-            sections: vec![show::relations(&relations), show::designs(&curves)],
-            data: json!({"curves": curves, "relations": relations}),
+            sections: vec![
+                show::standings(&standings, context.scale),
+                show::relations(&relations),
+                show::designs(&curves),
+            ],
+            data: json!({"curves": curves, "relations": relations, "standings": standings}),
             ..Outcome::default()
         })
     }
@@ -78,9 +84,9 @@ fn comparisons(relations: &[Relation], scale: Scale) -> Vec<Comparison> {
             let [low, high] = relation.interval;
             let verdict = match scale {
                 Scale::Smoke => Verdict::NotAtThisScale("too few draws".into()),
-                _ if low > 0.0 => Verdict::Reproduced,
-                _ if high < 0.0 => Verdict::Differs("designs of lower score have more variance".into()),
-                _ => Verdict::NotAtThisScale("the interval of the rank correlation holds 0".into()),
+                _ if low > 0.0 => Verdict::Holds,
+                _ if high < 0.0 => Verdict::Fails("designs of lower score have more variance".into()),
+                _ => Verdict::Undecided("the interval of the rank correlation holds 0".into()),
             };
             Comparison::claim(
                 format!(
@@ -118,7 +124,7 @@ mod tests {
             let relations = [relation([0.2, 0.9]), relation([-0.3, 0.6]), relation([-0.9, -0.1])];
             comparisons(&relations, scale).iter().map(|comparison| comparison.verdict.name()).collect()
         };
-        assert_eq!(names(Scale::Laptop), ["reproduced", "not at this scale", "differs"]);
+        assert_eq!(names(Scale::Laptop), ["holds", "undecided", "does not hold"]);
         assert_eq!(names(Scale::Smoke), ["not at this scale"; 3]);
     }
 }
