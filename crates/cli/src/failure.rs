@@ -6,6 +6,7 @@ use collegial_ops as ops;
 
 use crate::arguments::eprint;
 use crate::signals;
+use crate::terminal::quoted;
 
 /// Why a verb stopped.
 pub enum Failure {
@@ -68,12 +69,12 @@ impl ops::Words for Flags {
         let flag = |&(name, value): &ops::Field<'_>| match value {
             // A switch.
             Some("true") => self.field(name, None),
-            value => self.field(name, value),
+            value => self.field(name, value.map(quoted).as_deref()),
         };
         let command: Vec<String> = ["collegial", name]
             .into_iter()
-            .chain(model)
             .map(str::to_owned)
+            .chain(model.map(quoted))
             .chain(fields.iter().map(flag))
             .collect();
         let command = command.join(" ");

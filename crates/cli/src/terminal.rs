@@ -63,16 +63,18 @@ const MANNER: [&str; 6] = ["--json", "--quiet", "-q", "--verbose", "-v", "--resu
 pub fn command_line() -> String {
     let all: Vec<String> =
         WORDS.get().into_iter().flatten().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-    let words = without_manner(&all).into_iter().map(|word| {
-        let word = word.to_owned();
-        let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=,:+@%".contains(letter);
-        if !word.is_empty() && word.chars().all(plain) {
-            word
-        } else {
-            format!("'{}'", word.replace('\'', "'\\''"))
-        }
-    });
+    let words = without_manner(&all).into_iter().map(quoted);
     ["collegial".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// A word as a shell takes it.
+pub fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=,:+@%".contains(letter);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
 }
 
 /// The words that have a say in what a page shows.

@@ -91,7 +91,9 @@ snapshots! {
     search_bad_budget: "search resnext29-1x128d --budget 5Q";
     search_tiny_budget: "search resnext29-1x128d --budget 1k";
     search_nothing_to_split: "search resnet18";
-    search_timings_without_time: "search resnext29-1x128d --timings times.csv";
+    search_timings_without_time: "search resnext29-1x128d --cost flops --timings times.csv";
+    search_budget: "search resnext29-1x128d --budget 5M";
+    search_classes: "search resnet50 --classes 10 --multiple-of 4";
     search_time_budget: "search resnext29-1x128d --cost time --budget 5M";
     search_no_timings: "search resnext29-1x128d --cost time --timings nowhere.csv";
     search_paper_time: "search resnext29-1x128d --paper --cost time";

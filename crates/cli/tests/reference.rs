@@ -60,7 +60,8 @@ const ASKED: [(&str, &[&str]); 18] = [
             "search fc6-500",
             "search resnext29-1x16d --per-stage --check --draws 4 --image 8",
             "search resnext50-32x4d --multiple-of 8 --cost flops --block-inputs white",
-            "search fc3-100 --cost time --timings times.csv",
+            "search fc3-100 --timings times.csv",
+            "search mine.toml --per-stage",
         ],
     ),
     (
@@ -158,12 +159,15 @@ fn prepare(place: &Path) {
     write_data(&place.join("data"), 60, 20);
     synthetic::write_digits(&place.join("digits"), 100, 50, 1).unwrap();
     std::fs::write(place.join("small.toml"), NETWORK).unwrap();
+    let mine = "kind = \"resnext\"\nstem = \"small\"\nblocks = [1, 1]\ndesign = \"1x16d\"\nclasses = 10\nimage = 8\n\
+                stem_channels = 8\noutputs = 32\n";
+    std::fs::write(place.join("mine.toml"), mine).unwrap();
     std::fs::write(place.join("own.toml"), "kind = \"bottleneck\"\ninputs = 64\noutputs = 64\nwidth = 16\n")
         .unwrap();
     std::fs::write(place.join("times.csv"), "model,seconds\nfc3-100,0.01\nfc3-4x40,0.008\nfc3-8x20,0.007\n")
         .unwrap();
-    let table =
-        "model,error\nresnext29-1x64d,5.1\nresnext29-2x64d,4.9\nresnext29-8x16d,4.8\nresnext29-4x16d,5.3\n";
+    let table = "model,error\nresnext29-1x64d,5.1\nresnext29-2x64d,4.9\nresnext29-8x16d,4.8\nresnext29-4x16d,5.3\nresnext29-4x20d,\n\
+         resnext29-4x24d,5.0\nresnext29-4x28d,4.9\nresnext29-4x32d,4.7\n";
     std::fs::write(place.join("table.csv"), table).unwrap();
     let mut program = Command::new(env!("CARGO_BIN_EXE_collegial"));
     let words = "train small.toml --data data --epochs 1 --out run --quiet";

@@ -1,5 +1,7 @@
 //! What every answer can become.
 
+use std::borrow::Cow;
+
 use collegial_report::{Card, Figure, Page, Provenance, Table, fragment};
 use serde::Serialize;
 
@@ -28,7 +30,7 @@ pub trait Answer: Send + Sync {
     }
 
     /// The figures with their file names; none for most answers.
-    fn figures(&self) -> Vec<(&'static str, Figure)> {
+    fn figures(&self) -> Vec<(Cow<'static, str>, Figure)> {
         vec![]
     }
 

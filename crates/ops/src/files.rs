@@ -38,7 +38,7 @@ pub fn write_figures(directory: &Path, answer: &dyn Answer) -> Result<(), Error>
     disk::create_directories(directory)
         .map_err(|source| Error::Directory { path: directory.to_owned(), source })?;
     for (name, figure) in answer.figures() {
-        write_figure(&directory.join(name), &figure)?;
+        write_figure(&directory.join(name.as_ref()), &figure)?;
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ use collegial_tensors::Tensor;
 use serde::{Deserialize, Serialize};
 
 use crate::array;
+use crate::style::wrapped;
 use crate::{Answer, Error, Model, Refusal, Style, Widths, to_json};
 
 /// Which network: a model, or widths in its place.
@@ -102,6 +103,15 @@ pub fn run(request: &Request) -> Result<Exact, Error> {
     })
 }
 
+impl Exact {
+    /// What the last line of the table is.
+    fn alpha_sentence(&self) -> String {
+        "The effective alpha is the one with which the law E[K^2] / E[K]^2 = exp(alpha S), S the sum of \
+         inverse fan-ins, would give the variance of one member."
+            .into()
+    }
+}
+
 fn input(request: &Request) -> Result<Option<Tensor>, Error> {
     match (&request.array, &request.input) {
         (Some(array), _) => Ok(Some(array.clone())),
@@ -137,11 +147,11 @@ impl Answer for Exact {
     }
 
     fn text(&self, _style: &Style) -> String {
-        self.table().to_text()
+        format!("{}\n{}", self.table().to_text(), wrapped(&self.alpha_sentence()).join("\n") + "\n")
     }
 
     fn summary(&self) -> (Vec<String>, Table) {
-        (vec![], self.table())
+        (vec![self.alpha_sentence()], self.table())
     }
 
     fn table(&self) -> Table {

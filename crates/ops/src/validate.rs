@@ -1,20 +1,23 @@
 //! `validate`: does the variance rank trained test errors?
 
+use std::borrow::Cow;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
 
 use collegial_arch::{Cost, Spec};
-use collegial_report::{Figure, Page, Provenance, Table};
+use collegial_report::{Figure, Page, Provenance, Table, duration};
 use collegial_search::paper::Search;
+use collegial_stats::Silent;
 use collegial_train::data::Dataset;
 use collegial_train::recipe::{self, Recipe};
 use collegial_train::{Data, Error as TrainError, spec_for};
-use collegial_trials::jobs::Share;
+use collegial_trials::jobs::{Bill, Ledger, Share};
 use collegial_trials::validate::{Question, Runs};
 pub use collegial_trials::validate::{Validation, Verdict};
 use collegial_trials::{Context, Parts};
 use serde::{Deserialize, Serialize};
 
+use crate::jobs;
 use crate::reproduce::told;
 use crate::{Answer, Error, Model, Monitor, Refusal, Style, files, to_json};
 
@@ -140,8 +143,44 @@ pub(crate) fn answer(request: &Request, share: Share<'_>, monitor: &dyn Monitor)
         dual: request.dual,
     };
     let context = Context { share, ..Context::new(request.seed, &parts, monitor) };
+    if matches!(share, Share::All) {
+        let ledger = Ledger::default();
+        let listing =
+            Context { share: Share::Nothing(&ledger), ..Context::new(request.seed, &parts, &Silent) };
+        question.answer(&listing).map_err(|error| told(error.into(), monitor))?;
+        let mut listed = ledger.entries();
+        let bill = jobs::plan::bill(&mut listed, None, monitor)?;
+        if let Some(sentence) = cost_sentence(&bill, runs, rayon::current_num_threads()) {
+            monitor.say(&sentence);
+        }
+    }
     let validation = question.answer(&context).map_err(|error| told(error.into(), monitor))?;
     Ok(Validated { validation, out, seed: request.seed })
+}
+
+/// What the trainings that are not finished take here, by the first steps of every network; nothing
+/// where all are.
+fn cost_sentence(bill: &Bill, runs: Runs, threads: usize) -> Option<String> {
+    if bill.jobs == 0 {
+        return None;
+    }
+    let designs = bill.lines.iter().filter(|line| line.jobs > 0).count();
+    let now = format!(
+        "{} trainings of {designs} designs, about {} on this machine",
+        bill.jobs,
+        duration(bill.finish(threads))
+    );
+    Some(match runs {
+        Runs::Given(_) => format!("to come: {now}"),
+        Runs::Planned { most, .. } => {
+            let of_each: f64 = bill.lines.iter().map(|line| line.seconds / line.jobs.max(1) as f64).sum();
+            let all = f64::from(most) * of_each / threads.max(1) as f64;
+            format!(
+                "to come: the pilot, {now}; then as many more as it asks for, at most {most} of every design, about {} in all",
+                duration(all)
+            )
+        }
+    })
 }
 
 fn default_directory(baseline: &Spec, dataset: &Dataset) -> PathBuf {
@@ -217,11 +256,39 @@ impl Answer for Validated {
         (vec![self.validation.sentence.clone()], self.table())
     }
 
-    fn figures(&self) -> Vec<(&'static str, Figure)> {
-        self.validation.figures()
+    fn figures(&self) -> Vec<(Cow<'static, str>, Figure)> {
+        self.validation.figures().into_iter().map(|(name, figure)| (name.into(), figure)).collect()
     }
 
     fn page(&self, provenance: Provenance) -> Option<Page> {
         Some(self.validation.page(Provenance { seed: Some(self.seed), ..provenance }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use collegial_trials::jobs::BillLine;
+
+    fn bill(jobs: usize) -> Bill {
+        let line = |model: &str| BillLine {
+            model: model.into(),
+            jobs,
+            seconds_per_step: 1.0,
+            seconds: 600.0 * jobs as f64,
+        };
+        let lines = vec![line("a"), line("b")];
+        Bill { lines, jobs: 2 * jobs, seconds: 1200.0 * jobs as f64, longest: 600.0 }
+    }
+
+    /// Three runs of two designs of ten minutes each on two threads, and twenty at most.
+    #[test]
+    fn the_cost_is_said_beforehand() {
+        let planned = cost_sentence(&bill(3), Runs::Planned { share: 0.05, most: 20 }, 2).unwrap();
+        assert!(planned.contains("6 trainings of 2 designs, about 30 minutes"), "{planned}");
+        assert!(planned.contains("at most 20 of every design, about 3.3 hours in all"), "{planned}");
+        let given = cost_sentence(&bill(1), Runs::Given(1), 1).unwrap();
+        assert_eq!(given, "to come: 2 trainings of 2 designs, about 20 minutes on this machine");
+        assert_eq!(cost_sentence(&bill(0), Runs::Given(1), 1), None);
     }
 }

@@ -163,6 +163,14 @@ pub enum RowError {
         /// m or n.
         column: &'static str,
     },
+    /// A cell that is no number.
+    #[error("{column} is {text:?}; write one whole number")]
+    Number {
+        /// The column.
+        column: &'static str,
+        /// What stands there.
+        text: String,
+    },
     /// A cell that is no list of numbers.
     #[error("{column} is {text:?}; write whole numbers joined by hyphens, one per stage")]
     Numbers {

@@ -18,7 +18,9 @@ use crate::output::show;
 /// chains of ReLU and linear layers that are seen at one position behind their first layer: fully
 /// connected networks, 1x1 - k x k - 1x1 blocks of any stride, and TOML modules of that kind. The
 /// variance, in units of the squared mean, is averaged over standard normal inputs; its standard
-/// deviation over inputs is given beside it, and --input fixes one.
+/// deviation over inputs is given beside it, and --input fixes one. The effective alpha is the one
+/// with which the paper's law would give this variance of a member: ln(1 + variance) over the sum
+/// of inverse fan-ins.
 #[derive(Args)]
 #[command(after_help = "Example:\n  collegial moments bottleneck-37x10d")]
 pub struct Moments {
@@ -28,7 +30,8 @@ pub struct Moments {
     /// Widths of a fully connected network in place of a module, the input's first: 784,48,48
     #[arg(long, value_name = "LIST")]
     widths: Option<Widths>,
-    /// One input from a .npy file: channels x height x width (f4 or f8)
+    /// One input from a .npy file of f4 or f8: channels x height x width of the module's input,
+    /// 256 x 32 x 32 for bottleneck-128; or the n_0 values for a fully connected network
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
 }

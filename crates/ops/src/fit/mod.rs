@@ -2,6 +2,7 @@
 
 pub(crate) mod view;
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use collegial_arch::Module;
@@ -279,7 +280,10 @@ impl Answer for Fitted {
         (self.sentences(), self.table())
     }
 
-    fn figures(&self) -> Vec<(&'static str, Figure)> {
-        vec![("alpha.svg", self.figure()), ("residuals.svg", drawings::residual_figure(&self.fit))]
+    fn figures(&self) -> Vec<(Cow<'static, str>, Figure)> {
+        vec![
+            ("alpha.svg".into(), self.figure()),
+            ("residuals.svg".into(), drawings::residual_figure(&self.fit)),
+        ]
     }
 }

@@ -104,7 +104,7 @@ fn available() -> usize {
 }
 
 /// By the time that was given, or by the first steps of every network on one thread.
-fn bill(listed: &mut [Listed], given: Option<f64>, monitor: &dyn Monitor) -> Result<Bill, Error> {
+pub(crate) fn bill(listed: &mut [Listed], given: Option<f64>, monitor: &dyn Monitor) -> Result<Bill, Error> {
     let first = listed.first().map_or(1, |listed| listed.job.flops.max(1));
     let one = rayon::ThreadPoolBuilder::new()
         .num_threads(1)

@@ -2,12 +2,14 @@
 
 mod show;
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use collegial_report::{Figure, Page, Provenance, Table};
 use collegial_trials::score::{Question, ScoredTable, Table as Designs};
 use serde::{Deserialize, Serialize};
 
+use crate::style::wrapped;
 use crate::{Answer, Error, Model, Style, to_json};
 
 /// So many rows that are not scored are listed on a terminal.
@@ -68,6 +70,14 @@ impl Scored {
         if refused > 0 {
             sentences.push(format!("Not scored: {refused}, listed with the reason."));
         }
+        let (rows, groups): (Vec<_>, Vec<_>) =
+            self.table.not_compared.iter().partition(|left| left.row.is_some());
+        if !rows.is_empty() {
+            sentences.push(format!("Without an error to compare with: {}, listed below.", rows.len()));
+        }
+        if !groups.is_empty() {
+            sentences.push(format!("Groups too small to correlate: {}, listed below.", groups.len()));
+        }
         sentences
     }
 }
@@ -78,21 +88,27 @@ impl Answer for Scored {
     }
 
     fn text(&self, _style: &Style) -> String {
-        let mut text = self.sentences().join("\n");
-        text.push_str("\n\n");
+        let lines = |sentence: &String| wrapped(sentence).join("\n") + "\n";
+        let mut text: String = self.sentences().iter().map(lines).collect();
+        text.push('\n');
         if self.table.correlations.is_empty() {
             text.push_str(&show::rows(&self.table).to_text());
         } else {
-            text.push_str(&show::by_group(&self.table.correlations));
-            text.push_str(
-                "A positive rank correlation means that the predictor is right: errors grow with variances and fall with sizes.\n",
-            );
+            text.push_str(&show::by_group(&self.table));
+            text.push_str(&lines(
+                &"A positive rank correlation means that the predictor is right: errors grow with variances and fall with \
+                  sizes. n/a: too few designs for an interval, or all resamples alike."
+                    .into(),
+            ));
         }
-        for refused in self.table.refused.iter().take(SHOWN) {
-            text.push_str(&format!("row {}: {}\n", refused.row, refused.reason));
+        let refused = self.table.refused.iter().map(|row| format!("row {}: {}", row.row, row.reason));
+        let left = self.table.not_compared.iter().map(show::not_compared);
+        let reasons: Vec<String> = refused.chain(left).collect();
+        for reason in reasons.iter().take(SHOWN) {
+            text.push_str(&lines(reason));
         }
-        if let Some(more) = self.table.refused.len().checked_sub(SHOWN + 1) {
-            text.push_str(&format!("and {} more rows, which the JSON form has\n", more + 1));
+        if let Some(more) = reasons.len().checked_sub(SHOWN + 1) {
+            text.push_str(&format!("and {} more such lines, which the JSON form has\n", more + 1));
         }
         text
     }
@@ -109,9 +125,13 @@ impl Answer for Scored {
         (self.sentences(), table)
     }
 
-    fn figures(&self) -> Vec<(&'static str, Figure)> {
+    fn figures(&self) -> Vec<(Cow<'static, str>, Figure)> {
         let groups = self.table.groups(&self.question);
-        if groups.is_empty() { vec![] } else { vec![("score.svg", show::all_groups(&groups))] }
+        if groups.is_empty() {
+            return vec![];
+        }
+        let all = [("score.svg".into(), show::all_groups(&groups))];
+        all.into_iter().chain(show::each_group(&groups)).collect()
     }
 
     fn page(&self, provenance: Provenance) -> Option<Page> {

@@ -1,15 +1,17 @@
 //! How scores are shown: tables, a figure per group, a page.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use collegial_report::{
     Align, Axis, Download, Figure, Page, Point, Points, Provenance, Section, Table, significant,
 };
-use collegial_trials::score::{Association, Group, Predictor, ScoredTable, Slope};
+use collegial_trials::score::{Association, Group, NotCompared, Predictor, ScoredTable, Slope};
 use serde_json::Value;
 
 use super::Scored;
 use crate::Answer as _;
+use crate::style::wrapped;
 
 /// Figures of more points than this have no labels.
 const LABELLED: usize = 30;
@@ -86,10 +88,32 @@ pub(super) fn correlations(found: &[Association]) -> Table {
     table
 }
 
+/// Why a row or a group is in no correlation.
+pub(super) fn not_compared(left: &NotCompared) -> String {
+    match (&left.group, left.row) {
+        (_, Some(row)) => format!("row {row}: {}", left.reason),
+        (Some(group), None) => format!("{group}: {}", left.reason),
+        (None, None) => left.reason.clone(),
+    }
+}
+
+/// The slopes of a group in a sentence.
+fn slopes_sentence(slopes: &[Slope], first: &Association) -> Option<String> {
+    let of = |slope: &&Slope| slope.group == first.group && slope.target == first.target;
+    let words: Vec<String> = slopes
+        .iter()
+        .filter(of)
+        .map(|slope| format!("{} {:.3} +- {:.3}", slope.predictor.words(), slope.slope, slope.standard_error))
+        .collect();
+    (!words.is_empty())
+        .then(|| format!("slope of ln error on ln predictor, +- one standard error: {}", words.join("; ")))
+}
+
 /// A small table per group, as narrow as a terminal.
-pub(super) fn by_group(found: &[Association]) -> String {
+pub(super) fn by_group(table: &ScoredTable) -> String {
     let mut text = String::new();
-    for part in found.chunk_by(|a, b| (&a.group, &a.target) == (&b.group, &b.target)) {
+    let ScoredTable { correlations, slopes, .. } = table;
+    for part in correlations.chunk_by(|a, b| (&a.group, &a.target) == (&b.group, &b.target)) {
         let first = &part[0];
         let group = first.group.as_ref().map_or(String::new(), |group| format!("{group}: "));
         text.push_str(&format!("{group}{}, {} designs\n\n", first.target, first.rows));
@@ -97,7 +121,7 @@ pub(super) fn by_group(found: &[Association]) -> String {
             ("predictor", Align::Left),
             ("alone", Align::Right),
             ("95 % interval", Align::Right),
-            ("given parameters", Align::Right),
+            ("given params", Align::Right),
             ("given FLOPs", Align::Right),
         ]);
         for alone in part.iter().filter(|found| found.given.is_none()) {
@@ -116,6 +140,9 @@ pub(super) fn by_group(found: &[Association]) -> String {
             ]);
         }
         text.push_str(&table.to_text());
+        if let Some(sentence) = slopes_sentence(slopes, first) {
+            text.push_str(&format!("{}\n", wrapped(&sentence).join("\n")));
+        }
         text.push('\n');
     }
     text
@@ -186,6 +213,23 @@ pub(super) fn all_groups(groups: &[Group]) -> Figure {
     largest.into_iter().take(TOGETHER).fold(figure, |figure, group| figure.with(points(group, name(group))))
 }
 
+/// A figure of every group of three designs or more, each with a file of its own.
+pub(super) fn each_group<'a>(groups: &'a [Group]) -> impl Iterator<Item = (Cow<'static, str>, Figure)> + 'a {
+    let pictured = groups.iter().filter(|group| group.rows.len() > 2);
+    pictured.enumerate().map(|(at, group)| {
+        let title = format!("{}: {}", name(group), group.target);
+        let file = format!("score-{}-{}.svg", at + 1, slug(&title));
+        (Cow::Owned(file), axes(title, group.target).with(points(group, "")))
+    })
+}
+
+/// Letters and digits, others as hyphens, so that it can stand in the name of a file.
+fn slug(text: &str) -> String {
+    let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' };
+    let words: String = text.chars().take(60).map(plain).collect();
+    words.split('-').filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-")
+}
+
 /// Everything on one page.
 pub(super) fn page(scored: &Scored, provenance: Provenance) -> Page {
     let table = &scored.table;
@@ -236,6 +280,14 @@ pub(super) fn page(scored: &Scored, provenance: Provenance) -> Page {
         }
         designs =
             designs.details(Section::new("Rows that are not scored").table(refused, "With the reason."));
+    }
+    if !table.not_compared.is_empty() {
+        let mut left = Table::new(&[("target", Align::Left), ("not compared", Align::Left)]);
+        for one in &table.not_compared {
+            left.push([one.target.clone(), not_compared(one)]);
+        }
+        designs = designs
+            .details(Section::new("Rows and groups that are not compared").table(left, "With the reason."));
     }
     let data =
         Section::new("Data").download(Download::json("scores.json", scored.json().unwrap_or_default()));

@@ -1,8 +1,11 @@
 //! `search`: which design is best, the main job: the whole network's integer designs, or Algorithm
 //! 2 as printed.
 
+mod called;
 mod designs;
 mod paper;
+
+use std::borrow::Cow;
 
 pub use collegial_arch::Cost;
 use collegial_arch::Spec;
@@ -44,7 +47,7 @@ pub struct Request {
     /// What the whole network may cost; by default what the baseline costs.
     pub budget: Option<Budget>,
     /// A CSV file of times that were measured elsewhere, with columns `model` (a name or a design)
-    /// and `seconds`; time is then the cost.
+    /// and `seconds`; time is then the cost, unless another one than parameters is asked for.
     pub timings: Option<PathBuf>,
     /// Widths to look at; by default all up to the baseline's.
     pub widths: Option<Widths>,
@@ -99,6 +102,12 @@ impl Default for Request {
 }
 
 impl Request {
+    /// Given times are what is charged for.
+    fn timed(self) -> Self {
+        let cost = if self.timings.is_some() && self.cost == Cost::Params { Cost::Time } else { self.cost };
+        Self { cost, ..self }
+    }
+
     /// Whether Algorithm 2 as printed must answer.
     fn as_printed(&self, baseline: &Spec) -> bool {
         self.paper
@@ -125,6 +134,7 @@ pub enum Found {
 ///
 /// Where there is nothing to split, nothing fits the budget, or the monitor stopped it.
 pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Found, Error> {
+    let request = &request.clone().timed();
     let (baseline, images) = designs::baseline(request)?;
     if !request.check && (request.draws.is_some() || request.norm.is_some()) {
         return Err(Refusal::DrawsWithoutCheck.into());
@@ -175,7 +185,7 @@ impl Answer for Found {
     fn cards(&self) -> Vec<Card> {
         self.inner().cards()
     }
-    fn figures(&self) -> Vec<(&'static str, Figure)> {
+    fn figures(&self) -> Vec<(Cow<'static, str>, Figure)> {
         self.inner().figures()
     }
     fn page(&self, provenance: Provenance) -> Option<Page> {

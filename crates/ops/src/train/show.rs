@@ -1,5 +1,7 @@
 //! Epochs and runs in lines, all of it as an answer.
 
+use std::borrow::Cow;
+
 use collegial_report::{Align, Axis, Figure, Line, Table};
 use serde::Serialize;
 
@@ -106,7 +108,7 @@ impl Answer for Trained {
         (self.sentences(), self.table())
     }
 
-    fn figures(&self) -> Vec<(&'static str, Figure)> {
+    fn figures(&self) -> Vec<(Cow<'static, str>, Figure)> {
         let curve = |get: fn(&RunEpoch) -> f64| {
             let points =
                 self.epochs.iter().map(move |epoch| (f64::from(epoch.epoch.epoch), 100.0 * get(epoch)));
@@ -117,6 +119,6 @@ impl Answer for Trained {
             .y(Axis::linear("error, %"))
             .with(Line::new("test", curve(|epoch| epoch.epoch.test_error)))
             .with(Line::new("training", curve(|epoch| epoch.epoch.train_error)));
-        vec![("training.svg", figure)]
+        vec![("training.svg".into(), figure)]
     }
 }

@@ -4,32 +4,68 @@ use collegial_arch::{Cost, Design};
 use collegial_report::{
     Axis, Band, Figure, Line, Mark, Marker, Point, Points, Stroke, Tone, VerticalRange, significant,
 };
-use collegial_search::paper::Answer;
-use collegial_search::{CurvePoint, Problem};
+use collegial_search::paper::{Analysed, Answer};
+use collegial_search::{CurvePoint, Problem, VarianceSource};
 
-/// What the primal's design gains.
+/// What the primal's design gains: of which block and by which variance, the exact one beside it.
 pub fn primal_sentence(answer: &Answer) -> String {
     let primal = &answer.primal;
+    let exactly = primal.exact_variance_reduction.filter(|_| by_law(answer));
+    let exactly =
+        exactly.map_or(String::new(), |ratio| match (ratio >= 1.0, primal.variance_reduction >= 1.0) {
+            (true, true) => format!("; exactly {}", significant(ratio, 3)),
+            _ => format!("; exactly {}", times(ratio, "less", "more")),
+        });
+    let than = match block(answer) {
+        Some(block) => format!("of {block} than in {}", answer.baseline),
+        None => format!("than {}", answer.baseline),
+    };
     format!(
-        "{}: {} kernel variance than {} at {} of its {}",
+        "{}: {} kernel variance {than}, {}{exactly}; {} of the {}",
         primal.design,
         times(primal.variance_reduction, "less", "more"),
-        answer.baseline,
+        source(answer),
         percent(1.0 / primal.real_efficiency),
         answer.cost_unit,
     )
 }
 
-/// What the dual's design saves.
+/// What the dual's design saves, and at which variance, the exact one beside it.
 pub fn dual_sentence(answer: &Answer) -> String {
     let (dual, cost) = (&answer.dual, answer.cost_unit);
+    let exactly = dual.exact_variance_reduction.filter(|_| by_law(answer));
+    let exactly = exactly.map_or(String::new(), |ratio| format!("; exactly {}", percent(1.0 / ratio)));
+    let variance = match block(answer) {
+        Some(block) => format!("the kernel variance of {block}"),
+        None => "its kernel variance".to_owned(),
+    };
     format!(
-        "{}: {} {cost} than {} at {} of its kernel variance",
+        "{}: {} {cost} than {} at {} of {variance}, {}{exactly}",
         dual.design,
         times(dual.real_efficiency, fewer(answer), "more"),
         answer.baseline,
         percent(1.0 / dual.variance_reduction),
+        source(answer),
     )
+}
+
+fn by_law(answer: &Answer) -> bool {
+    answer.variance_source == VarianceSource::Law
+}
+
+/// Which block of a network the analysis is of; a module is analysed whole.
+pub fn block(answer: &Answer) -> Option<&'static str> {
+    matches!(answer.analysed, Analysed::Block { .. }).then_some("the block of stage 1")
+}
+
+/// Where the variance comes from, in short.
+fn source(answer: &Answer) -> &'static str {
+    match answer.variance_source {
+        VarianceSource::Law if answer.alpha_ci.is_some() => "by the fitted law",
+        VarianceSource::Law => "by the law",
+        VarianceSource::Measured => "as sampled",
+        VarianceSource::Exact => "exactly",
+    }
 }
 
 /// "3.7 times less", or "1.2 times more" where it is the other way round.
@@ -63,10 +99,12 @@ pub fn primal_figure(answer: &Answer, exact: Option<&Answer>) -> Figure {
         .x(Axis::log("width n of a member"))
         .y(Axis::log("kernel variance of the ensemble"));
     figure = curves(figure, answer, exact, Tone::Cost, "Var(n) / m(n)", at, interval);
+    let law = if by_law(answer) { " by the law" } else { "" };
+    let whose = if block(answer).is_some() { " of the block" } else { "" };
     let design = |design: Design, variance: f64, cost: f64| {
         let times = times(answer.baseline_variance / variance, "less", "more");
         Point::new(design.width as f64, variance).title(format!(
-            "{design}: {times} variance of the block, {} of the {}",
+            "{design}: {times} variance{whose}{law}, {} of the {}",
             percent(1.0 / cost),
             answer.cost_unit
         ))

@@ -8,7 +8,10 @@ use super::group::groups;
 use super::{Group, Predictor, Question, ScoredRow};
 
 /// Fewer rows than this have no correlation worth printing.
-const FEWEST: usize = 4;
+pub(super) const FEWEST: usize = 4;
+
+/// Resamples of fewer rows than this repeat so few of them that their spread is no interval.
+const RESAMPLED: usize = 6;
 
 /// Values that all replicates of one bootstrap may sort in all, and the replicates at least and at
 /// most.
@@ -35,7 +38,8 @@ pub struct Association {
     /// The correlation; `null` where it has no meaning, as for a predictor that is the same in all
     /// rows.
     pub spearman: Option<f64>,
-    /// Its 95 % interval, by resampling rows.
+    /// Its 95 % interval, by resampling rows; `null` where there are too few rows for that, or all
+    /// resamples are alike.
     pub ci: Option<[f64; 2]>,
     /// How many rows.
     pub rows: usize,
@@ -94,7 +98,7 @@ impl Group<'_> {
         };
         let estimate = statistic(&x, &self.errors, z.as_deref());
         let rows = self.rows.len();
-        let ci = estimate.and_then(|_| {
+        let ci = estimate.filter(|_| rows >= RESAMPLED).and_then(|_| {
             let replicates = (WORK / rows as u64).clamp(REPLICATES.0, REPLICATES.1);
             let values = bootstrap(seed, STREAM, replicates, rows, |drawn| {
                 let of = |values: &[f64]| -> Vec<f64> { drawn.iter().map(|&at| values[at]).collect() };
@@ -103,10 +107,12 @@ impl Group<'_> {
             });
             // Resamples that repeat few rows may have no order.
             let values: Vec<f64> = values.into_iter().filter(|value| !value.is_nan()).collect();
-            (!values.is_empty()).then(|| {
-                let Interval { low, high } = Interval::percentile(&values, 0.95);
-                [low, high]
-            })
+            if values.is_empty() {
+                return None;
+            }
+            let Interval { low, high } = Interval::percentile(&values, 0.95);
+            // A perfect order stays one in every resample, which says nothing of other designs.
+            (low < high).then_some([low, high])
         });
         Association {
             group: self.name.clone(),
@@ -177,7 +183,7 @@ mod tests {
     #[test]
     fn clear_reversed_and_no_effect_are_told_apart() {
         let of = |slope| score_association(&scored(slope, None)).clone();
-        let (clear, reversed, none) = (of(3.0), of(-3.0), of(0.0));
+        let (clear, reversed, none) = (of(0.5), of(-0.5), of(0.0));
         assert!(clear.ci.unwrap()[0] > 0.5, "{clear:?}");
         assert!(reversed.ci.unwrap()[1] < -0.5, "{reversed:?}");
         assert!(none.ci.unwrap()[0] < 0.0 && none.ci.unwrap()[1] > 0.0, "{none:?}");
@@ -190,6 +196,32 @@ mod tests {
         assert!(groups.contains(&"a") && groups.contains(&"b"));
         assert!(table.correlations.iter().all(|found| found.rows == 6));
         assert!(table.slopes.iter().all(|slope| slope.rows == 6 && slope.standard_error > 0.0));
+    }
+
+    /// A text, an empty cell and a group of two are said; five rows have no interval, and neither
+    /// has a perfect order.
+    #[test]
+    fn what_is_not_compared_is_said() {
+        let text = "depth,m,n,recipe,error\n29,1,8,a,5\n29,1,16,a,4\n29,1,32,a,x\n29,1,64,a,\n29,2,16,b,3\n29,2,32,b,2\n\
+                    29,2,64,b,2.5\n29,4,16,b,2.6\n29,4,32,b,1.5\n";
+        let question = Question { targets: vec!["error".into()], group: vec!["recipe".into()], seed: 1 };
+        let scored = ScoredTable::new(&Table::from_csv(text.as_bytes()).unwrap(), &question).unwrap();
+        let said: Vec<_> = scored.not_compared.iter().map(|left| (left.row, left.reason.as_str())).collect();
+        assert_eq!(
+            said,
+            [
+                (Some(3), "its error is \"x\", not a number"),
+                (Some(4), "its error is empty"),
+                (None, "2 designs with a number as error; a correlation needs 4")
+            ]
+        );
+        assert!(scored.correlations.iter().all(|found| found.rows == 5 && found.ci.is_none()));
+        let perfect =
+            "depth,m,n,error\n29,1,8,8\n29,2,8,7\n29,3,8,6\n29,4,8,5\n29,5,8,4\n29,6,8,3\n29,7,8,2\n";
+        let question = Question { targets: vec!["error".into()], ..Question::default() };
+        let scored = ScoredTable::new(&Table::from_csv(perfect.as_bytes()).unwrap(), &question).unwrap();
+        let found = score_association(&scored);
+        assert_eq!((found.spearman, found.ci), (Some(1.0), None));
     }
 
     /// Seven designs of one m n: the mean of seven equal logarithms is not exactly each of them.

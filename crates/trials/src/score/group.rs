@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{Predictor, Question, ScoredRow};
+use super::association::FEWEST;
+use super::{NotCompared, Predictor, Question, ScoredRow};
 
 /// The rows of one group with their errors.
 #[derive(Clone, Debug)]
@@ -42,6 +43,31 @@ pub(super) fn groups<'a>(rows: &'a [ScoredRow], question: &'a Question) -> Vec<G
         }
     }
     groups
+}
+
+/// Rows without an error, then groups of fewer designs than have a correlation, target by target.
+pub(super) fn not_compared(rows: &[ScoredRow], question: &Question) -> Vec<NotCompared> {
+    let mut all = vec![];
+    for target in &question.targets {
+        let mut sizes: BTreeMap<Option<String>, usize> = BTreeMap::new();
+        let of = |group, row, reason| NotCompared { target: target.clone(), group, row, reason };
+        for row in rows {
+            let group = name(row, &question.group);
+            match row.cells.get(target) {
+                Some(value) if value.is_number() => *sizes.entry(group).or_default() += 1,
+                Some(Value::String(text)) => {
+                    all.push(of(group, Some(row.row), format!("its {target} is {text:?}, not a number")));
+                }
+                _ => all.push(of(group, Some(row.row), format!("its {target} is empty"))),
+            }
+        }
+        for (group, size) in sizes.into_iter().filter(|(_, size)| *size < FEWEST) {
+            let designs = if size == 1 { "design" } else { "designs" };
+            let reason = format!("{size} {designs} with a number as {target}; a correlation needs {FEWEST}");
+            all.push(of(group, None, reason));
+        }
+    }
+    all
 }
 
 fn name(row: &ScoredRow, columns: &[String]) -> Option<String> {

@@ -75,6 +75,21 @@ pub struct ScoredTable {
     pub correlations: Vec<Association>,
     /// Slopes of ln error on ln predictor, likewise.
     pub slopes: Vec<Slope>,
+    /// Scored rows without an error, and groups too small to correlate.
+    pub not_compared: Vec<NotCompared>,
+}
+
+/// A row or a group that no correlation counts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NotCompared {
+    /// The column of errors.
+    pub target: String,
+    /// The group.
+    pub group: Option<String>,
+    /// The row's number in the table, from 1; `null` for a whole group.
+    pub row: Option<usize>,
+    /// Why.
+    pub reason: String,
 }
 
 impl ScoredTable {
@@ -112,7 +127,8 @@ impl ScoredTable {
             }
         }
         let (correlations, slopes) = association::all(&rows, question);
-        Ok(Self { rows, refused, correlations, slopes })
+        let not_compared = group::not_compared(&rows, question);
+        Ok(Self { rows, refused, correlations, slopes, not_compared })
     }
 
     /// The groups of at least two rows, of every target.

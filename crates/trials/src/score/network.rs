@@ -37,7 +37,10 @@ pub fn row_spec(table: &Table, row: usize, resolve: Resolver) -> Result<Spec, Er
         return stages(table, row);
     }
     match (cell("depth"), cell("m"), cell("n"), cell("model")) {
-        (Some(depth), Some(m), Some(n), _) => Ok(format!("resnext{depth}-{m}x{n}d").parse()?),
+        (Some(_), Some(_), Some(_), _) => {
+            let [depth, m, n] = ["depth", "m", "n"].map(|column| number(table, row, column));
+            Ok(format!("resnext{}-{}x{}d", depth?, m?, n?).parse()?)
+        }
         (_, _, _, Some(model)) => {
             Ok(resolve(model).map_err(|error| RowError::Model { reason: error.to_string() })?)
         }
@@ -119,6 +122,12 @@ fn designs(table: &Table, row: usize, stages: usize) -> Result<Designs, Error> {
     Ok(Designs::PerStage(designs?))
 }
 
+fn number(table: &Table, row: usize, column: &'static str) -> Result<usize, Error> {
+    let text = table.get(row, column).unwrap_or("");
+    let wrong = || RowError::Number { column, text: text.to_owned() };
+    Ok(text.trim().parse().map_err(|_| wrong())?)
+}
+
 fn numbers(table: &Table, row: usize, column: &str) -> Result<Vec<usize>, Error> {
     let text = table.get(row, column).unwrap_or("");
     let list: Option<Vec<usize>> = text.split('-').map(|number| number.trim().parse().ok()).collect();
@@ -159,5 +168,7 @@ mod tests {
         assert!(reason("blocks,outputs,m,n\n3-3,256-512,1-2-3,4\n").contains("3 values of m"));
         assert!(reason("blocks,outputs,m,n,stem\n3-3,256-512,1,4,vd\n").contains("the stem \"vd\""));
         assert!(reason("model\nresnet18\n").contains("basic blocks"));
+        assert_eq!(reason("depth,m,n\nfoo,1,4\n"), "depth is \"foo\"; write one whole number");
+        assert!(reason("model\nresnet51\n").contains("\"resnet51\""), "{}", reason("model\nresnet51\n"));
     }
 }

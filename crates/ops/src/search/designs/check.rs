@@ -11,14 +11,14 @@ use collegial_search::DesignAnswer;
 use collegial_stats::{Interval, Named as Watch};
 use serde::Serialize;
 
-use super::super::Request;
+use super::super::{Request, called};
 use crate::draws::{self, DRAWS};
 use crate::{Error, Monitor, ntk};
 
 /// The drawn kernel of one network.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Checked {
-    /// The network's name.
+    /// The network's name, or its design and whose it is where no name means it.
     pub model: String,
     /// Its design, where it has one; a list where every stage has its own.
     pub design: Option<Named>,
@@ -80,10 +80,18 @@ pub(super) fn run(
         }
     }
     for (index, (network, score_ratio)) in networks.iter().enumerate() {
+        let design = design(network);
+        let model = match (index, &design) {
+            (0, _) | (_, None) => answer.baseline.clone(),
+            (_, Some(design)) => {
+                let known = called::known(network);
+                called::other(known.as_deref(), &design.to_string(), &answer.baseline)
+            }
+        };
         let seed = request.seed.wrapping_add(index as u64 * draws);
         let question =
             ntk::Request { norms: Some(norm), data: request.data.clone(), seed, ..ntk::Request::default() };
-        let doing = format!("drawing {}", network.name());
+        let doing = format!("drawing {model}");
         let drawn = draws::of_spec(&question, network, draws, &Watch::new(monitor, &doing))?;
         let first =
             list.first().map_or((drawn.variance, 0.0), |first| (first.variance, first.standard_error));
@@ -92,8 +100,8 @@ pub(super) fn run(
             false => ratio(first, (drawn.variance, drawn.standard_error), drawn.draws),
         };
         list.push(Checked {
-            model: network.name(),
-            design: design(network),
+            model,
+            design,
             norm,
             draws: drawn.draws,
             variance: drawn.variance,

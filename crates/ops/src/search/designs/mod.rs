@@ -2,14 +2,16 @@
 
 mod check;
 mod figures;
+mod next;
 mod sentences;
 mod tables;
 mod timings;
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use collegial_arch::{Cost, Design, Resnext, Spec, Stem};
+use collegial_arch::{Cost, Design, Spec};
 use collegial_ntk::covariance::Images;
 use collegial_report::{Card, Download, Figure, Page, Provenance, Section, Table, capitalised};
 use collegial_search::{DesignAnswer, DesignSearch, Freedom, StageAnswer, VarianceSource};
@@ -18,7 +20,8 @@ use collegial_train::data::{Dataset, Part};
 use collegial_train::{Error as TrainError, spec_for};
 use serde::Serialize;
 
-use super::Request;
+use super::{Request, called};
+use crate::style::wrapped;
 use crate::{Answer, Error, Monitor, Style, to_json, untimed_json};
 pub use check::Checked;
 
@@ -28,19 +31,23 @@ pub struct Designs {
     /// The optima, their neighbours and the curve.
     #[serde(flatten)]
     pub answer: DesignAnswer,
-    /// The primal's whole name, `resnext29-66x6d`.
-    pub primal_model: String,
+    /// The primal's whole name, `resnext29-66x6d`: with the question's own settings (`classes`, ...) it
+    /// is that network. `None` where no name is, as for a TOML spec with channels of its own.
+    pub primal_model: Option<String>,
     /// The dual's.
-    pub dual_model: String,
+    pub dual_model: Option<String>,
     /// The optima with designs or widths of their own, where asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stages: Option<StageAnswer>,
     /// What draws of the whole networks say, where asked for: the baseline, the primal, the dual.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<Vec<Checked>>,
-    /// Whether the network has groups that PyTorch's `groups` and `width_per_group` name.
+    /// What to do with it.
     #[serde(skip)]
-    grouped_convolutions: bool,
+    next: Vec<String>,
+    /// Whose kernel the variance is of.
+    #[serde(skip)]
+    subject: Subject,
     /// The data set whose images come in, where one was given.
     pub data: Option<PathBuf>,
     /// Whether blocks have gates.
@@ -49,14 +56,41 @@ pub struct Designs {
     /// Whether the budget is what the baseline costs.
     #[serde(skip)]
     own_budget: bool,
+    /// The standard error of sampled variances, as a share of them.
+    #[serde(skip)]
+    precision: f64,
     /// Seed of the draws, where there were any.
     pub seed: u64,
     /// How long it took.
     pub seconds: f64,
 }
 
+/// Whose kernel it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Subject {
+    /// Of blocks, of a network or alone.
+    Block,
+    /// Of a fully connected network.
+    FullyConnected,
+    /// Of a module of the user's own.
+    Module,
+}
+
+impl Subject {
+    fn of(spec: &Spec) -> Self {
+        match spec {
+            Spec::FullyConnected(_) => Self::FullyConnected,
+            Spec::Sequence(_) => Self::Module,
+            _ => Self::Block,
+        }
+    }
+}
+
 /// Training images of a data set that its covariance is measured on.
 const IMAGES: usize = 200;
+
+/// The standard error of sampled variances by default, as a share of them.
+const PRECISION: f64 = 0.01;
 
 /// The baseline, made to measure for the data set where one is given, and the images that come in.
 pub(super) fn baseline(request: &Request) -> Result<(Spec, Images), Error> {
@@ -81,31 +115,29 @@ pub(super) fn run(
     if request.cost == Cost::Time {
         search = timings::timed(request, baseline, search, monitor)?;
     }
-    let answer = search.run_watched(monitor)?;
+    let mut answer = search.run_watched(monitor)?;
+    answer.baseline = called::baseline(&request.model, baseline);
     let stages = freedom(request).map(|freedom| search.stages(freedom)).transpose()?;
     let check = match request.check {
         true => Some(check::run(request, baseline, &answer, monitor)?),
         false => None,
     };
-    let name = |design: Design| Ok::<String, Error>(baseline.with_design(design)?.name());
+    let name = |design: Design| Ok::<_, Error>(called::known(&baseline.with_design(design)?));
     Ok(Designs {
         primal_model: name(answer.primal.design)?,
         dual_model: name(answer.dual.design)?,
+        next: next::steps(request, baseline, &answer, stages.as_ref())?,
+        subject: Subject::of(baseline),
         stages,
         check,
-        grouped_convolutions: matches!(baseline, Spec::Resnext(network) if in_torchvision(network)),
         gated: gated(baseline),
         own_budget: request.budget.is_none(),
         data: request.data.clone(),
+        precision: request.precision.unwrap_or(PRECISION),
         answer,
         seed: request.seed,
         seconds: start.elapsed().as_secs_f64(),
     })
-}
-
-/// Whether torchvision builds it from groups and their width; gates and other stems are timm's.
-fn in_torchvision(network: &Resnext) -> bool {
-    network.squeeze.is_none() && matches!(network.stem, Stem::Small | Stem::Imagenet)
 }
 
 /// Whether blocks have gates, which the theory does not know.
@@ -122,7 +154,7 @@ fn question(request: &Request, baseline: &Spec) -> DesignSearch {
         .cost(request.cost)
         .block_inputs(request.block_inputs)
         .multiple_of(request.multiple_of)
-        .sampling(request.precision.unwrap_or(0.01), request.seed);
+        .sampling(request.precision.unwrap_or(PRECISION), request.seed);
     if let Some(rule) = request.rule {
         search = search.rule(rule);
     }
@@ -176,7 +208,7 @@ impl Answer for Designs {
             strong(&mut text, &self.check_sentences());
             let _ = write!(text, "\n{}\n", table.to_text());
         }
-        for line in self.reading().iter().flat_map(|line| wrapped(line)).chain(self.next_steps()) {
+        for line in self.reading().iter().flat_map(|line| wrapped(line)).chain(self.next.clone()) {
             let _ = writeln!(text, "{line}");
         }
         text
@@ -197,8 +229,8 @@ impl Answer for Designs {
         self.both_cards().into()
     }
 
-    fn figures(&self) -> Vec<(&'static str, Figure)> {
-        vec![("primal.svg", self.primal_figure()), ("dual.svg", self.dual_figure())]
+    fn figures(&self) -> Vec<(Cow<'static, str>, Figure)> {
+        vec![("primal.svg".into(), self.primal_figure()), ("dual.svg".into(), self.dual_figure())]
     }
 
     fn page(&self, provenance: Provenance) -> Option<Page> {
@@ -212,7 +244,10 @@ impl Answer for Designs {
             .section(self.figures_section())
             .section(
                 Section::new("Designs worth trying")
-                    .prose("Whole networks, in two groups: within the baseline's cost, and with no more than its variance.")
+                    .prose(match self.own_budget {
+                        true => "Whole networks, in two groups: within the baseline's cost, and with no more than its variance.",
+                        false => "Whole networks, in two groups: within the budget, and with no more than the baseline's variance.",
+                    })
                     .table(self.designs_table(), "Shares are of the baseline's counts."),
             );
         if let Some(table) = self.stages_table() {
@@ -247,19 +282,4 @@ impl Answer for Designs {
                 .provenance(provenance),
         )
     }
-}
-
-/// The text in lines of at most 80 columns.
-fn wrapped(text: &str) -> Vec<String> {
-    let mut lines: Vec<String> = vec![];
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= 80 => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }

@@ -1,12 +1,15 @@
 //! An answer in sentences.
 
-use collegial_arch::{Cost, Design};
+use collegial_arch::{Cost, Design, Designs as Named};
 use collegial_nn::NormPolicy;
-use collegial_report::grouped;
-use collegial_search::{BlockInputs, DesignAnswer, DesignOptimum, Edge, Freedom, Gain, VarianceSource};
+use collegial_report::{grouped, significant};
+use collegial_search::{
+    BlockInputs, DesignAnswer, DesignOptimum, Edge, Flat, Freedom, Gain, StageDesigns, VarianceSource,
+};
 
-use super::Designs;
+use super::super::called;
 use super::check::{Agreement, Checked};
+use super::{Designs, Subject};
 
 /// A baseline whose score is this near to the best one's is called good.
 const NEAR: f64 = 1.05;
@@ -28,7 +31,10 @@ impl Designs {
     /// What the numbers of both optima do not say.
     pub(super) fn beyond_cards(&self) -> Vec<String> {
         let mut sentences: Vec<String> = self.chosen_by_trial().into_iter().collect();
-        for (name, optimum) in [("same cost", &self.answer.primal), ("same variance", &self.answer.dual)] {
+        sentences.extend(self.flat_sentence());
+        for (name, optimum) in
+            [(self.primal_group(), &self.answer.primal), ("same variance", &self.answer.dual)]
+        {
             sentences.extend(edge_sentence(name, optimum));
         }
         if !self.answer.left_out.is_empty() {
@@ -41,6 +47,20 @@ impl Designs {
         sentences
     }
 
+    /// How much the width matters, where it hardly does.
+    fn flat_sentence(&self) -> Option<String> {
+        let Flat { tolerance, low, high } = self.answer.flat.filter(|flat| flat.low < flat.high)?;
+        Some(format!(
+            "The optimum is flat: but for rounding m, widths {low} to {high} are within {:.0} % of the best.",
+            100.0 * tolerance
+        ))
+    }
+
+    /// The primal's group in tables.
+    pub(super) fn primal_group(&self) -> &'static str {
+        if self.own_budget { "same cost" } else { "within budget" }
+    }
+
     /// What is minimised.
     pub(super) fn what(&self) -> &'static str {
         if self.answer.other_inputs.is_some() {
@@ -50,19 +70,26 @@ impl Designs {
         }
     }
 
-    fn primal_name(&self) -> String {
-        self.name_of(&self.primal_model, self.answer.primal.design)
+    pub(super) fn primal_name(&self) -> String {
+        self.name_of(self.primal_model.as_deref(), self.answer.primal.design)
     }
 
-    fn dual_name(&self) -> String {
-        self.name_of(&self.dual_model, self.answer.dual.design)
+    pub(super) fn dual_name(&self) -> String {
+        self.name_of(self.dual_model.as_deref(), self.answer.dual.design)
     }
 
-    /// The model's name, or its design where the name does not tell it (modules of the user's own).
-    fn name_of(&self, model: &str, design: Design) -> String {
-        match model == self.answer.baseline && self.answer.baseline_design != Some(design) {
-            true => format!("{design} of {model}"),
-            false => model.to_owned(),
+    fn name_of(&self, name: Option<&str>, design: Design) -> String {
+        match self.answer.baseline_design == Some(design) {
+            true => self.answer.baseline.clone(),
+            false => called::other(name, &self.design_text(design), &self.answer.baseline),
+        }
+    }
+
+    /// A design as the family's names have it: `66x6d`, or `30x48` for fully connected networks.
+    pub(super) fn design_text(&self, design: Design) -> String {
+        match self.subject {
+            Subject::FullyConnected => format!("{}x{}", design.multiplicity, design.width),
+            Subject::Block | Subject::Module => design.to_string(),
         }
     }
 
@@ -154,10 +181,14 @@ impl Designs {
             }
         };
         let flops = |flops: u64| percent(flops as f64 / self.answer.baseline_flops as f64);
+        let name = |stages: &StageDesigns| {
+            let designs = Named::per_stage(&stages.designs).to_string();
+            called::other(stages.model.as_deref(), &designs, &self.answer.baseline)
+        };
         let kept = &stages.kept.primal;
         let mut sentences = vec![format!(
             "{who}: {} has {:.2} times less variance at {} of the FLOPs, against {:.2} with one design for all.",
-            kept.model,
+            name(kept),
             kept.score_ratio,
             flops(kept.flops),
             self.answer.primal.score_ratio
@@ -166,7 +197,7 @@ impl Designs {
             sentences.push(format!(
                 "If cost may move between stages it goes where members are cheap: {} has {:.2} times less, at {} of the \
                  FLOPs. The score counts all blocks alike; whether such a shift trains better, it does not say.",
-                moved.model,
+                name(moved),
                 moved.score_ratio,
                 flops(moved.flops)
             ));
@@ -194,18 +225,21 @@ impl Designs {
     pub(super) fn reading(&self) -> Vec<String> {
         let answer = &self.answer;
         let source = match answer.variance_source {
-            VarianceSource::Exact => "computed exactly",
-            VarianceSource::Measured | VarianceSource::Law => "sampled",
+            VarianceSource::Exact => "computed exactly".to_owned(),
+            VarianceSource::Measured | VarianceSource::Law => {
+                format!("sampled to {} % (standard error)", significant(100.0 * self.precision, 2))
+            }
+        };
+        let whose = match self.subject {
+            Subject::Block => "a block's",
+            Subject::FullyConnected => "the network's",
+            Subject::Module => "the module's",
         };
         let blocks: usize = answer.blocks.iter().map(|block| block.count).sum();
         let drawn = if self.check.is_some() { "" } else { " (the whole network's was not drawn)" };
-        let what = if blocks > 1 {
-            format!("the mean over {blocks} blocks{drawn}")
-        } else {
-            "that of the module".into()
-        };
+        let what = if blocks > 1 { format!("the mean over {blocks} blocks{drawn}, ") } else { String::new() };
         let mut lines = vec![format!(
-            "variance: Var[K] / E[K]^2 of a block's tangent kernel K at one input, {what}, {source}"
+            "variance: Var[K] / E[K]^2 of {whose} tangent kernel K at one input, {what}{source}"
         )];
         if let Some(other) = &answer.other_inputs {
             let network = match &self.data {
@@ -230,30 +264,6 @@ impl Designs {
         }
         if self.gated {
             lines.push("gates (squeeze-and-excitation) are left out of account".into());
-        }
-        lines
-    }
-
-    /// What to do with it.
-    pub(super) fn next_steps(&self) -> Vec<String> {
-        let answer = &self.answer;
-        let (name, design) = match (answer.primal.gain, answer.dual.gain) {
-            (Gain::Better, _) => (&self.primal_model, answer.primal.design),
-            (_, Gain::Better) => (&self.dual_model, answer.dual.design),
-            _ => return vec![],
-        };
-        if *name == answer.baseline {
-            return vec![];
-        }
-        let mut lines = vec![format!("next: `export({name}, to=pytorch)`")];
-        if self.grouped_convolutions {
-            let Design { multiplicity, width } = design;
-            lines.push(format!(
-                "      or groups={multiplicity}, width_per_group={width} in torchvision and timm"
-            ));
-        }
-        if self.grouped_convolutions && self.check.is_none() {
-            lines.push(format!("      `search({}, check=true)` draws whole networks", answer.baseline));
         }
         lines
     }

@@ -31,13 +31,14 @@ impl Designs {
                 format!("{:.2} x", answer.baseline_score / score),
             ]
         };
-        let text = |design: Design| design.to_string();
+        let text = |design: Design| self.design_text(design);
         let baseline = answer.baseline_design.map_or_else(|| answer.baseline.clone(), text);
         let counts = [answer.baseline_parameters, answer.baseline_flops];
         table.push(row("baseline", baseline, counts, answer.baseline_score));
-        for (name, problem, best) in
-            [("same cost", Problem::Primal, &answer.primal), ("same variance", Problem::Dual, &answer.dual)]
-        {
+        for (name, problem, best) in [
+            (self.primal_group(), Problem::Primal, &answer.primal),
+            ("same variance", Problem::Dual, &answer.dual),
+        ] {
             table.push(row(name, text(best.design), [best.parameters, best.flops], best.score));
             for other in answer.nearby.iter().filter(|other| other.problem == problem) {
                 table.push(row("  nearby", text(other.design), [other.parameters, other.flops], other.score));
@@ -70,9 +71,10 @@ impl Designs {
         };
         let joined = |stages: &StageDesigns| Named::per_stage(&stages.designs).to_string();
         let more = if stages.freedom == Freedom::Widths { "  two widths" } else { "  per stage" };
-        for (name, one, of) in
-            [("same cost", &answer.primal, Problem::Primal), ("same variance", &answer.dual, Problem::Dual)]
-        {
+        for (name, one, of) in [
+            (self.primal_group(), &answer.primal, Problem::Primal),
+            ("same variance", &answer.dual, Problem::Dual),
+        ] {
             push(name, one.design.to_string(), [one.parameters, one.flops], one.score);
             let kept = of_problem(&stages.kept, of);
             push(more, joined(kept), [kept.parameters, kept.flops], kept.score);

@@ -4,6 +4,8 @@
 pub(super) mod page;
 pub(super) mod view;
 
+use std::borrow::Cow;
+
 use collegial_arch::{Module, Spec};
 use collegial_ntk::Fit;
 use collegial_ntk::fit::{Measurements, Method, Sampling, default_widths, measure_variance};
@@ -16,7 +18,8 @@ use collegial_search::{Rule, ScoredBlocks, VarianceSource};
 use collegial_stats::Instant;
 use serde::Serialize;
 
-use super::Request;
+use super::{Request, called};
+use crate::style::wrapped;
 use crate::{Answer, Error, Monitor, Refusal, Style, to_json};
 
 /// Both optima, and the fit behind them.
@@ -48,6 +51,7 @@ pub(super) fn run(request: &Request, baseline: &Spec, monitor: &dyn Monitor) -> 
     let start = Instant::now();
     let (variance, fit) = variance(request, source, &question, monitor)?;
     let mut answer = question.run_watched(variance.as_ref(), monitor)?;
+    answer.baseline = called::baseline(&request.model, baseline);
     if request.per_stage {
         answer.per_stage = Some(per_stage(baseline, answer.primal.width, request.cost, variance.as_ref())?);
     }
@@ -166,25 +170,26 @@ impl Answer for Paper {
     fn text(&self, style: &Style) -> String {
         let answer = &self.answer;
         let mut text = String::new();
-        for sentence in view::verdict(answer) {
-            text.push_str(&format!("{}\n", style.strong(&sentence)));
+        for line in view::verdict(answer).iter().flat_map(|sentence| wrapped(sentence)) {
+            text.push_str(&format!("{}\n", style.strong(&line)));
         }
         text.push_str(&format!("\n{}\n", drawings::search::dual_figure(answer, None).to_text(&style.sketch)));
-        text.push_str(&view::table(answer).to_text());
+        text.push_str(&view::table(answer, self.exact.as_ref()).to_text());
         if let Some(stages) = view::stage_table(answer) {
             text.push_str(&format!("\neach stage by itself\n\n{}", stages.to_text()));
         }
         if let Some(sentence) = view::free_widths_sentence(answer) {
-            text.push_str(&format!("\n{sentence}\n"));
+            text.push_str(&format!("\n{}\n", wrapped(&sentence).join("\n")));
         }
         let mut notes = vec![
+            view::terms_sentence(answer),
             format!("analysed: {}", answer.analysed),
             view::source_sentence(answer),
             view::efficiency_sentence(answer),
         ];
-        notes.extend(view::exact_sentence(answer));
         notes.extend(self.exact.as_ref().and_then(|exact| drawings::search::gap_sentence(answer, exact)));
         notes.extend(self.fit.as_ref().map(drawings::fit::verdict_sentence));
+        let notes: Vec<String> = notes.iter().flat_map(|note| wrapped(note)).collect();
         text.push_str(&format!("\n{}\n{:.2} s\n", notes.join("\n"), self.seconds));
         text
     }
@@ -194,21 +199,21 @@ impl Answer for Paper {
     }
 
     fn summary(&self) -> (Vec<String>, Table) {
-        (view::verdict(&self.answer), view::table(&self.answer))
+        (view::verdict(&self.answer), view::table(&self.answer, self.exact.as_ref()))
     }
 
     fn cards(&self) -> Vec<Card> {
         view::cards(&self.answer).into()
     }
 
-    fn figures(&self) -> Vec<(&'static str, Figure)> {
+    fn figures(&self) -> Vec<(Cow<'static, str>, Figure)> {
         let mut figures = vec![
-            ("primal.svg", drawings::search::primal_figure(&self.answer, self.exact.as_ref())),
-            ("dual.svg", drawings::search::dual_figure(&self.answer, self.exact.as_ref())),
+            ("primal.svg".into(), drawings::search::primal_figure(&self.answer, self.exact.as_ref())),
+            ("dual.svg".into(), drawings::search::dual_figure(&self.answer, self.exact.as_ref())),
         ];
         if let Some(fit) = &self.fit {
-            figures.push(("alpha.svg", drawings::fit::figure(fit)));
-            figures.push(("residuals.svg", drawings::fit::residual_figure(fit)));
+            figures.push(("alpha.svg".into(), drawings::fit::figure(fit)));
+            figures.push(("residuals.svg".into(), drawings::fit::residual_figure(fit)));
         }
         figures
     }

@@ -16,7 +16,7 @@ pub fn page(paper: &Paper, json: &str, provenance: Provenance) -> Page {
         .cards(view::cards(answer))
         .verdict(sentences(&view::beyond_cards(answer)))
         .section(optimum(answer, exact.as_ref()))
-        .section(designs(answer));
+        .section(designs(answer, exact.as_ref()));
     if let Some(section) = stages(answer) {
         page = page.section(section);
     }
@@ -56,13 +56,16 @@ fn optimum(answer: &Answer, exact: Option<&Answer>) -> Section {
     ])
 }
 
-fn designs(answer: &Answer) -> Section {
+fn designs(answer: &Answer, exact: Option<&Answer>) -> Section {
     Section::new("Designs worth trying")
         .prose(
             "Whole networks after the integer correction. Rho is the baseline's cost divided by the design's. The last column says how far a width's objective is from the \
              optimum's on the single block; below one per cent the difference is hardly measurable, so pick what the hardware likes.",
         )
-        .table(view::table(answer), "Counts are of the whole network; the variance is the analysed block's.")
+        .table(
+            view::table(answer, exact),
+            "Counts are of the whole network, FLOPs as a share of the baseline's; variances are the analysed block's.",
+        )
 }
 
 fn stages(answer: &Answer) -> Option<Section> {

@@ -1,8 +1,8 @@
 //! The answer in sentences and tables.
 
 use collegial_report::{Align, Card, Table, Tone, grouped, significant};
-use collegial_reproduce::drawings::search::{dual_sentence, fewer, percent, primal_sentence};
-use collegial_search::paper::{Analysed, Answer, Nearby, Optimum};
+use collegial_reproduce::drawings::search::{block, dual_sentence, fewer, percent, primal_sentence};
+use collegial_search::paper::{Analysed, Answer, Nearby};
 use collegial_search::{CurvePoint, Problem, VarianceSource};
 
 /// The answer in a few sentences.
@@ -51,9 +51,10 @@ pub fn beyond_cards(answer: &Answer) -> Vec<String> {
     let (primal, flat) = (&answer.primal, &answer.flat);
     let mut sentences = vec![];
     if primal.variance_reduction <= 1.0 {
+        let of = block(answer).map_or(String::new(), |block| format!(" of {block}"));
         sentences.push(format!(
-            "There is nothing to gain here: whole members are too coarse for this budget, keep {}.",
-            answer.baseline
+            "Nothing is gained: {} has no less variance{of} than {}.",
+            primal.design, answer.baseline
         ));
     }
     if flat.low < flat.high {
@@ -74,13 +75,25 @@ pub fn efficiency_sentence(answer: &Answer) -> String {
     let point = answer.curve.iter().find(|point| point.width == answer.dual.width);
     match point.map(|point| point.efficiency_ci) {
         Some([low, high]) if low < high => {
+            let law = match answer.variance_source {
+                VarianceSource::Law => " (of the sampling alone: how far the law is off is not in it)",
+                _ => "",
+            };
             format!(
-                "rho of the block at m = {:.2}: {efficiency:.3}, 95 % interval {low:.3} to {high:.3}",
+                "rho of the block at m = {:.2}: {efficiency:.3}, 95 % interval {low:.3} to {high:.3}{law}",
                 answer.dual.multiplicity
             )
         }
         _ => format!("rho of the block at m = {:.2}: {efficiency:.3}", answer.dual.multiplicity),
     }
+}
+
+/// The terms of the table.
+pub fn terms_sentence(answer: &Answer) -> String {
+    format!(
+        "primal: least variance at the baseline's cost; dual: least cost at its variance; rho: the baseline's {} over the design's",
+        answer.cost_unit
+    )
 }
 
 /// What the closed form says of both optima, where the law was used.
@@ -113,59 +126,83 @@ pub fn source_sentence(answer: &Answer) -> String {
     }
 }
 
-/// The baseline, both optima and their neighbours.
-pub fn table(answer: &Answer) -> Table {
-    let mut table = Table::new(&[
+/// The baseline, both optima and their neighbours, within 80 columns; `exact` is the same question
+/// with the closed form, where the answer is by the law.
+pub fn table(answer: &Answer, exact: Option<&Answer>) -> Table {
+    let law = answer.variance_source == VarianceSource::Law;
+    let mut columns = vec![
         ("", Align::Left),
         ("design", Align::Left),
         ("parameters", Align::Right),
         ("FLOPs", Align::Right),
-        ("variance", Align::Right),
-        ("rho", Align::Right),
-        ("off by (block)", Align::Right),
-    ]);
-    table.push([
-        "baseline".into(),
-        answer.baseline.clone(),
-        grouped(answer.baseline_parameters),
-        grouped(answer.baseline_flops),
-        significant(answer.baseline_variance, 4),
-        "1.00".into(),
-        String::new(),
-    ]);
-    let optimum = |table: &mut Table, problem: &str, optimum: &Optimum| {
-        table.push([
-            format!("{problem} optimum"),
-            optimum.design.to_string(),
-            grouped(optimum.parameters),
-            grouped(optimum.flops),
-            significant(optimum.variance, 4),
-            format!("{:.2}", optimum.real_efficiency),
-            "0.0 %".into(),
-        ]);
-    };
-    for problem in [Problem::Primal, Problem::Dual] {
-        match problem {
-            Problem::Primal => optimum(&mut table, "primal", &answer.primal),
-            Problem::Dual => optimum(&mut table, "dual", &answer.dual),
+        (if law { "by law" } else { "variance" }, Align::Right),
+    ];
+    if exact.is_some() {
+        columns.push(("exactly", Align::Right));
+    }
+    columns.extend([("rho", Align::Right), ("off by", Align::Right)]);
+    let mut table = Table::new(&columns);
+    let mut push = |row: Row| {
+        let flops = percent(row.counts[1] as f64 / answer.baseline_flops as f64);
+        let mut cells =
+            vec![row.name, row.design, grouped(row.counts[0]), flops, significant(row.variance, 3)];
+        if exact.is_some() {
+            cells.push(row.exact.map_or("n/a".into(), |exact| significant(exact, 3)));
         }
+        cells.extend([format!("{:.2}", row.rho), row.off]);
+        table.push_row(cells);
+    };
+    push(Row {
+        name: "baseline".into(),
+        design: format!("width {}", answer.baseline_width),
+        counts: [answer.baseline_parameters, answer.baseline_flops],
+        variance: answer.baseline_variance,
+        exact: answer.baseline_exact_variance,
+        rho: 1.0,
+        off: String::new(),
+    });
+    for (name, problem, best) in
+        [("primal", Problem::Primal, &answer.primal), ("dual", Problem::Dual, &answer.dual)]
+    {
+        push(Row {
+            name: name.into(),
+            design: best.design.to_string(),
+            counts: [best.parameters, best.flops],
+            variance: best.variance,
+            exact: best.exact_variance,
+            rho: best.real_efficiency,
+            off: "0.0 %".into(),
+        });
         for row in answer.nearby.iter().filter(|row| row.problem == problem) {
-            table.push(nearby_row(row));
+            push(Row {
+                name: "  nearby".into(),
+                design: row.design.to_string(),
+                counts: [row.parameters, row.flops],
+                variance: row.variance,
+                exact: exact.and_then(|exact| exact_variance(row, exact)),
+                rho: row.real_efficiency,
+                off: format!("{:.1} %", 100.0 * row.distance),
+            });
         }
     }
     table
 }
 
-fn nearby_row(row: &Nearby) -> [String; 7] {
-    [
-        "  nearby".into(),
-        row.design.to_string(),
-        grouped(row.parameters),
-        grouped(row.flops),
-        significant(row.variance, 4),
-        format!("{:.2}", row.real_efficiency),
-        format!("{:.1} %", 100.0 * row.distance),
-    ]
+/// A row of the table.
+struct Row {
+    name: String,
+    design: String,
+    counts: [u64; 2],
+    variance: f64,
+    exact: Option<f64>,
+    rho: f64,
+    off: String,
+}
+
+/// Var(n) / m by the closed form.
+fn exact_variance(row: &Nearby, exact: &Answer) -> Option<f64> {
+    let point = exact.curve.iter().find(|point| point.width == row.width)?;
+    Some(point.variance / row.design.multiplicity as f64)
 }
 
 /// Both objectives at every width.

@@ -44,8 +44,9 @@ impl Freedom {
 pub struct StageDesigns {
     /// One per stage.
     pub designs: Vec<StageDesign>,
-    /// The network's name with them, which `info`, `train` and `export` take.
-    pub model: String,
+    /// The network's name with them, which `info`, `train` and `export` take, with the class count and
+    /// image size that the baseline has; `None` where no name means this network.
+    pub model: Option<String>,
     /// Parameters of the whole network.
     pub parameters: u64,
     /// FLOPs of the whole network.
@@ -175,7 +176,7 @@ impl<'a> StageProblem<'a> {
         let cost = self.fixed + picks.iter().map(Pick::cost).sum::<f64>();
         Ok(StageDesigns {
             designs,
-            model: spec.name(),
+            model: spec.settings_beside_name().map(|_| spec.name()),
             parameters: total.parameters,
             flops: total.flops,
             score,

@@ -1,0 +1,155 @@
+//! How the networks of an answer are called, so that what is printed can be typed.
+//!
+//! A name says depth and design; channels, gates and stems of a spec of the user's own are not in
+//! it. So a network is called by its name only where the name, with the settings that the hint
+//! repeats, means this very network; elsewhere by its design and by the baseline as it was typed.
+
+use collegial_arch::{Overrides, Spec};
+use serde_json::Value;
+
+use super::Request;
+use crate::Model;
+
+/// The name of a network, where it means this very network (with the settings of
+/// [`Spec::settings_beside_name`]).
+pub(super) fn known(spec: &Spec) -> Option<String> {
+    spec.settings_beside_name().map(|_| spec.name())
+}
+
+/// The baseline in sentences: its name where it means it, a module's own name, else the file as it
+/// was typed; a spec's text has no name.
+pub(super) fn baseline(model: &Model, spec: &Spec) -> String {
+    let own = matches!(spec, Spec::Sequence(_)).then(|| spec.name());
+    let file = || typed(model).map(str::to_owned);
+    known(spec).or(own).or_else(file).unwrap_or_else(|| format!("your {}", spec.name()))
+}
+
+/// Another network in sentences: its name where it means it, else its design and whose it is.
+pub(super) fn other(name: Option<&str>, design: &str, baseline: &str) -> String {
+    name.map_or_else(|| format!("{design} of {baseline}"), str::to_owned)
+}
+
+/// The question that exports the network, and what to write into the baseline's file first where no
+/// name means it; nothing where there is no such file.
+pub(super) fn export(model: &Model, baseline: &Spec, network: &Spec) -> Vec<String> {
+    let export = |name: &str, settings: &Overrides| {
+        question("export", name, &[vec!["to=pytorch".into()], settings_fields(settings)].concat())
+    };
+    if let Some(settings) = network.settings_beside_name() {
+        return vec![export(&network.name(), &settings)];
+    }
+    let file = typed(model).filter(|file| file.ends_with(".toml"));
+    match (file, changed_lines(baseline, network)) {
+        (Some(file), Some(changed)) => {
+            vec![format!("set {changed} in {file}, then"), export(file, &model.overrides())]
+        }
+        _ => vec![],
+    }
+}
+
+/// The question itself with one more field, as it was asked.
+pub(super) fn again(request: &Request, field: &str) -> Option<String> {
+    let fields = [given(request), vec![field.to_owned()]].concat();
+    typed(&request.model).map(|model| question("search", model, &fields))
+}
+
+fn question(verb: &str, model: &str, fields: &[String]) -> String {
+    let arguments: Vec<&str> = [model].into_iter().chain(fields.iter().map(String::as_str)).collect();
+    format!("`{verb}({})`", arguments.join(", "))
+}
+
+/// MODEL, unless it is a spec's text or has letters that a question in backticks cannot hold.
+fn typed(model: &Model) -> Option<&str> {
+    let text = model.model.to_str()?;
+    let unfit = ["\n", "`", ", ", "=", "{"].iter().any(|part| text.contains(part));
+    (!unfit && !text.is_empty()).then_some(text)
+}
+
+fn settings_fields(settings: &Overrides) -> Vec<String> {
+    let Overrides { classes, inputs, outputs, image } = *settings;
+    let all = [("classes", classes), ("inputs", inputs), ("outputs", outputs), ("image", image)];
+    all.iter().filter_map(|(name, value)| value.map(|value| format!("{name}={value}"))).collect()
+}
+
+/// The fields of a question that are not as by default.
+fn given(request: &Request) -> Vec<String> {
+    let fields = |request: &Request| match serde_json::to_value(request) {
+        Ok(Value::Object(fields)) => fields,
+        _ => serde_json::Map::new(),
+    };
+    let usual = fields(&Request::default());
+    let changed = fields(request).into_iter().filter(|(name, value)| {
+        name != "model" && !value.is_null() && usual.get(name).is_none_or(|usual| usual != value)
+    });
+    changed.map(|(name, value)| format!("{name}={}", written(&value))).collect()
+}
+
+fn written(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(written).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
+    }
+}
+
+/// The lines of the baseline's TOML form that make it the other network, where they are few.
+fn changed_lines(baseline: &Spec, network: &Spec) -> Option<String> {
+    let (before, after) = (baseline.to_toml(), network.to_toml());
+    let before: Vec<&str> = before.lines().collect();
+    let changed: Vec<&str> = after.lines().filter(|line| !before.contains(line)).collect();
+    let plain = changed.iter().all(|line| line.contains(" = ") && line.len() <= 80);
+    let nested = after.contains("[[");
+    (plain && !nested && (1..=3).contains(&changed.len())).then(|| changed.join(" and "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::Cost;
+
+    const OWN: &str = "kind = \"resnext\"\nstem = \"small\"\nblocks = [1, 1]\ndesign = \"1x16d\"\nclasses = 10\nimage = 16\n\
+                       stem_channels = 8\noutputs = 32\n";
+
+    fn networks() -> (Spec, Spec) {
+        let baseline = Spec::from_toml(OWN).unwrap();
+        let network = baseline.with_design("12x3d".parse().unwrap()).unwrap();
+        (baseline, network)
+    }
+
+    /// Whose name would mean another network, or none at all.
+    #[test]
+    fn a_spec_of_ones_own_is_called_by_its_file() {
+        let (spec, network) = networks();
+        assert_eq!((known(&spec), known(&network)), (None, None));
+        let model = Model::named("nets/mine.toml");
+        assert_eq!(baseline(&model, &spec), "nets/mine.toml");
+        assert_eq!(baseline(&Model::named(OWN), &spec), "your resnext8-1x16d");
+        assert_eq!(
+            export(&model, &spec, &network),
+            ["set design = \"12x3d\" in nets/mine.toml, then", "`export(nets/mine.toml, to=pytorch)`"]
+        );
+        assert!(export(&Model::named(OWN), &spec, &network).is_empty());
+    }
+
+    #[test]
+    fn settings_are_repeated() {
+        let model = Model { classes: Some(10), ..Model::named("resnet50") };
+        let spec = model.spec().unwrap();
+        let network = spec.with_design("21x6d".parse().unwrap()).unwrap();
+        assert_eq!(export(&model, &spec, &network), ["`export(resnext50-21x6d, to=pytorch, classes=10)`"]);
+        let request = Request {
+            model,
+            cost: Cost::Flops,
+            widths: Some("4,8".parse().unwrap()),
+            per_stage: true,
+            ..Request::default()
+        };
+        let asked = again(&request, "check=true").unwrap();
+        for part in
+            ["search(resnet50, ", "classes=10", "cost=flops", "widths=4,8", "per_stage=true", "check=true)"]
+        {
+            assert!(asked.contains(part), "{asked}");
+        }
+        assert!(!asked.contains("seed") && !asked.contains("budget"), "{asked}");
+    }
+}
