@@ -4,9 +4,9 @@
 //! machine does slows both; the ratio of the two is averaged on a logarithmic scale until its
 //! interval is narrow, or the seconds are used and the interval says so.
 //!
-//! Stopping when an interval is narrow favours moments when it is narrow by chance, so that it holds
-//! the truth less often than 95 %: the more often one looks, the less. So it is looked at only when
-//! the number of steps has doubled. What is left is shown by a test.
+//! Stopping when an interval is narrow favours moments when it is narrow by chance, so that it
+//! holds the truth less often than 95 %: the more often one looks, the less. So it is looked at
+//! only when the number of steps has doubled. What is left is shown by a test.
 
 use collegial_arch::{Design, Shape, Spec};
 use collegial_nn::{Mode, Network};

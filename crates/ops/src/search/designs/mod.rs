@@ -31,8 +31,8 @@ pub struct Designs {
     /// The optima, their neighbours and the curve.
     #[serde(flatten)]
     pub answer: DesignAnswer,
-    /// The primal's whole name, `resnext29-66x6d`: with the question's own settings (`classes`, ...) it
-    /// is that network. `None` where no name is, as for a TOML spec with channels of its own.
+    /// The primal's whole name, `resnext29-66x6d`: with the question's own settings (`classes`, ...)
+    /// it is that network. `None` where no name is, as for a TOML spec with channels of its own.
     pub primal_model: Option<String>,
     /// The dual's.
     pub dual_model: Option<String>,

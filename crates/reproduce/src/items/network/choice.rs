@@ -2,8 +2,8 @@
 //!
 //! Every predictor gets the mean of its rank correlations over all curves and norm policies. The
 //! default is the score with network inputs, which means what it says: the blocks with what they
-//! see. Another predictor takes its place only if its mean is higher beyond the 95 % interval of the
-//! difference, and of several such the highest. Designs of a curve are resampled for all predictors
+//! see. Another predictor takes its place only if its mean is higher beyond the 95 % interval of
+//! the difference, and of several such the highest. Designs of a curve are resampled for all predictors
 //! and norm policies together, so that the differences are paired.
 
 use collegial_ntk::explicit::NormPolicy;
@@ -63,8 +63,8 @@ fn standings(curves: &[Curve], norms: Option<NormPolicy>, seed: u64) -> Vec<Stan
     Predictor::ALL.iter().enumerate().map(standing).collect()
 }
 
-/// The means over resampled designs. A replicate's indices serve every curve; those beyond a shorter
-/// curve are passed over there.
+/// The means over resampled designs. A replicate's indices serve every curve; those beyond a
+/// shorter curve are passed over there.
 fn resampled(curves: &[Curve], norms: Option<NormPolicy>, count: usize, seed: u64) -> Vec<[f64; 5]> {
     (0..REPLICATES)
         .map(|replicate| {

@@ -44,8 +44,8 @@ impl Freedom {
 pub struct StageDesigns {
     /// One per stage.
     pub designs: Vec<StageDesign>,
-    /// The network's name with them, which `info`, `train` and `export` take, with the class count and
-    /// image size that the baseline has; `None` where no name means this network.
+    /// The network's name with them, which `info`, `train` and `export` take, with the class count
+    /// and image size that the baseline has; `None` where no name means this network.
     pub model: Option<String>,
     /// Parameters of the whole network.
     pub parameters: u64,
