@@ -228,6 +228,16 @@ impl CheckpointFile {
         tensors.map(|(name, tensor)| (name.to_owned(), tensor.shape().to_vec())).collect()
     }
 
+    /// All tensors, whichever network they belong to; all of their numbers must be finite.
+    pub fn into_tensors(self) -> Result<TensorTable, Error> {
+        let not_finite = |(name, tensor): (&str, &Tensor)| {
+            let value = tensor.values().iter().copied().find(|value| !value.is_finite())?;
+            Some(Error::NotFinite { path: self.path.clone(), tensor: name.to_owned(), value })
+        };
+        let found = self.archive.tensors.iter().find_map(not_finite);
+        found.map_or(Ok(self.archive.tensors), Err)
+    }
+
     /// How many batches the norms have seen; 0 if the file does not say.
     pub fn batches(&self) -> u64 {
         let counter = self.archive.integers.iter().find(|(name, _)| is_counter(name));
@@ -335,6 +345,11 @@ impl Checkpoint {
         let numbers = (model_header.number, training_header.number);
         if numbers.0 != numbers.1 {
             return Err(training.refuse(CheckpointDefect::Numbers { model: numbers.0, training: numbers.1 }));
+        }
+        // Two processes that did not see each other's lock may have written one file each.
+        let steps = (model_header.steps, training_header.progress.steps);
+        if steps.0 != steps.1 {
+            return Err(training.refuse(CheckpointDefect::Steps { model: steps.0, training: steps.1 }));
         }
         Ok(Self { model, model_header, training, training_header })
     }

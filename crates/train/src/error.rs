@@ -28,6 +28,14 @@ pub enum CheckpointDefect {
         /// Of the file with the optimiser.
         training: u64,
     },
+    /// Its two files are of different steps.
+    #[error("it is of step {training}, but {} beside it is of step {model}", crate::checkpoint::MODEL_FILE)]
+    Steps {
+        /// Of the network's file.
+        model: u64,
+        /// Of the file with the optimiser.
+        training: u64,
+    },
 }
 
 /// How a file of weights differs from the network that it was to fill.

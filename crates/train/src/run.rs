@@ -133,10 +133,27 @@ fn lock(root: &Path) -> Result<File, Error> {
     let mut write = || {
         file.set_len(0)?;
         file.rewind()?;
-        file.write_all(format!("{}\n", std::process::id()).as_bytes())
+        file.write_all(format!("{}\n", process()).as_bytes())
     };
     write().map_err(io("write", &path))?;
     Ok(file)
+}
+
+/// This process as `PID@HOST`: on a shared file system a number alone names nobody.
+fn process() -> String {
+    let number = std::process::id();
+    match host() {
+        Some(host) => format!("{number}@{host}"),
+        None => number.to_string(),
+    }
+}
+
+/// The name of this machine, where the system tells it by a file or the environment.
+fn host() -> Option<String> {
+    let told =
+        fs::read_to_string("/proc/sys/kernel/hostname").or_else(|_| fs::read_to_string("/etc/hostname"));
+    let told = told.or_else(|_| std::env::var("HOSTNAME")).or_else(|_| std::env::var("COMPUTERNAME"));
+    told.ok().map(|name| name.trim().to_owned()).filter(|name| !name.is_empty())
 }
 
 /// Locks, or tries again for a moment: a process that looks whether a run is going on holds its
@@ -252,7 +269,10 @@ mod tests {
         assert!(!root.path().join(SAVING).exists() && !leftovers.iter().any(|path| path.exists()));
         assert!(root.path().join(".mine").exists());
         let said = RunDirectory::open(root.path()).unwrap_err().to_string();
-        assert!(said.contains(&format!("in use by process {}", std::process::id())), "{said}");
+        assert!(said.contains(&format!("in use by process {}", process())), "{said}");
+        if cfg!(target_os = "linux") {
+            assert!(process().starts_with(&format!("{}@", std::process::id())), "{}", process());
+        }
         drop(run);
         RunDirectory::open(root.path()).unwrap();
     }

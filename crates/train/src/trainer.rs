@@ -24,7 +24,7 @@ pub trait TrainingMonitor: Monitor {
 
 impl TrainingMonitor for Silent {}
 
-/// When checkpoints are saved besides at the end of every epoch and when stopped. It changes no
+/// When checkpoints are saved besides at the end of the last epoch and when stopped. It changes no
 /// result.
 #[derive(Clone, Copy, Debug)]
 pub struct Saving {
@@ -32,11 +32,13 @@ pub struct Saving {
     pub steps: Option<u64>,
     /// After so much time.
     pub time: Duration,
+    /// At the end of an epoch, unless the last one is younger than this.
+    pub apart: Duration,
 }
 
 impl Default for Saving {
     fn default() -> Self {
-        Self { steps: None, time: Duration::from_secs(600) }
+        Self { steps: None, time: Duration::from_secs(600), apart: Duration::ZERO }
     }
 }
 
@@ -180,8 +182,11 @@ impl Trainer {
                 return Ok(Outcome::Stopped);
             };
             self.progress.finish_epoch(epoch.clone());
-            self.save()?;
-            self.write_epoch(&mut events, &epoch)?;
+            if self.progress.epoch == epochs || self.saved.elapsed() >= saving.apart {
+                self.save()?;
+                self.write_history()?;
+            }
+            self.record_epoch(&mut events, &epoch)?;
             monitor.finished_epoch(&epoch);
         }
         Ok(Outcome::Finished)
@@ -298,9 +303,12 @@ impl Trainer {
         Ok(())
     }
 
-    fn write_epoch(&self, events: &mut EventFile, epoch: &Epoch) -> Result<(), Error> {
+    fn write_history(&self) -> Result<(), Error> {
         let lines = self.progress.history.iter().filter_map(|epoch| serde_json::to_string(epoch).ok());
-        self.run.write("epochs.jsonl", &lines.map(|line| line + "\n").collect::<String>())?;
+        self.run.write("epochs.jsonl", &lines.map(|line| line + "\n").collect::<String>())
+    }
+
+    fn record_epoch(&self, events: &mut EventFile, epoch: &Epoch) -> Result<(), Error> {
         self.record(
             events,
             &[

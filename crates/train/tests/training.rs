@@ -271,12 +271,30 @@ fn files_that_do_not_belong_together() {
     let run = root.path().join("run");
     let first = std::fs::read(run.join("checkpoint-000000").join(TRAINING_FILE)).unwrap();
     let mut trainer = Trainer::resume(job, RunDirectory::open(&run).unwrap()).unwrap();
-    let saving = Saving { steps: Some(1), time: Duration::MAX };
+    let saving = Saving { steps: Some(1), time: Duration::MAX, ..Saving::default() };
     trainer.run(&StopAfter::new(2), saving).unwrap();
     let latest = trainer.checkpoint();
     std::fs::write(latest.with_file_name(TRAINING_FILE), first).unwrap();
     let said = Checkpoint::read(latest.parent().unwrap()).err().unwrap().to_string();
     assert!(said.contains("it is number 0, but model.safetensors beside it is number 3"), "{said}");
+}
+
+/// Two processes that did not see each other's lock could write one file each of one checkpoint.
+#[test]
+fn files_of_one_number_and_different_steps() {
+    let root = tempfile::tempdir().unwrap();
+    let (job, ..) = files(root.path());
+    let [first, second] = [1, 2].map(|steps| {
+        let run = RunDirectory::open(&root.path().join(format!("run-{steps}"))).unwrap();
+        let mut trainer = Trainer::begin(job.clone(), run).unwrap();
+        trainer.run(&StopAfter::new(steps), Saving::default()).unwrap();
+        trainer.checkpoint().parent().unwrap().to_owned()
+    });
+    assert_eq!(first.file_name(), second.file_name());
+    Checkpoint::read(&first).unwrap();
+    std::fs::copy(second.join(TRAINING_FILE), first.join(TRAINING_FILE)).unwrap();
+    let said = Checkpoint::read(&first).err().unwrap().to_string();
+    assert!(said.contains("it is of step 2, but model.safetensors beside it is of step 1"), "{said}");
 }
 
 #[test]
