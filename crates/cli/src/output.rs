@@ -13,8 +13,14 @@ pub fn show(answer: &dyn Answer, format: Format) -> Result<(), Failure> {
     match format {
         Format::Json => print(&format!("{}\n", answer.json()?)),
         Format::Csv => print(&answer.table().to_csv()),
-        Format::Table => print(&spoken(&answer.text(&terminal::style()), &Flags)),
+        Format::Table => print(&text(answer)),
     }
+}
+
+/// An answer for people, in the program's words and without control characters of what it names.
+pub fn text(answer: &dyn Answer) -> String {
+    let style = terminal::style();
+    spoken(&style.safe(&answer.text(&style)), &Flags)
 }
 
 /// Writes text to stdout, whole.

@@ -1,51 +1,15 @@
 //! Plans and their jobs from the outside: what any scheduler sees.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+mod planned;
 
-use collegial_trials::synthetic;
+use std::process::Stdio;
+use std::time::Duration;
+
+use planned::{Bench, read};
 use serde_json::Value;
-
-struct Bench {
-    root: tempfile::TempDir,
-}
-
-impl Bench {
-    fn new() -> Self {
-        let root = tempfile::tempdir().unwrap();
-        synthetic::write_digits(&root.path().join("data"), 200, 60, 0).unwrap();
-        Self { root }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.root.path().join(name)
-    }
-
-    fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_collegial"));
-        command.args(words).args(["--quiet", "--threads", "1"]).current_dir(self.root.path());
-        command
-    }
-
-    fn run(&self, words: &[&str]) -> Output {
-        self.command(words).output().unwrap()
-    }
-
-    /// Runs, which must succeed, and reads what was printed.
-    fn json(&self, words: &[&str]) -> Value {
-        let output = self.run(&[words, &["--json"]].concat());
-        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
-        serde_json::from_slice(&output.stdout).unwrap()
-    }
-}
 
 const VALIDATE: [&str; 9] =
     ["validate", "fc3-12", "--data", "data", "--designs", "3", "--epochs", "2", "--dual"];
-
-fn read(path: &Path) -> Vec<u8> {
-    std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
 
 /// Jobs in another order, some of them twice, one killed on its way: the bytes of one process.
 #[test]
@@ -93,6 +57,95 @@ fn jobs_leave_what_one_process_leaves() {
     assert_eq!(read(&bench.path("whole/validation.json")), read(&bench.path("plan/validation.json")));
 }
 
+/// What a file says, a failure's sentence among them, cannot move the cursor or rename the window.
+#[test]
+fn control_characters_do_not_reach_stdout() {
+    let bench = Bench::new();
+    let plan = ["sweep", "fc3-8", "--data", "data", "--epochs", "1", "--runs", "1", "--plan", "p\u{1b}[2J"];
+    let planned = bench.run(&plan);
+    assert!(planned.status.success(), "{}", String::from_utf8_lossy(&planned.stderr));
+    let directory = bench.path("p\u{1b}[2J");
+    let part = bench.json(&["status", "p\u{1b}[2J"]);
+    assert_eq!(part["waiting"], 1);
+    let plan: Value = serde_json::from_slice(&read(&directory.join("plan.json"))).unwrap();
+    let part = plan["jobs"][0]["part"].as_str().unwrap();
+    std::fs::create_dir(directory.join("failed")).unwrap();
+    let sentence = "no\u{1b}]0;title\u{7}\rline\nof \u{9b}2J";
+    std::fs::write(directory.join("failed").join(format!("{part}.txt")), sentence).unwrap();
+    let trained = ["train", "fc3-8", "--data", "data", "--epochs", "1", "--out", "r\u{1b}[31m"];
+    for words in [&trained[..], &["status", "p\u{1b}[2J"], &["gather", "p\u{1b}[2J"]] {
+        let output = bench.run(words);
+        assert!(matches!(output.status.code(), Some(0 | 1)), "{words:?}");
+        for bytes in [planned.stdout.clone(), output.stdout, output.stderr] {
+            let text = String::from_utf8(bytes).unwrap();
+            let hidden = text.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t'));
+            assert_eq!(hidden, None, "{words:?}: {text:?}");
+        }
+    }
+    let shown = String::from_utf8(bench.run(&["status", "p\u{1b}[2J"]).stdout).unwrap();
+    assert!(shown.contains("failed: no\\u{1b}]0;title\\u{7}\\rline of \\u{9b}2J\n"), "{shown}");
+}
+
+/// `gather`'s page tells how far the jobs are, with what failed and why, whatever can be said yet.
+#[test]
+fn gathered_pages_show_the_status() {
+    let bench = Bench::new();
+    let plan =
+        ["sweep", "fc3-8", "fc3-2x4", "--data", "data", "--epochs", "1", "--runs", "2", "--plan", "plan"];
+    assert_eq!(bench.json(&plan)["jobs"], 4);
+    let page = |name: &str| String::from_utf8(read(&bench.path("plan").join(name))).unwrap();
+    std::fs::rename(bench.path("data"), bench.path("elsewhere")).unwrap();
+    assert_eq!(bench.run(&["job", "plan", "3"]).status.code(), Some(2));
+    std::fs::rename(bench.path("elsewhere"), bench.path("data")).unwrap();
+    assert_eq!(bench.run(&["gather", "plan"]).status.code(), Some(1));
+    let jobs = page("jobs.html");
+    assert!(jobs.contains("Nothing can be said yet"), "{jobs}");
+    assert!(
+        jobs.contains("0 of 4 jobs are done, 0 running, 0 stopped on the way, 1 failed, 3 waiting."),
+        "{jobs}"
+    );
+    assert!(jobs.contains("Jobs that failed") && jobs.contains("cannot"), "{jobs}");
+    // All networks of the first repetition.
+    assert!(bench.run(&["job", "plan", "0-1"]).status.success());
+    assert_eq!(bench.run(&["gather", "plan"]).status.code(), Some(1));
+    let some = page("sweep.html");
+    assert!(some.contains("2 of 4 jobs are done") && some.contains("1 failed"), "{some}");
+    assert!(some.contains("Missing: 2-3.") && some.contains("fc3-2x4"), "{some}");
+    assert!(bench.run(&["job", "plan", "0-3"]).status.success());
+    assert!(bench.run(&["gather", "plan"]).status.success());
+    let all = page("sweep.html");
+    assert!(!all.contains("jobs are done") && all.contains("fc3-2x4"), "{all}");
+}
+
+/// The pages and data of a figure, by jobs in any order.
+#[test]
+fn a_figure_by_jobs_has_the_bytes_of_one_process() {
+    let bench = Bench::new();
+    let figure = ["reproduce", "fig4", "--scale", "smoke"];
+    let whole = bench.run(&[&figure[..], &["--out", "whole"]].concat());
+    assert!(whole.status.success(), "{}", String::from_utf8_lossy(&whole.stderr));
+    let planned = bench.json(&[&figure[..], &["--plan", "plan"]].concat());
+    let count = planned["jobs"].as_u64().unwrap() as usize;
+    assert!(count >= 8, "{planned}");
+    for index in (0..count).rev() {
+        let output = bench.run(&["job", "plan", &index.to_string()]);
+        assert!(output.status.success(), "{index}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    assert_eq!(bench.json(&["gather", "plan"])["complete"], true);
+    let mut compared = 0;
+    for folder in ["", "fig4"] {
+        for entry in std::fs::read_dir(bench.path("whole").join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_file() {
+                let other = bench.path("plan").join(folder).join(path.file_name().unwrap());
+                assert!(read(&path) == read(&other), "{}", path.display());
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 8, "{compared} files");
+}
+
 /// A pilot is planned first, and what it asks for after it is finished.
 #[test]
 fn a_plan_grows_when_its_pilot_is_finished() {
@@ -111,48 +164,6 @@ fn a_plan_grows_when_its_pilot_is_finished() {
         (&3.into(), 6)
     );
     assert!(some["answer"]["sentence"].as_str().unwrap().starts_with("of 15 trainings 9 are finished; "));
-}
-
-/// A job that fails leaves its sentence, and is run again when what was wrong is mended.
-#[test]
-fn failures_are_told_and_forgotten() {
-    let bench = Bench::new();
-    let plan =
-        ["sweep", "fc3-8", "fc3-2x4", "--data", "data", "--epochs", "1", "--runs", "1", "--plan", "plan"];
-    assert_eq!(bench.json(&plan)["jobs"], 2);
-    std::fs::rename(bench.path("data"), bench.path("elsewhere")).unwrap();
-    let failed = bench.run(&["job", "plan", "1"]);
-    assert_eq!(failed.status.code(), Some(2));
-    let status = bench.json(&["status", "plan"]);
-    let sentence = status["failed"][0]["sentence"].as_str().unwrap();
-    assert!(sentence.contains("data"), "{sentence}");
-    assert_eq!((&status["failed"][0]["index"], &status["waiting"]), (&1.into(), &1.into()));
-    std::fs::rename(bench.path("elsewhere"), bench.path("data")).unwrap();
-    assert!(bench.run(&["job", "plan", "0-1"]).status.success());
-    assert_eq!(bench.json(&["status", "plan"])["done"], 2);
-    let gathered = bench.json(&["gather", "plan"]);
-    assert_eq!(gathered["answer"]["networks"].as_array().unwrap().len(), 2);
-}
-
-/// Another worker's job is left to it; the second says who has it.
-#[test]
-fn a_job_is_done_by_one_worker_at_a_time() {
-    let bench = Bench::new();
-    let plan = ["sweep", "fc3-64", "--data", "data", "--epochs", "400", "--runs", "1", "--plan", "plan"];
-    bench.json(&plan);
-    let mut first = bench.command(&["job", "plan", "0"]).stdout(Stdio::null()).spawn().unwrap();
-    let start = Instant::now();
-    while bench.json(&["status", "plan"])["running"] != 1 {
-        assert!(start.elapsed() < Duration::from_secs(60), "the job does not start");
-    }
-    let second = bench.run(&["job", "plan", "0"]);
-    first.kill().unwrap();
-    first.wait().unwrap();
-    assert_eq!(second.status.code(), Some(2));
-    let sentence = String::from_utf8(second.stderr).unwrap();
-    assert!(sentence.contains(&first.id().to_string()), "{sentence}");
-    let status = bench.json(&["status", "plan"]);
-    assert_eq!((&status["stopped"], status["failed"].as_array().unwrap().len()), (&1.into(), 0));
 }
 
 #[test]

@@ -133,3 +133,58 @@ fn kernels_over_initialisations() {
     refused("ntk fc3-20 --draws 5 --weights w.safetensors", "cannot be used with");
     refused("ntk fc3-20 --norms batch", "none or frozen, not batch");
 }
+
+/// Weights were read past their checksum: one flipped bit gave a kernel of infinity, and exit 0.
+#[test]
+fn weights_that_changed_or_are_no_numbers_give_no_kernel() {
+    use collegial_tensors::safetensors::Archive;
+    use collegial_tensors::{Tensor, TensorTable};
+
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str| directory.path().join(name);
+    let ours = file("ours.safetensors");
+    assert!(
+        run(&format!("export fc3-6 --inputs 5 --to safetensors --out {}", ours.display())).contains("exit 0")
+    );
+    let kernel = |path: &std::path::Path| {
+        run(&format!("ntk fc3-6 --inputs 5 --count 2 --weights {} --json", path.display()))
+    };
+    let refused = |path: &std::path::Path, reason: &str| {
+        let text = kernel(path);
+        assert!(text.contains("exit 2") && text.contains(reason), "{text}");
+    };
+    assert!(kernel(&ours).contains("exit 0"));
+
+    let mut flipped = std::fs::read(&ours).unwrap();
+    // The highest bit of an exponent.
+    let last = flipped.len() - 1;
+    flipped[last] ^= 0x40;
+    std::fs::write(file("flipped.safetensors"), &flipped).unwrap();
+    refused(&file("flipped.safetensors"), "has changed since it was written");
+
+    // Another program's file, without a checksum: a row that this kernel does not need, and weights
+    // that are numbers whose products are not.
+    let mut weights = Archive::from_bytes(&std::fs::read(&ours).unwrap()).unwrap().tensors;
+    let changed = |weights: &TensorTable, change: &dyn Fn(&str, &mut [f32])| {
+        let mut table = TensorTable::new();
+        for (name, tensor) in weights.iter() {
+            let mut values = tensor.values().to_vec();
+            change(name, &mut values);
+            table.insert(name, Tensor::new(tensor.shape(), values).unwrap()).unwrap();
+        }
+        table
+    };
+    let write = |name: &str, table: TensorTable| {
+        std::fs::write(file(name), Archive::from(table).to_bytes().unwrap()).unwrap();
+        file(name)
+    };
+    let last_name = weights.iter().map(|(name, _)| name.to_owned()).max().unwrap();
+    let with_nan = changed(&weights, &|name, values| {
+        if name == last_name {
+            *values.last_mut().unwrap() = f32::NAN;
+        }
+    });
+    refused(&write("nan.safetensors", with_nan), "has weights that are no numbers");
+    weights = changed(&weights, &|_, values| values.iter_mut().for_each(|value| *value = 1e30));
+    refused(&write("large.safetensors", weights), "too large");
+}

@@ -131,6 +131,14 @@ fn paths_need_not_be_text() {
         "score @/table.csv --target error --report @/scores.html",
         "search resnext29-1x8d --timings @/times.csv --cost time --report @/search.html --figures @/figures",
         "validate fc2-8 --data @/data --epochs 1 --runs 1 --designs 3 --out @/sweep",
+        "sweep @/small.toml fc2-8 --data @/data --epochs 1 --runs 1 --out @/swept --json",
+        "sweep @/small.toml fc2-8 --data @/data --epochs 1 --runs 1 --plan @/plan --json",
+        "job @/plan 0-1",
+        "status @/plan --json",
+        "gather @/plan --json",
+        "validate fc2-8 --data @/data --epochs 1 --runs 1 --designs 3 --plan @/plan-2",
+        "gather @/plan-2",
+        "train fc2-8 --data @/data --epochs 1 --out @/run-2 --json",
         "man @/man",
     ];
     for line in lines {
@@ -143,7 +151,17 @@ fn paths_need_not_be_text() {
         assert!(matches!(output.status.code(), Some(0 | 1)), "{line}: {said}");
         assert!(!said.contains("error:"), "{line}: {said}");
     }
-    for name in ["run/lock", "small.onnx", "kernel.npy", "shard.json", "line.svg", "pages/table5.html"] {
+    for name in [
+        "plan/plan.json",
+        "plan/sweep.html",
+        "plan-2/jobs.html",
+        "run/lock",
+        "small.onnx",
+        "kernel.npy",
+        "shard.json",
+        "line.svg",
+        "pages/table5.html",
+    ] {
         assert!(place.join(name).is_file(), "{name}");
     }
 }

@@ -1,8 +1,8 @@
 //! What the page shows of one network: counts, blocks, and its text.
 
 use collegial_arch::{Block, Layer, Spec};
-use collegial_ops::Model;
 use collegial_ops::info::{self, Counted};
+use collegial_ops::{Model, Silent};
 use serde::Serialize;
 
 use crate::Refusal;
@@ -39,7 +39,7 @@ impl Network {
         let text = serde_json::to_string(spec).map_err(|error| Refusal(error.to_string()))?;
         let request = info::Request { model: Model::named(text), ..info::Request::default() };
         Ok(Self {
-            counted: info::run(&request)?,
+            counted: info::run(&request, &Silent)?,
             blocks: spec.blocks().unwrap_or_default(),
             chain: spec.module().map(|module| {
                 let member = module.member();

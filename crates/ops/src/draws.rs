@@ -59,7 +59,7 @@ pub struct Draws {
 /// draws, or the monitor stopped it.
 pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Draws, Error> {
     let draws = request.draws.unwrap_or(DRAWS);
-    let (spec, given) = ntk::network(request)?;
+    let (spec, given) = ntk::network(request, monitor)?;
     if given.is_some() {
         return Err(Refusal::WeightsOfDraws.into());
     }

@@ -5,7 +5,7 @@ use collegial_report::{Align, Table, grouped};
 use serde::{Deserialize, Serialize};
 
 use crate::model::{self, Source};
-use crate::{Answer, Error, Model, Refusal, Style, to_json};
+use crate::{Answer, Error, Model, Monitor, Refusal, Style, to_json};
 
 /// Which network.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -57,14 +57,17 @@ pub struct Counted {
 /// # Errors
 ///
 /// Where there is no such network, or the batch is out of range.
-pub fn run(request: &Request) -> Result<Counted, Error> {
+pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Counted, Error> {
     if !(1..=MAX_DIMENSION).contains(&request.batch) {
         let (value, high) = (request.batch as f64, MAX_DIMENSION as f64);
         return Err(Refusal::OutOfRange { field: "batch", value, low: 1.0, high }.into());
     }
     let source = request.model.open()?;
     let doubt = match &source {
-        Source::Weights(file) => model::doubt(file),
+        Source::Weights(file) => {
+            model::note_age(file, monitor);
+            model::doubt(file)
+        }
         Source::Spec(_) => None,
     };
     let spec = source.into_spec().with(&request.model.overrides())?;

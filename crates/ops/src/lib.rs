@@ -36,6 +36,7 @@ pub mod model;
 pub mod models;
 pub mod moments;
 pub mod ntk;
+mod paths;
 mod refusal;
 pub mod reproduce;
 mod request;

@@ -8,7 +8,8 @@ use collegial_train::checksum::{self, Checked};
 use serde::{Deserialize, Serialize};
 
 use crate::fit::{Draws, Fitted, Kernels, Line};
-use crate::{Error, Refusal};
+use crate::model::unchecked;
+use crate::{Error, Monitor, Refusal};
 
 /// Which shards.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -26,11 +27,11 @@ pub struct Request {
 /// # Errors
 ///
 /// Where a file is not a shard, or not one of the same run.
-pub fn run(request: &Request) -> Result<Fitted, Error> {
+pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Fitted, Error> {
     let start = Instant::now();
     let mut joined: Option<Measurements> = None;
     for path in &request.files {
-        let part = read(path)?;
+        let part = read(path, monitor)?;
         joined = Some(match joined {
             None => part,
             Some(before) => {
@@ -45,8 +46,13 @@ pub fn run(request: &Request) -> Result<Fitted, Error> {
     Draws { kernels, seconds, interrupted: false }.fitted(request.line)
 }
 
-fn read(path: &Path) -> Result<Measurements, Error> {
-    parse(path, &std::fs::read(path).map_err(Error::reading(path))?)
+fn read(path: &Path, monitor: &dyn Monitor) -> Result<Measurements, Error> {
+    let file = std::fs::read(path).map_err(Error::reading(path))?;
+    let measurements = parse(path, &file)?;
+    if checksum::check(&file, 0..file.len()) == Checked::Absent {
+        monitor.say(&unchecked(path));
+    }
+    Ok(measurements)
 }
 
 /// The draws in the content of the file at `path`. Shards of 0.1.0 have no checksum; what they say

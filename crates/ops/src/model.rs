@@ -154,11 +154,16 @@ pub fn of_content(name: &str, content: &[u8]) -> Result<Spec, Error> {
 
 /// Says that a file cannot be checked, or may be another network's.
 pub(crate) fn note_doubts(file: &WeightFile, monitor: &dyn Monitor) {
-    if file.lacks_checksum() {
-        monitor.say(&unchecked(file.path()));
-    }
+    note_age(file, monitor);
     if let Some(sentence) = doubt(file) {
         monitor.say(&format!("note: {sentence}"));
+    }
+}
+
+/// Says that a file cannot be checked.
+pub(crate) fn note_age(file: &WeightFile, monitor: &dyn Monitor) {
+    if file.lacks_checksum() {
+        monitor.say(&unchecked(file.path()));
     }
 }
 

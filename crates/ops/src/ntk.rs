@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::answer::timed;
 use crate::array;
-use crate::model::{Source, weights as weight_path};
+use crate::model::{Source, note_doubts, unchecked, weights as weight_path};
 use crate::{Answer, ContentError, Error, Model, Monitor, Refusal, Style, to_json};
 
 /// Which network, at which weights, between which inputs.
@@ -130,7 +130,7 @@ pub(crate) struct Given {
 ///
 /// Where network, weights and inputs do not belong together, or the monitor stopped it.
 pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Kernel, Error> {
-    let (spec, given) = network(request)?;
+    let (spec, given) = network(request, monitor)?;
     let (spec, inputs, input) = inputs(request, &spec)?;
     let graph = spec.graph()?;
     let options = options(request, given.as_ref());
@@ -144,6 +144,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Kernel, Error> {
         Some(path) if !error.is_interruption() => content(path, &error),
         _ => error.into(),
     })?;
+    check_finite(&matrix, inputs.len())?;
     let seconds = start.elapsed().as_secs_f64();
     let drawn = || format!("drawn, seed {}", request.seed);
     Ok(Kernel {
@@ -163,20 +164,23 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Kernel, Error> {
 
 /// The network, and its weights where they are given: by a field of their own, or by a checkpoint
 /// in the model's place.
-pub(crate) fn network(request: &Request) -> Result<(Spec, Option<Given>), Error> {
+pub(crate) fn network(request: &Request, monitor: &dyn Monitor) -> Result<(Spec, Option<Given>), Error> {
     match (request.model.open()?, &request.weights) {
         (Source::Spec(spec), None) => Ok((spec, None)),
         (Source::Spec(spec), Some(weights)) => {
             let path = weight_path(weights)?;
-            let bytes = std::fs::read(&path).map_err(Error::reading(&path))?;
-            // A kernel may need fewer tensors than the network has, so the file need not be whole.
-            let tensors = Archive::from_bytes(&bytes).map_err(|error| content(&path, &error))?.tensors;
-            let header = CheckpointFile::parse(&path, &bytes).and_then(|file| file.header::<ModelHeader>());
-            let header = header.ok().flatten();
+            let file = CheckpointFile::read(&path)?;
+            if file.lacks_checksum() {
+                monitor.say(&unchecked(&path));
+            }
+            let header = file.header::<ModelHeader>()?;
             let parametrisation = header.map_or(Parametrisation::Standard, |header| header.parametrisation);
+            // A kernel may need fewer tensors than the network has, so that they need not be all.
+            let tensors = file.into_tensors()?;
             Ok((spec, Some(Given { path, parametrisation, tensors })))
         }
         (Source::Weights(file), None) => {
+            note_doubts(&file, monitor);
             let (spec, path) = (file.spec().clone(), file.path().to_owned());
             let network = file.network(&spec)?;
             let (parametrisation, tensors) = (network.parametrisation(), network.tensors());
@@ -185,6 +189,17 @@ pub(crate) fn network(request: &Request) -> Result<(Spec, Option<Given>), Error>
         (Source::Weights(file), Some(weights)) => {
             let (file, weights) = (file.path().to_owned(), weights.clone());
             Err(Refusal::WeightsTwice { file, weights }.into())
+        }
+    }
+}
+
+/// Weights that are numbers may still give products that are none.
+fn check_finite(matrix: &[f64], inputs: usize) -> Result<(), Error> {
+    match matrix.iter().enumerate().find(|(_, value)| !value.is_finite()) {
+        None => Ok(()),
+        Some((index, &value)) => {
+            let (row, column) = (index / inputs, index % inputs);
+            Err(Refusal::KernelNotFinite { row, column, value }.into())
         }
     }
 }

@@ -45,6 +45,19 @@ pub enum Refusal {
         /// Bytes that can be had.
         available: u64,
     },
+    /// A kernel that is no number.
+    #[error(
+        "the kernel between inputs {row} and {column} is {value}: weights or inputs are too large for it to be \
+         computed in single precision"
+    )]
+    KernelNotFinite {
+        /// One input, from 0.
+        row: usize,
+        /// The other.
+        column: usize,
+        /// NaN or infinity.
+        value: f64,
+    },
     /// Draws that shards cannot share.
     #[error("draws at many inputs are not saved; say how many `trials=` to take")]
     DrawsAtManyInputs,

@@ -22,8 +22,10 @@ pub struct Request {
     /// How much to compute: `smoke`, `laptop` or `paper`.
     pub scale: Scale,
     /// Directory under which the data sets are.
+    #[serde(with = "crate::paths::exact_option")]
     pub data: Option<PathBuf>,
     /// Where pages, figures, data and finished parts go.
+    #[serde(with = "crate::paths::exact")]
     pub out: PathBuf,
     /// Seed of everything random.
     pub seed: u64,

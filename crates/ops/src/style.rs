@@ -1,6 +1,10 @@
 //! How an answer's text is set.
 
-use collegial_report::TextFormat;
+use collegial_report::{TextFormat, visible};
+
+/// What terminals take for the beginning of bold text, and for its end.
+const BOLD: &str = "\x1b[1m";
+const PLAIN: &str = "\x1b[0m";
 
 /// What the place that shows a text can show. By default neither bold nor anything beyond ASCII.
 #[derive(Clone, Copy, Debug, Default)]
@@ -14,7 +18,33 @@ pub struct Style {
 impl Style {
     /// The text in bold, where that can be shown.
     pub fn strong(&self, text: &str) -> String {
-        if self.bold { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
+        if self.bold { format!("{BOLD}{text}{PLAIN}") } else { text.to_owned() }
+    }
+
+    /// A whole text made safe for where it is shown: control characters of names, paths and
+    /// sentences that came from files are [made visible](visible); bold stays where it is understood.
+    pub fn safe(&self, text: &str) -> String {
+        if !self.bold {
+            return visible(text);
+        }
+        let between = |text: &str| text.split(PLAIN).map(visible).collect::<Vec<_>>().join(PLAIN);
+        text.split(BOLD).map(between).collect::<Vec<_>>().join(BOLD)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_but_bold_reaches_a_terminal() {
+        let bold = Style { bold: true, ..Style::default() };
+        let text = format!("{} of \x1b]0;title\x07\x1b[2J", bold.strong("two"));
+        assert_eq!(bold.safe(&text), "\x1b[1mtwo\x1b[0m of \\u{1b}]0;title\\u{7}\\u{1b}[2J");
+        assert_eq!(
+            Style::default().safe(&text),
+            "\\u{1b}[1mtwo\\u{1b}[0m of \\u{1b}]0;title\\u{7}\\u{1b}[2J"
+        );
     }
 }
 

@@ -4,7 +4,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
 
 use collegial_arch::Overrides;
-use collegial_report::{Align, Table, grouped};
+use collegial_report::{Align, Axis, Figure, Page, Point, Points, Provenance, Section, Table, grouped};
 use collegial_train::data::Dataset;
 use collegial_train::recipe;
 use collegial_train::{Data, Error as TrainError, spec_for};
@@ -22,6 +22,7 @@ pub struct Request {
     /// Names, or texts or paths of specs; class count and image size are the data set's.
     pub models: Vec<PathBuf>,
     /// Directory of the data set.
+    #[serde(with = "crate::paths::exact")]
     pub data: PathBuf,
     /// Trainings of every network, with seeds from `seed` on.
     pub runs: NonZeroU32,
@@ -32,6 +33,7 @@ pub struct Request {
     /// Changes to the recipe, `learning_rate=0.05`.
     pub set: Vec<String>,
     /// Where finished runs are kept; by default `runs/sweep-DATA`.
+    #[serde(with = "crate::paths::exact_option")]
     pub out: Option<PathBuf>,
     /// Seed of everything random.
     pub seed: u64,
@@ -64,6 +66,9 @@ pub struct Swept {
     /// Where finished runs are kept.
     #[serde(skip)]
     pub out: PathBuf,
+    /// Seed of the first run.
+    #[serde(skip)]
+    pub seed: u64,
 }
 
 /// The results of one network.
@@ -120,7 +125,7 @@ pub(crate) fn answer(request: &Request, share: Share<'_>, monitor: &dyn Monitor)
             test_errors,
         });
     }
-    Ok(Swept { data: data.identity().to_string(), epochs: recipe.epochs, networks, out })
+    Ok(Swept { data: data.identity().to_string(), epochs: recipe.epochs, networks, out, seed: request.seed })
 }
 
 impl Answer for Swept {
@@ -163,5 +168,33 @@ impl Answer for Swept {
             self.data
         );
         (vec![sentence], self.table())
+    }
+
+    fn figures(&self) -> Vec<(&'static str, Figure)> {
+        let point = |network: &Network| {
+            let point = Point::new(network.parameters as f64, 100.0 * network.test_error?);
+            let point = point.label(&network.model);
+            Some(match network.standard_error {
+                Some(error) => point.error(100.0 * error),
+                None => point,
+            })
+        };
+        let figure = Figure::new("Test errors of the networks")
+            .x(Axis::log("parameters"))
+            .y(Axis::linear("test error, %"))
+            .with(Points::new("", self.networks.iter().filter_map(point)));
+        vec![("sweep.svg", figure)]
+    }
+
+    fn page(&self, provenance: Provenance) -> Option<Page> {
+        let (sentences, table) = self.summary();
+        let mut section = Section::new("Networks");
+        for (_, figure) in self.figures() {
+            section = section.figure(figure, "Means over the runs; bars are one standard error.");
+        }
+        let page = Page::new("Sweep")
+            .verdict(sentences.concat())
+            .section(section.table(table, "Every network, in the order of the request."));
+        Some(page.provenance(Provenance { seed: Some(self.seed), ..provenance }))
     }
 }

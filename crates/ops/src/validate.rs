@@ -29,6 +29,7 @@ pub struct Request {
     #[serde(flatten)]
     pub model: Model,
     /// Directory of the data set.
+    #[serde(with = "crate::paths::exact")]
     pub data: PathBuf,
     /// Designs to train, the baseline included.
     pub designs: usize,
@@ -50,6 +51,7 @@ pub struct Request {
     /// Changes to the recipe, `learning_rate=0.05`.
     pub set: Vec<String>,
     /// Where finished runs are kept; by default `runs/validate-MODEL-DATA`.
+    #[serde(with = "crate::paths::exact_option")]
     pub out: Option<PathBuf>,
     /// Seed of everything random.
     pub seed: u64,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
-use collegial_ops::{Model, Monitor, merge, reproduce, validate};
+use collegial_ops::{Model, Monitor, Silent, merge, reproduce, validate};
 
 /// Released versions whose files are kept; each release adds its own.
 const VERSIONS: &[&str] = &["0.1.0"];
@@ -54,7 +54,7 @@ fn shards_of_released_versions_are_joined() {
     // What the version itself made of them.
     for (version, alpha) in SHARDS {
         let files = ["shard-1.json", "shard-2.json"].map(|name| fixture(version, name)).to_vec();
-        let joined = merge::run(&merge::Request { files, ..merge::Request::default() }).unwrap();
+        let joined = merge::run(&merge::Request { files, ..merge::Request::default() }, &Silent).unwrap();
         assert!(joined.complete);
         assert!((joined.fit.alpha - alpha).abs() < 1e-12 * alpha, "{version}: {}", joined.fit.alpha);
     }

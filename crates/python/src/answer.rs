@@ -35,7 +35,8 @@ impl Answer {
 
     /// For people, without escape sequences.
     fn text(&self) -> String {
-        spoken(&self.0.text(&Style::default()))
+        let style = Style::default();
+        spoken(&style.safe(&self.0.text(&style)))
     }
 
     /// For notebooks.

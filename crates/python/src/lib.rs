@@ -30,7 +30,7 @@ pyo3::create_exception!(
 #[pymodule]
 mod _collegial {
     #[pymodule_export]
-    use super::{Answer, CollegialError, ask, forward, main, ntk, redesigned, table, to_toml};
+    use super::{Answer, CollegialError, ask, forward, main, ntk, redesigned, shard, table, to_toml};
 
     #[pymodule_export]
     #[allow(non_upper_case_globals)]
@@ -51,12 +51,12 @@ fn ask<'py>(
     let verb = verb.to_owned();
     let work = move |watch: &interruptible::Watch| match verb.as_str() {
         // What is counted or in closed form needs no threads.
-        "info" => Answer::boxed(ops::info::run(&ops::request(&request)?)?),
+        "info" => Answer::boxed(ops::info::run(&ops::request(&request)?, watch)?),
         "models" => Answer::boxed(ops::models::run(ops::request(&request)?)?),
         "moments" => Answer::boxed(ops::moments::run(&ops::request(&request)?)?),
         verb => pool::on_threads(threads, || match verb {
             "fit" => Answer::boxed(ops::fit::run(&ops::request(&request)?, watch)?),
-            "merge" => Answer::boxed(ops::merge::run(&ops::request(&request)?)?),
+            "merge" => Answer::boxed(ops::merge::run(&ops::request(&request)?, watch)?),
             "search" => Answer::boxed(ops::search::run(&ops::request(&request)?, watch)?),
             "train" => Answer::boxed(ops::train::run(&ops::request(&request)?, watch, watch)?),
             "evaluate" => Answer::boxed(ops::evaluate::run(&ops::request(&request)?, watch)?),
@@ -76,6 +76,21 @@ fn ask<'py>(
         }),
     };
     interruptible(py, &Listeners { progress, epoch }, work)
+}
+
+/// A share of a fit's draws as the text of a file that `merge` reads.
+#[pyfunction]
+#[pyo3(signature = (request, threads = None))]
+fn shard(py: Python<'_>, request: String, threads: Option<usize>) -> PyResult<String> {
+    interruptible(py, &Listeners::default(), move |watch| {
+        pool::on_threads(threads, || {
+            let draws = ops::fit::draw(&ops::request(&request)?, watch)?;
+            if draws.interrupted {
+                return Err(ops::Error::Interrupted);
+            }
+            Ok(String::from_utf8_lossy(&draws.kernels.to_file()?).into_owned())
+        })
+    })
 }
 
 /// The kernel, N x N, between the given inputs.

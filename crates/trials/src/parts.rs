@@ -6,6 +6,8 @@
 //! people only.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use collegial_files::{disk, sweep, write_whole};
 use collegial_stats::Monitor;
@@ -20,6 +22,8 @@ use crate::Error;
 #[derive(Clone, Debug)]
 pub struct Parts {
     directory: PathBuf,
+    /// Whether it was said that some part cannot be checked: a sweep may have hundreds.
+    noted: Arc<AtomicBool>,
 }
 
 /// What a part's file holds. Its settings are compared in full, so that two settings with one hash
@@ -35,6 +39,13 @@ struct File {
     settings: Value,
     seconds: f64,
     result: Value,
+}
+
+/// A result that was kept, and whether a checksum covers it.
+#[derive(Debug, PartialEq)]
+struct Kept<T> {
+    result: T,
+    sealed: bool,
 }
 
 /// A checksum is the first field of its file.
@@ -68,7 +79,7 @@ impl Parts {
         disk::create_directories(&directory)
             .map_err(|source| Error::Directory { path: directory.clone(), source })?;
         sweep(&directory);
-        Ok(Self { directory })
+        Ok(Self { directory, noted: Arc::default() })
     }
 
     /// The kept result; `None` if there is none. A file that cannot be used is said.
@@ -80,10 +91,22 @@ impl Parts {
     ) -> Result<Option<T>, Error> {
         let settings = to_value(name, settings)?;
         let path = self.path(name, &settings);
-        Ok(self.read(name, &settings).unwrap_or_else(|reason| {
-            monitor.say(&format!("{}: {reason}; computing it again", path.display()));
-            None
-        }))
+        Ok(match self.read(name, &settings) {
+            Ok(None) => None,
+            Ok(Some(Kept { result, sealed })) => {
+                if !sealed && !self.noted.swap(true, Ordering::Relaxed) {
+                    let directory = self.directory.display();
+                    monitor.say(&format!(
+                        "note: {directory} has finished parts without a checksum: version 0.1.0 wrote them"
+                    ));
+                }
+                Some(result)
+            }
+            Err(reason) => {
+                monitor.say(&format!("{}: {reason}; computing it again", path.display()));
+                None
+            }
+        })
     }
 
     /// Keeps a result.
@@ -143,7 +166,7 @@ impl Parts {
     }
 
     /// The file's result; `None` if there is no file, a reason if it cannot be used.
-    fn read<T: DeserializeOwned>(&self, name: &str, settings: &Value) -> Result<Option<T>, PartDefect> {
+    fn read<T: DeserializeOwned>(&self, name: &str, settings: &Value) -> Result<Option<Kept<T>>, PartDefect> {
         let bytes = match std::fs::read(self.path(name, settings)) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -156,7 +179,10 @@ impl Parts {
         if file.part != name || file.settings != *settings {
             return Err(PartDefect::OtherSettings);
         }
-        serde_json::from_value(file.result).map(Some).map_err(PartDefect::BrokenResult)
+        let sealed = file.checksum.is_some();
+        serde_json::from_value(file.result)
+            .map(|result| Some(Kept { result, sealed }))
+            .map_err(PartDefect::BrokenResult)
     }
 
     fn path(&self, name: &str, settings: &Value) -> PathBuf {
@@ -226,7 +252,8 @@ mod tests {
         parts.keep("p", &3, &[0.25, 1.5], 0.5).unwrap();
         let path = parts.path("p", &3.into());
         let whole = std::fs::read(&path).unwrap();
-        assert_eq!(parts.read::<Vec<f64>>("p", &3.into()).unwrap(), Some(vec![0.25, 1.5]));
+        let kept = Kept { result: vec![0.25, 1.5], sealed: true };
+        assert_eq!(parts.read::<Vec<f64>>("p", &3.into()).unwrap(), Some(kept));
         for bit in 0..8 * whole.len() {
             let mut flipped = whole.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);

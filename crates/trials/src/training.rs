@@ -1,6 +1,7 @@
 //! Every design trained several times, each run kept as soon as it is done.
 
 use std::path::Path;
+use std::time::Duration;
 
 use collegial_arch::{Spec, Totals};
 use collegial_files::disk;
@@ -18,6 +19,10 @@ use crate::{Context, Error};
 /// Networks with fewer parameters than this leave most of a machine idle: several are trained at
 /// once, one thread each.
 const SMALL: u64 = 1_000_000;
+
+/// Between two checkpoints of a run at least. Hundreds of workers may share a file system, and small
+/// networks finish several epochs a second; what a kill costs is no more than this.
+const APART: Duration = Duration::from_secs(20);
 
 /// How designs are trained.
 #[derive(Clone, Copy, Debug)]
@@ -212,7 +217,8 @@ fn train(job: Job, directory: &Path, watch: &Watch) -> Result<Run, Error> {
     let run = RunDirectory::open(directory)?;
     let begun = run.latest().is_some();
     let mut trainer = if begun { Trainer::resume(job, run)? } else { Trainer::begin(job, run)? };
-    let history = match trainer.run(watch, Saving::default()) {
+    let saving = Saving { apart: APART, ..Saving::default() };
+    let history = match trainer.run(watch, saving) {
         Ok(Outcome::Finished) => trainer.progress().history.clone(),
         Ok(Outcome::Stopped) => return Err(Error::Interrupted),
         Err(TrainError::Diverged { .. }) => vec![],

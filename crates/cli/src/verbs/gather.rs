@@ -29,9 +29,7 @@ pub fn run(verb: &Gather, common: &Common) -> Result<(), Failure> {
     let request = gather::Request { directory: verb.directory.clone() };
     let gathered = gather::run(&request, terminal::provenance(), &Progress::new("gathering", common))?;
     show(&gathered, common.format())?;
-    if let Some(page) = &gathered.page {
-        common.say(&format!("written: {}", page.display()));
-    }
+    common.say(&format!("written: {}", gathered.page.display()));
     let status = &gathered.status;
     if status.is_complete() {
         return Ok(());

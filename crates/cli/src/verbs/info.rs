@@ -7,6 +7,7 @@ use collegial_ops as ops;
 use crate::arguments::{Common, Format, Model};
 use crate::failure::Failure;
 use crate::output::{print, show};
+use crate::progress::Progress;
 
 /// Count a network's parameters, FLOPs and activations, per layer and in all
 ///
@@ -45,6 +46,6 @@ impl Info {
 pub fn run(verb: &Info, common: &Common) -> Result<(), Failure> {
     match common.format() {
         Format::Csv | Format::Table if verb.spec => print(&verb.model.request().spec()?.to_toml()),
-        format => show(&ops::info::run(&verb.request())?, format),
+        format => show(&ops::info::run(&verb.request(), &Progress::new("counting", common))?, format),
     }
 }

@@ -8,6 +8,7 @@ use collegial_ops as ops;
 use super::fit::{LineOptions, show};
 use crate::arguments::Common;
 use crate::failure::Failure;
+use crate::progress::Progress;
 
 /// Join the shares of a sharded fit; the result equals that of one process to the bit
 #[derive(Args)]
@@ -22,8 +23,8 @@ pub struct Merge {
 
 /// Runs the verb.
 pub fn run(verb: &Merge, common: &Common) -> Result<(), Failure> {
-    let fitted =
-        ops::merge::run(&ops::merge::Request { files: verb.files.clone(), line: verb.line.request() })?;
+    let request = ops::merge::Request { files: verb.files.clone(), line: verb.line.request() };
+    let fitted = ops::merge::run(&request, &Progress::new("joining", common))?;
     if !fitted.complete {
         common.say("warning: some shards are missing; the fit is made of the draws that are there");
     }

@@ -2,23 +2,26 @@
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
-use collegial_ops::Answer as _;
 use collegial_ops::jobs::status;
 
 use crate::arguments::{Common, Format};
 use crate::failure::Failure;
-use crate::output::{print, show};
-use crate::{signals, terminal};
+use crate::output::{print, show, text};
+use crate::signals;
 
-/// Between looks on a terminal.
+/// Between looks on a terminal at least.
 const EVERY: Duration = Duration::from_secs(2);
+
+/// How much longer the pauses between looks are than the looks, which open a file per job.
+const PAUSE: u32 = 20;
 
 /// Say how far the jobs of a plan are, which failed and why, and how long the rest takes
 ///
-/// On a terminal it looks again every two seconds until all jobs are done, or Ctrl-C.
+/// On a terminal it looks again every two seconds, less often where a look takes long, until all jobs
+/// are done, or Ctrl-C.
 #[derive(Args)]
 #[command(after_help = "Example:\n  collegial status plan --json")]
 pub struct Status {
@@ -40,8 +43,10 @@ pub fn run(verb: &Status, common: &Common) -> Result<(), Failure> {
     signals::watch();
     let mut lines = 0;
     loop {
+        let start = Instant::now();
         let status = status::run(&request)?;
-        let text = status.text(&terminal::style());
+        let took = start.elapsed();
+        let text = text(&status);
         // Up to where the last look began, and clear from there.
         let back = if lines > 0 { format!("\x1b[{lines}F\x1b[J") } else { String::new() };
         print(&format!("{back}{text}"))?;
@@ -49,6 +54,6 @@ pub fn run(verb: &Status, common: &Common) -> Result<(), Failure> {
         if status.is_complete() || signals::received() {
             return Ok(());
         }
-        signals::sleep(EVERY);
+        signals::sleep(EVERY.max(PAUSE * took));
     }
 }

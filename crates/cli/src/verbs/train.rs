@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use clap::Args;
 use collegial_ops as ops;
 use collegial_ops::train::{self, Finished, Log, Request, RunEpoch, json_line};
+use collegial_report::visible;
 
 use crate::arguments::{Common, Format, Model};
 use crate::failure::Failure;
@@ -152,7 +153,7 @@ impl Log for Printer<'_> {
         match self.common.format() {
             Format::Json => self.print(json_line(run)),
             Format::Csv => self.progress.suspend(|| self.common.say(&sentence)),
-            Format::Table => self.print(Ok(sentence + "\n")),
+            Format::Table => self.print(Ok(visible(&sentence) + "\n")),
         }
     }
 }

@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use collegial_report::{Provenance, Table, capitalised};
+use collegial_report::{Page, Provenance, Section, Table, capitalised};
 use collegial_reproduce::write_report;
 use collegial_trials::jobs::{Ledger, Plan, Share, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Task;
+use super::status::section;
 use crate::{Answer, Error, Monitor, Style, files, reproduce, sweep, to_json, validate};
 
 /// Which plan.
@@ -25,8 +26,8 @@ pub struct Gathered {
     pub status: Status,
     /// What the finished ones come to; `None` where some design has no finished training.
     pub answer: Option<Box<dyn Answer>>,
-    /// The page to look at first.
-    pub page: Option<PathBuf>,
+    /// The page to look at first: of the results, or of the jobs alone where nothing can be said yet.
+    pub page: PathBuf,
 }
 
 /// Reads what is finished, and writes pages, figures and data of it into the plan's directory.
@@ -40,15 +41,49 @@ pub fn run(request: &Request, provenance: Provenance, monitor: &dyn Monitor) -> 
     let status = Status::of(&plan.jobs, &directory);
     let ledger = Ledger::default();
     let task = plan.request.clone().settled(&directory)?;
-    let note = (!status.is_complete())
-        .then(|| format!("of {} trainings {} are finished; ", status.jobs, status.done));
+    let unfinished = Unfinished::of(&status);
     let found = match task {
-        Task::Validate(request) => validated(&request, &ledger, note, provenance, monitor)?,
-        Task::Sweep(request) => swept(&request, &ledger, monitor)?,
-        Task::Reproduce(request) => reproduced(&request, &ledger, note, monitor)?,
+        Task::Validate(request) => validated(&request, &ledger, &unfinished, provenance.clone(), monitor)?,
+        Task::Sweep(request) => swept(&request, &ledger, &unfinished, provenance.clone(), monitor)?,
+        Task::Reproduce(request) => reproduced(&request, &ledger, &unfinished, monitor)?,
     };
-    let (answer, page) = found.map_or((None, None), |(answer, page)| (Some(answer), Some(page)));
+    let page = directory.join("jobs.html");
+    let (answer, page) = match found {
+        Some((answer, page)) => (Some(answer), page),
+        None => {
+            let jobs = Page::new("Jobs").verdict(NOTHING).section(section(&status)).provenance(provenance);
+            files::write(&page, jobs.to_html().as_bytes())?;
+            (None, page)
+        }
+    };
     Ok(Gathered { status, answer, page })
+}
+
+/// Of a plan that is not done.
+const NOTHING: &str = "Nothing can be said yet: some network has no finished training.";
+
+/// What pages say where jobs are missing; nothing where none is.
+struct Unfinished {
+    note: String,
+    section: Option<Section>,
+}
+
+impl Unfinished {
+    fn of(status: &Status) -> Self {
+        if status.is_complete() {
+            return Self { note: String::new(), section: None };
+        }
+        let note = format!("of {} trainings {} are finished; ", status.jobs, status.done);
+        Self { note, section: Some(section(status)) }
+    }
+
+    /// A page with what is missing at its end.
+    fn on(&self, page: Page) -> Page {
+        match &self.section {
+            Some(section) => page.section(section.clone()),
+            None => page,
+        }
+    }
 }
 
 type Found = Option<(Box<dyn Answer>, PathBuf)>;
@@ -56,7 +91,7 @@ type Found = Option<(Box<dyn Answer>, PathBuf)>;
 fn validated(
     request: &validate::Request,
     ledger: &Ledger,
-    note: Option<String>,
+    unfinished: &Unfinished,
     provenance: Provenance,
     monitor: &dyn Monitor,
 ) -> Result<Found, Error> {
@@ -64,30 +99,41 @@ fn validated(
     if ledger.is_inconclusive() {
         return Ok(None);
     }
-    answer.validation.sentence.insert_str(0, &note.unwrap_or_default());
-    let page = answer.write(provenance)?;
-    Ok(Some((Box::new(answer), page)))
+    answer.validation.sentence.insert_str(0, &unfinished.note);
+    let path = answer.write(provenance.clone())?;
+    if let Some(page) = answer.page(provenance).filter(|_| unfinished.section.is_some()) {
+        files::write(&path, unfinished.on(page).to_html().as_bytes())?;
+    }
+    Ok(Some((Box::new(answer), path)))
 }
 
-fn swept(request: &sweep::Request, ledger: &Ledger, monitor: &dyn Monitor) -> Result<Found, Error> {
+fn swept(
+    request: &sweep::Request,
+    ledger: &Ledger,
+    unfinished: &Unfinished,
+    provenance: Provenance,
+    monitor: &dyn Monitor,
+) -> Result<Found, Error> {
     let answer = sweep::answer(request, Share::Nothing(ledger), monitor)?;
     if ledger.is_inconclusive() {
         return Ok(None);
     }
-    let path = answer.out.join("sweep.csv");
-    files::write(&path, answer.table().to_csv().as_bytes())?;
+    files::write(&answer.out.join("sweep.csv"), answer.table().to_csv().as_bytes())?;
     files::write(&answer.out.join("sweep.json"), format!("{}\n", answer.json()?).as_bytes())?;
+    let path = answer.out.join("sweep.html");
+    if let Some(page) = answer.page(provenance) {
+        files::write(&path, unfinished.on(page).to_html().as_bytes())?;
+    }
     Ok(Some((Box::new(answer), path)))
 }
 
 fn reproduced(
     request: &reproduce::Request,
     ledger: &Ledger,
-    note: Option<String>,
+    unfinished: &Unfinished,
     monitor: &dyn Monitor,
 ) -> Result<Found, Error> {
     let mut reports = vec![];
-    let note = note.unwrap_or_default();
     reproduce::compute(
         request,
         Share::Nothing(ledger),
@@ -95,7 +141,9 @@ fn reproduced(
         |_| true,
         |mut report| {
             if !ledger.is_inconclusive() {
-                report.outcome.sentence = capitalised(&format!("{note}{}", report.outcome.sentence));
+                let sentence = format!("{}{}", unfinished.note, report.outcome.sentence);
+                report.outcome.sentence = capitalised(&sentence);
+                report.outcome.sections.extend(unfinished.section.clone());
                 write_report(&request.out, &report)?;
                 reports.push(report);
             }
@@ -122,7 +170,7 @@ impl Answer for Gathered {
     fn text(&self, style: &Style) -> String {
         let answer = match &self.answer {
             Some(answer) => answer.text(style),
-            None => "Nothing can be said yet: some network has no finished training.\n".to_owned(),
+            None => format!("{NOTHING}\n"),
         };
         if self.status.is_complete() {
             return answer;
@@ -140,7 +188,7 @@ impl Answer for Gathered {
 }
 
 /// "0-3, 7, 9-12".
-fn ranges(indices: &[usize]) -> String {
+pub(super) fn ranges(indices: &[usize]) -> String {
     let mut ranges: Vec<(usize, usize)> = vec![];
     for &index in indices {
         match ranges.last_mut() {

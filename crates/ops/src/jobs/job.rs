@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use collegial_report::{Align, Table};
 use collegial_trials::Error as Failed;
-use collegial_trials::jobs::{Job, Plan, State, forget_failure, keep_failure};
+use collegial_trials::jobs::{Job, Machine, Plan, State, forget_failure, keep_failure};
 use serde::{Deserialize, Serialize};
 
 use super::Task;
@@ -54,9 +54,12 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Worked, Error> {
     for &index in &request.jobs {
         let job = plan.job(index)?;
         let before = is_done(job, &directory);
+        // One whose result was kept by the last thing it did may have failed all the same.
+        forget_failure(&directory, job);
         if !before {
-            forget_failure(&directory, job);
-            task.train(&job.part, monitor)
+            plan.check(&Machine::here())
+                .map_err(Error::from)
+                .and_then(|()| task.train(&job.part, monitor))
                 .and_then(|()| check(job, &directory))
                 .inspect_err(|error| remember(error, job, &directory, monitor))?;
         }

@@ -62,9 +62,21 @@ impl Task {
         })
     }
 
+    /// The same without the place where it is written: a plan's own directory, which another host may
+    /// see under another path.
+    fn placeless(self) -> Self {
+        match self {
+            Self::Validate(request) => Self::Validate(validate::Request { out: None, ..request }),
+            Self::Sweep(request) => Self::Sweep(sweep::Request { out: None, ..request }),
+            Self::Reproduce(request) => {
+                Self::Reproduce(reproduce::Request { out: PathBuf::new(), ..request })
+            }
+        }
+    }
+
     /// Whether both ask for the same, however often.
     fn asks_the_same(&self, other: &Self) -> bool {
-        let often = |task: &Self| match task.clone() {
+        let often = |task: &Self| match task.clone().placeless() {
             Self::Validate(request) => Self::Validate(validate::Request { runs: None, ..request }),
             Self::Sweep(request) => {
                 Self::Sweep(sweep::Request { runs: sweep::Request::default().runs, ..request })

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use collegial_arch::Spec;
 use collegial_files::disk;
 use collegial_report::{Align, Table, duration, significant};
-use collegial_trials::jobs::{Bill, Job, Ledger, Listed, Plan, PlanError, seconds_per_image};
+use collegial_trials::jobs::{Bill, Job, Ledger, Listed, Machine, Plan, PlanError, seconds_per_image};
 use serde::{Deserialize, Serialize};
 
 use super::{Task, shell};
@@ -35,6 +35,7 @@ pub struct Request {
 #[derive(Clone, Debug, Serialize)]
 pub struct Planned {
     /// Where the plan is.
+    #[serde(serialize_with = "crate::paths::shown")]
     pub directory: PathBuf,
     /// All jobs.
     pub jobs: usize,
@@ -48,6 +49,8 @@ pub struct Planned {
     pub finish_seconds: f64,
     /// Workers beyond which the longest job is the floor.
     pub useful_workers: usize,
+    /// `COLLEGIAL_INSTRUCTIONS` of every worker: others give other last bits.
+    pub instructions: String,
     /// What runs the jobs, one way per line.
     pub commands: Vec<String>,
 }
@@ -67,13 +70,15 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Planned, Error> {
     disk::create_directories(&directory)
         .map_err(|source| Error::Directory { path: directory.clone(), source })?;
     let mut task = request.task.clone().settled(&directory)?;
-    match Plan::<Task>::read(&directory) {
+    let machine = match Plan::<Task>::read(&directory) {
         Ok(before) if !before.request.asks_the_same(&task) => {
             return Err(PlanError::Another { directory }.into());
         }
-        Ok(_) | Err(PlanError::Missing { .. }) => {}
+        // Some of its jobs may be done.
+        Ok(before) => before.machine,
+        Err(PlanError::Missing { .. }) => Machine::here(),
         Err(broken) => return Err(broken.into()),
-    }
+    };
     let ledger = Ledger::default();
     task.list(&ledger, monitor)?;
     let mut listed = ledger.entries();
@@ -84,8 +89,11 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Planned, Error> {
     let finished = listed.iter().filter(|listed| listed.finished).count();
     let jobs: Vec<Job> = listed.into_iter().map(|listed| listed.job).collect();
     let count = jobs.len();
-    Plan::new(task, jobs).write(&directory)?;
-    files::write(&directory.join("array.sbatch"), shell::array_script(&directory, count).as_bytes())?;
+    let plan = Plan::new(task.placeless(), jobs).on(machine);
+    plan.write(&directory)?;
+    let seconds = bill.seconds / bill.jobs.max(1) as f64;
+    let script = shell::array_script(&directory, count, shell::chunk(count, seconds), &plan.machine);
+    files::write(&directory.join("array.sbatch"), &script)?;
     let workers = request.workers.unwrap_or_else(available);
     Ok(Planned {
         jobs: count,
@@ -94,6 +102,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Planned, Error> {
         finish_seconds: bill.finish(workers),
         useful_workers: bill.useful_workers(),
         bill,
+        instructions: plan.machine.instructions,
         commands: shell::commands(&directory, count, workers),
         directory,
     })

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use collegial_report::{Align, Table, duration};
+use collegial_report::{Align, Section, Table, duration};
 use collegial_trials::jobs::{Plan, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::gather::ranges;
 use crate::{Answer, Error, Style, to_json};
 
 /// Sentences of failed jobs that are shown to people.
@@ -29,6 +30,40 @@ pub fn run(request: &Request) -> Result<Status, Error> {
     let directory = std::path::absolute(&request.directory).map_err(Error::reading(&request.directory))?;
     let plan = Plan::<Value>::read(&directory)?;
     Ok(Status::of(&plan.jobs, &directory))
+}
+
+fn counts(status: &Status) -> String {
+    format!(
+        "{} of {} jobs are done, {} running, {} stopped on the way, {} failed, {} waiting.",
+        status.done,
+        status.jobs,
+        status.running,
+        status.stopped,
+        status.failed.len(),
+        status.waiting
+    )
+}
+
+/// The same for a page, with every failure and what is missing; without durations, which would make
+/// each page another.
+pub(super) fn section(status: &Status) -> Section {
+    let section = Section::new("Jobs")
+        .prose(format!("{} Missing: {}.", counts(status), ranges(&status.missing)))
+        .table(status.table(), "How far the jobs of the plan are.");
+    if status.failed.is_empty() {
+        return section;
+    }
+    let mut failed = Table::new(&[
+        ("job", Align::Right),
+        ("model", Align::Left),
+        ("seed", Align::Right),
+        ("what it said", Align::Left),
+    ]);
+    for failure in &status.failed {
+        let (index, seed) = (failure.index.to_string(), failure.seed.to_string());
+        failed.push([index, failure.model.clone(), seed, failure.sentence.clone()]);
+    }
+    section.table(failed, "Jobs that failed; run them again when what was wrong is mended.")
 }
 
 impl Answer for Status {
@@ -56,15 +91,7 @@ impl Answer for Status {
     }
 
     fn summary(&self) -> (Vec<String>, Table) {
-        let mut sentences = vec![format!(
-            "{} of {} jobs are done, {} running, {} stopped on the way, {} failed, {} waiting.",
-            self.done,
-            self.jobs,
-            self.running,
-            self.stopped,
-            self.failed.len(),
-            self.waiting
-        )];
+        let mut sentences = vec![counts(self)];
         if let Some(seconds) = self.remaining_core_seconds.filter(|_| !self.is_complete()) {
             let end = self.remaining_seconds.map_or(String::new(), |seconds| {
                 format!(", {} with the {} that are running", duration(seconds), self.running)
@@ -73,7 +100,9 @@ impl Answer for Status {
         }
         for failure in self.failed.iter().take(SHOWN) {
             let (index, model, seed) = (failure.index, &failure.model, failure.seed);
-            sentences.push(format!("job {index} ({model}, seed {seed}) failed: {}", failure.sentence));
+            // One line per job, whatever the file of a failure says.
+            let sentence = failure.sentence.replace('\n', " ");
+            sentences.push(format!("job {index} ({model}, seed {seed}) failed: {sentence}"));
         }
         if self.failed.len() > SHOWN {
             sentences.push(format!("... and {} more", self.failed.len() - SHOWN));

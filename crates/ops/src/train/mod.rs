@@ -83,6 +83,7 @@ pub struct RunEpoch {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finished {
     /// Its last checkpoint.
+    #[serde(serialize_with = "crate::paths::shown")]
     pub checkpoint: PathBuf,
     /// The network's name.
     pub model: String,
@@ -105,8 +106,10 @@ pub struct Finished {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// Of the last run.
+    #[serde(serialize_with = "crate::paths::shown_option")]
     pub checkpoint: Option<PathBuf>,
     /// Of every run.
+    #[serde(serialize_with = "crate::paths::shown_all")]
     pub checkpoints: Vec<PathBuf>,
     /// How many.
     pub runs: usize,
@@ -122,6 +125,7 @@ pub struct Summary {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Trained {
     /// Of the last run.
+    #[serde(serialize_with = "crate::paths::shown")]
     pub checkpoint: PathBuf,
     /// The network's name.
     pub model: String,

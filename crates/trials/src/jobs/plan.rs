@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use collegial_files::{WriteError, write_whole};
+use collegial_nn::kernels::Isa;
+use collegial_train::checksum::{self, Checked};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -36,11 +38,45 @@ pub struct Job {
     pub seconds: Option<f64>,
 }
 
+/// What the last bits of a training depend on besides its settings: the engine takes fused
+/// multiply-adds where the CPU has them, and these round once instead of twice.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// `x86_64`, `aarch64`.
+    pub architecture: String,
+    /// A value of `COLLEGIAL_INSTRUCTIONS`: `avx2` for AVX2 and AVX-512, which give the same bits,
+    /// `neon`, or `portable`.
+    pub instructions: String,
+}
+
+impl Machine {
+    /// The one that runs this process, as far as its environment admits.
+    pub fn here() -> Self {
+        let instructions = match Isa::detect() {
+            Isa::Avx512 | Isa::Avx2 => "avx2",
+            Isa::Neon => "neon",
+            Isa::Portable => "portable",
+        };
+        Self { architecture: std::env::consts::ARCH.to_owned(), instructions: instructions.to_owned() }
+    }
+}
+
+impl std::fmt::Display for Machine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({})", self.architecture, self.instructions)
+    }
+}
+
 /// A request and its jobs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan<Request> {
+    /// Of the whole file.
+    checksum: String,
     format: String,
+    /// What all trainings are computed with.
+    pub machine: Machine,
     /// What is to be done.
     pub request: Request,
     /// Its trainings; a job's index is its place here.
@@ -75,6 +111,18 @@ pub enum PlanError {
         /// How many there are.
         count: usize,
     },
+    /// A process that would compute other bits.
+    #[error(
+        "the jobs were planned for {planned}, and this process computes with {here}, whose last bits differ; set \
+         COLLEGIAL_INSTRUCTIONS={}, or plan in another directory with COLLEGIAL_INSTRUCTIONS=portable, which every CPU of an \
+         architecture can", planned.instructions
+    )]
+    OtherMachine {
+        /// The plan's.
+        planned: Machine,
+        /// This one.
+        here: Machine,
+    },
     /// A plan of something else in the same directory.
     #[error("{} holds the plan of another request; take another directory, or remove {FILE} there", directory.display())]
     Another {
@@ -87,9 +135,16 @@ pub enum PlanError {
 }
 
 impl<Request: Serialize + DeserializeOwned> Plan<Request> {
-    /// A plan of these jobs.
+    /// A plan of these jobs, for workers that compute like this process.
     pub fn new(request: Request, jobs: Vec<Job>) -> Self {
-        Self { format: FORMAT.to_owned(), request, jobs }
+        let (checksum, format) = (checksum::BLANK.to_owned(), FORMAT.to_owned());
+        Self { checksum, format, machine: Machine::here(), request, jobs }
+    }
+
+    /// The same for workers that compute like another machine.
+    #[must_use]
+    pub fn on(self, machine: Machine) -> Self {
+        Self { machine, ..self }
     }
 
     /// Reads the plan in a directory.
@@ -101,14 +156,34 @@ impl<Request: Serialize + DeserializeOwned> Plan<Request> {
         let path = directory.join(FILE);
         let text = std::fs::read(&path)
             .map_err(|source| PlanError::Missing { directory: directory.to_owned(), source })?;
-        let broken = |reason: String| PlanError::Broken { path: path.clone(), reason };
-        let plan: Self = serde_json::from_slice(&text).map_err(|error| broken(error.to_string()))?;
+        Self::parse(&path, &text)
+    }
+
+    /// The plan in the content of the file at `path`.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read).
+    pub fn parse(path: &Path, text: &[u8]) -> Result<Self, PlanError> {
+        let broken = |reason: String| PlanError::Broken { path: path.to_owned(), reason };
+        let plan: Self = serde_json::from_slice(text).map_err(|error| broken(error.to_string()))?;
+        if checksum::check(text, seal_range(text)) != Checked::Intact {
+            return Err(broken("it has changed since it was written".into()));
+        }
         if plan.format != FORMAT {
             return Err(broken(format!("its format is {:?}, not {FORMAT:?}", plan.format)));
         }
+        // It is written into a script.
+        if !is_plain(&plan.machine.instructions) {
+            return Err(broken(format!(
+                "its instructions are {:?}, no plain name",
+                plan.machine.instructions
+            )));
+        }
         match plan.jobs.iter().find(|job| !is_plain(&job.part)) {
             Some(job) => Err(broken(format!("the part {:?} is no plain name", job.part))),
-            None => Ok(plan),
+            // What is compared is not kept: written again, the file gets a checksum of its own.
+            None => Ok(Self { checksum: checksum::BLANK.to_owned(), ..plan }),
         }
     }
 
@@ -119,10 +194,33 @@ impl<Request: Serialize + DeserializeOwned> Plan<Request> {
     /// If it cannot be written.
     pub fn write(&self, directory: &Path) -> Result<(), PlanError> {
         let path = directory.join(FILE);
+        Ok(write_whole(&path, &self.to_bytes(&path)?)?)
+    }
+
+    /// The content of its file.
+    ///
+    /// # Errors
+    ///
+    /// If the request has no JSON form.
+    pub fn to_bytes(&self, path: &Path) -> Result<Vec<u8>, PlanError> {
         let mut text = serde_json::to_vec_pretty(self)
-            .map_err(|error| PlanError::Broken { path: path.clone(), reason: error.to_string() })?;
+            .map_err(|error| PlanError::Broken { path: path.to_owned(), reason: error.to_string() })?;
         text.push(b'\n');
-        Ok(write_whole(&path, &text)?)
+        let range = seal_range(&text);
+        checksum::seal(&mut text, range);
+        Ok(text)
+    }
+
+    /// Nothing, if a machine computes what the plan was made for.
+    ///
+    /// # Errors
+    ///
+    /// If it does not.
+    pub fn check(&self, here: &Machine) -> Result<(), PlanError> {
+        if self.machine == *here {
+            return Ok(());
+        }
+        Err(PlanError::OtherMachine { planned: self.machine.clone(), here: here.clone() })
     }
 
     /// A job by its index.
@@ -133,6 +231,11 @@ impl<Request: Serialize + DeserializeOwned> Plan<Request> {
     pub fn job(&self, index: usize) -> Result<&Job, PlanError> {
         self.jobs.get(index).ok_or(PlanError::NoSuchJob { index, count: self.jobs.len() })
     }
+}
+
+/// A checksum is the first field of its file.
+fn seal_range(file: &[u8]) -> std::ops::Range<usize> {
+    0..file.len().min(64)
 }
 
 /// Letters, digits, dots, dashes and underscores, and not all dots.
@@ -182,6 +285,51 @@ mod tests {
             Plan::new(0, vec![Job::example(name)]).write(directory.path()).unwrap();
             assert!(matches!(Plan::<u8>::read(directory.path()), Err(PlanError::Broken { .. })), "{name:?}");
         }
+    }
+
+    #[test]
+    fn a_plan_does_not_decide_what_a_script_runs() {
+        let directory = tempfile::tempdir().unwrap();
+        for instructions in ["$(touch victim)", "avx2; touch victim", "a\nb", "`x`", ""] {
+            let machine = Machine { instructions: instructions.into(), ..Machine::here() };
+            Plan::new(0, vec![]).on(machine).write(directory.path()).unwrap();
+            let read = Plan::<u8>::read(directory.path());
+            assert!(matches!(read, Err(PlanError::Broken { .. })), "{instructions:?}");
+        }
+    }
+
+    #[test]
+    fn every_flipped_bit_of_a_plan_is_noticed() {
+        let directory = tempfile::tempdir().unwrap();
+        let plan = Plan::new(0u8, vec![Job::example("a-1")]);
+        plan.write(directory.path()).unwrap();
+        let path = directory.path().join(FILE);
+        let whole = std::fs::read(&path).unwrap();
+        assert_eq!(Plan::<u8>::parse(&path, &whole).unwrap().jobs, plan.jobs);
+        for bit in 0..8 * whole.len() {
+            let mut flipped = whole.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert!(Plan::<u8>::parse(&path, &flipped).is_err(), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn a_plan_written_again_has_the_same_bytes() {
+        let path = Path::new(FILE);
+        let bytes = Plan::new(0u8, vec![Job::example("a-1")]).to_bytes(path).unwrap();
+        assert_eq!(Plan::<u8>::parse(path, &bytes).unwrap().to_bytes(path).unwrap(), bytes);
+    }
+
+    #[test]
+    fn another_machine_is_told_what_to_set() {
+        let plan = Plan::new(0u8, vec![]);
+        plan.check(&Machine::here()).unwrap();
+        let here = Machine { instructions: "other".into(), ..Machine::here() };
+        let sentence = plan.check(&here).unwrap_err().to_string();
+        assert!(
+            sentence.contains(&format!("COLLEGIAL_INSTRUCTIONS={}", plan.machine.instructions)),
+            "{sentence}"
+        );
     }
 
     #[test]
