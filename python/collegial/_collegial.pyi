@@ -37,6 +37,9 @@ def ask(
 ) -> Answer:
     """Answers a verb's request."""
 
+def shard(request: str, threads: int | None = None) -> str:
+    """A share of a fit's draws as the text of a file that merge reads."""
+
 def ntk(request: str, inputs: numpy.ndarray | None = None, threads: int | None = None) -> numpy.ndarray:
     """The kernel, N x N, between the given inputs."""
 

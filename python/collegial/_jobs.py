@@ -17,7 +17,7 @@ from ._results import GatherResult, Result, StatusResult
 
 Path = Union[str, "os.PathLike[str]"]
 
-#: How often a job is begun whose worker was lost.
+#: How often a job is begun whose worker was lost, and how often in a row an executor is made anew before a job is done.
 TRIES = 3
 
 
@@ -61,58 +61,62 @@ def plan(verb: str, question: str, directory: Path) -> list[int]:
 
 def run_all(executor, verb: str, question: str, directory: Path, threads: int | None, progress) -> None:
     """Has all trainings of a request done by an executor, or by so many processes of this machine."""
-    if isinstance(executor, int):
-        from multiprocessing import get_context
-
-        # A process that forked after threads were started would hang.
-        context = get_context("spawn")
-        with _Renewed(lambda: futures.ProcessPoolExecutor(executor, mp_context=context)) as pool:
-            return _run_all(pool, verb, question, directory, threads or 1, progress)
-    return _run_all(executor, verb, question, directory, threads or 1, progress)
-
-
-def _run_all(executor, verb, question, directory, threads, progress):
-    before = None
-    # A validation plans anew when its pilot is finished.
-    while (missing := plan(verb, question, directory)) and missing != before:
-        _run(executor, os.path.abspath(directory), missing, threads, progress)
-        before = missing
+    with renewed(executor) as pool:
+        before = None
+        # A validation plans anew when its pilot is finished.
+        while (missing := plan(verb, question, directory)) and missing != before:
+            run_calls(pool, _work, [(os.path.abspath(directory), index, threads or 1) for index in missing], progress)
+            before = missing
     if missing:
         raise CollegialError(f"jobs {missing} of {os.fspath(directory)} were run and are not finished")
 
 
-def _run(executor, directory, indices, threads, progress):
-    """Runs some jobs; one whose worker was lost is run again."""
-    tries = dict.fromkeys(indices, 0)
-    running, done, failed = {}, 0, None
+def run_calls(pool: _Renewed, function, calls: list, progress=None) -> list:
+    """What a function gives for every call, in order; a call whose worker was lost is made again.
+
+    All other calls end before an error of ours is raised, so that what can be done is done.
+    """
+    results, tries = [None] * len(calls), [0] * len(calls)
+    running, done, failed, breaks, broken = {}, 0, None, 0, -1
 
     def begin(index):
-        tries[index] += 1
-        running[executor.submit(_work, directory, index, threads)] = index
+        future, made = pool.submit(function, *calls[index])
+        running[future] = index, made
 
-    for index in indices:
+    for index in range(len(calls)):
         begin(index)
     while running:
         finished, _ = futures.wait(running, return_when=futures.FIRST_COMPLETED)
         for future in finished:
-            index = running.pop(future)
+            index, made = running.pop(future)
             try:
-                future.result()
+                results[index] = future.result()
             except CollegialError as error:
                 failed = failed or error
-            except Exception as error:  # the executor's own words for a worker that is gone
-                if tries[index] == TRIES or (isinstance(error, futures.BrokenExecutor) and not isinstance(executor, _Renewed)):
-                    raise CollegialError(
-                        f"the executor lost job {index} ({type(error).__name__}: {error}); what is finished is kept, and the same call "
-                        "goes on from there"
-                    ) from error
+            except futures.BrokenExecutor as error:
+                # All that it had come back like this, begun or not: that is one loss, and none of theirs.
+                breaks, broken = breaks + (made > broken), max(made, broken)
+                if not pool.can_be_renewed or breaks == TRIES:
+                    raise _lost(error, "make a new executor, and the same call with it goes on from there") from error
                 begin(index)
                 continue
-            done += 1
+            except Exception as error:  # the executor's own words for a worker that is gone
+                tries[index] += 1
+                if tries[index] == TRIES:
+                    raise _lost(error, "the same call goes on from there") from error
+                begin(index)
+                continue
+            done, breaks = done + 1, 0
             if progress is not None:
-                progress(done, len(indices))
+                progress(done, len(calls))
     if failed is not None:
         raise failed
+    return results
+
+
+def _lost(error, advice):
+    words = f"{type(error).__name__}: {error}".rstrip(": ")
+    return CollegialError(f"the executor lost a worker ({words}); what is finished is kept: {advice}")
 
 
 def _work(directory, index, threads):
@@ -120,22 +124,40 @@ def _work(directory, index, threads):
     job(directory, index, threads=threads)
 
 
-class _Renewed:
-    """A pool that is made anew when a process of it was killed."""
+def renewed(executor) -> _Renewed:
+    """Any executor, a function that makes one, or a number of processes of this machine."""
+    if isinstance(executor, int):
+        from multiprocessing import get_context
 
-    def __init__(self, make):
-        self._make, self._pool = make, make()
+        # A process that forked after threads were started would hang.
+        context = get_context("spawn")
+        return _Renewed(lambda: futures.ProcessPoolExecutor(executor, mp_context=context), True)
+    if callable(executor):
+        return _Renewed(executor, True)
+    return _Renewed(lambda: executor, False)
+
+
+class _Renewed:
+    """An executor that is made anew when a process of it was killed; one that was given can only be used until then."""
+
+    def __init__(self, make, can_be_renewed):
+        self._make, self.can_be_renewed = make, can_be_renewed
+        self._pool, self._made = make(), 0
 
     def submit(self, *call):
+        """Submits a call; gives its future, and by which of the executors."""
         try:
-            return self._pool.submit(*call)
-        except futures.BrokenExecutor:
+            return self._pool.submit(*call), self._made
+        except futures.BrokenExecutor as error:
+            if not self.can_be_renewed:
+                raise _lost(error, "make a new executor, and the same call with it goes on from there") from error
             self._pool.shutdown(wait=False)
-            self._pool = self._make()
-            return self._pool.submit(*call)
+            self._pool, self._made = self._make(), self._made + 1
+            return self._pool.submit(*call), self._made
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self._pool.shutdown(cancel_futures=True)
+        if self.can_be_renewed:
+            self._pool.shutdown(cancel_futures=True)

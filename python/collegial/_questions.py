@@ -4,14 +4,17 @@ kernels and outputs."""
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal
 
 from . import _collegial
+from ._collegial import CollegialError
+from ._jobs import renewed, run_calls
 from ._progress import watching
 from ._request import call, defaults, floats, request, widths_of
 from ._results import FitResult, InfoResult, ModelsResult, MomentsResult, SearchResult
-from ._types import Model, Path, Progress
+from ._types import Executor, Model, Path, Progress
 
 if TYPE_CHECKING:
     import numpy
@@ -118,6 +121,7 @@ def fit(
     inputs: int | None = None,
     outputs: int | None = None,
     image: int | None = None,
+    executor: Executor = None,
     threads: int | None = None,
     progress: Progress = None,
 ) -> FitResult:
@@ -137,18 +141,43 @@ def fit(
         inputs: Inputs of a fully connected network, or input channels of a block.
         outputs: Outputs of a fully connected network, or output channels of a block.
         image: Side of the square images.
-        threads: Number of threads; one per core by default. Results do not depend on it.
+        executor: Who draws `trials`: a number of processes, any `concurrent.futures.Executor`, or a function that makes one and is called
+            again when it breaks; the result is that of one process to the bit. By default this process.
+        threads: Number of threads; one per core by default, and one on an executor. Results do not depend on it.
         progress: True for a bar, or a callable that is given how much is done and of how much.
     """
-    question = request(
-        module, widths=widths_of(widths), trials=trials, seed=seed, precision=precision, pooled=pooled, weighted=weighted,
-        no_intercept=not intercept, inputs=inputs, outputs=outputs, image=image,
+    line = dict(weighted=weighted, no_intercept=not intercept)
+    fields = dict(
+        widths=widths_of(widths), trials=trials, seed=seed, precision=precision, pooled=pooled, inputs=inputs, outputs=outputs, image=image,
     )  # fmt: skip
     with watching(progress) as callback:
-        answer = _collegial.ask("fit", question, threads, callback)
+        if executor is None:
+            answer = _collegial.ask("fit", request(module, **fields, **line), threads, callback)
+        else:
+            answer = _fit_on(executor, module, fields, line, threads, callback)
     if figures is not None:
         answer.write_figures(os.fspath(figures))
     return FitResult(answer)
+
+
+#: Shares of a fit on an executor whose number of workers is not known.
+SHARES = 32
+
+
+def _fit_on(executor, module, fields, line, threads, progress):
+    """Draws in shares, one call each, and joins them."""
+    if fields["trials"] is None or fields["precision"] is not None:
+        raise CollegialError("fit on an executor needs trials=, the draws to be shared out, and no precision=")
+    count = executor if isinstance(executor, int) else SHARES
+    shares = [(request(module, **fields, shard=f"{index}/{count}"), threads or 1) for index in range(1, count + 1)]
+    with renewed(executor) as pool:
+        drawn = run_calls(pool, _collegial.shard, shares, progress)
+    with tempfile.TemporaryDirectory() as folder:
+        files = [os.path.join(folder, f"{index}.json") for index in range(count)]
+        for path, share in zip(files, drawn):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(share)
+        return _collegial.ask("merge", request(files=files, **line))
 
 
 def moments(model: Model | None = None, *, widths: Iterable[int] | str | None = None) -> MomentsResult:

@@ -179,8 +179,8 @@ def validate(
         report: Write a self-contained HTML page to this path.
         figures: Write the figures as SVG files, with their data as CSV, into this directory.
         seed: Seed of everything random.
-        executor: Who trains: a number of processes, or any `concurrent.futures.Executor` whose workers see `out`; each training then
-            has one thread, or `threads`. By default this process.
+        executor: Who trains: a number of processes, any `concurrent.futures.Executor` whose workers see `out`, or a function that makes
+            one and is called again when it breaks; each training then has one thread, or `threads`. By default this process.
         threads: Number of threads; one per core by default. Results do not depend on it.
         progress: True for a bar, or a callable that is given how much is done and of how much.
     """
@@ -227,8 +227,8 @@ def sweep(
         set: Changes to the recipe: {"learning_rate": 0.05}, or "key=value" texts.
         out: Where finished runs are kept ("runs/sweep-DATA" by default).
         seed: Seed of everything random.
-        executor: Who trains: a number of processes, or any `concurrent.futures.Executor` whose workers see `out`; each training then
-            has one thread, or `threads`. By default this process.
+        executor: Who trains: a number of processes, any `concurrent.futures.Executor` whose workers see `out`, or a function that makes
+            one and is called again when it breaks; each training then has one thread, or `threads`. By default this process.
         threads: Number of threads; one per core by default. Results do not depend on it.
         progress: True for a bar, or a callable that is given how much is done and of how much.
     """
@@ -261,8 +261,8 @@ def reproduce(
         data: Directory under which the data sets are (MNIST, CIFAR-10, ...).
         out: Where pages, figures, data and finished parts go.
         seed: Seed of everything random.
-        executor: Who trains: a number of processes, or any `concurrent.futures.Executor` whose workers see `out`; each training then
-            has one thread, or `threads`. By default this process.
+        executor: Who trains: a number of processes, any `concurrent.futures.Executor` whose workers see `out`, or a function that makes
+            one and is called again when it breaks; each training then has one thread, or `threads`. By default this process.
         threads: Number of threads; one per core by default. Results do not depend on it.
         progress: True for a bar, or a callable that is given how much is done and of how much.
     """

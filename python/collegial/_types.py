@@ -13,5 +13,5 @@ if TYPE_CHECKING:
 
 Model = Union[str, "os.PathLike[str]", dict, Spec]
 Path = Union[str, "os.PathLike[str]"]
-Executor = Union["futures.Executor", int, None]
+Executor = Union["futures.Executor", Callable[[], "futures.Executor"], int, None]
 Progress = Union[bool, Callable[[float, float], object], None]

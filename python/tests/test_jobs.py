@@ -5,7 +5,7 @@ import shutil
 import signal
 import threading
 import time
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from multiprocessing import get_context
 
 import pytest
@@ -44,29 +44,112 @@ def test_a_pool_with_apply_async(data, whole, tmp_path):
         assert collegial.sweep(MODELS, data, runs=2, epochs=2, out=tmp_path, executor=PoolExecutor(pool)) == whole
 
 
-def test_a_killed_worker_s_job_is_run_again(data, tmp_path):
-    """A process of the pool is killed while it trains; the sweep ends with the same numbers."""
-    settings = dict(runs=2, epochs=150, set={"batch": 20})
-    whole = collegial.sweep(["fc3-32"], data, out=tmp_path / "whole", **settings)
-    out, killed = tmp_path / "killed", []
+class KillOne(threading.Thread):
+    """Kills the first worker that has a checkpoint."""
 
-    def kill_one():
+    def __init__(self, out):
+        super().__init__()
+        self.out, self.killed = out, None
+
+    def run(self):
         deadline = time.monotonic() + 120
-        while not killed and time.monotonic() < deadline:
-            for lock in out.glob("parts/*.run/lock"):
-                owner = lock.read_text().strip()
+        while self.killed is None and time.monotonic() < deadline:
+            for lock in self.out.glob("parts/*.run/lock"):
+                owner = lock.read_text().partition("@")[0]
                 if owner.isdigit() and list(lock.parent.glob("checkpoint-*")):
                     os.kill(int(owner), signal.SIGKILL)
-                    killed.append(owner)
+                    self.killed = owner
                     return
             time.sleep(0.005)
 
-    thread = threading.Thread(target=kill_one)
-    thread.start()
-    found = collegial.sweep(["fc3-32"], data, out=out, executor=2, **settings)
-    thread.join()
-    assert killed, "no worker could be killed"
-    assert found == whole
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.join()
+        assert self.killed, "no worker could be killed"
+
+
+LONG = dict(runs=2, epochs=150, set={"batch": 20})
+
+
+@pytest.fixture(scope="module")
+def long(data, tmp_path_factory):
+    return collegial.sweep(["fc3-32"], data, out=tmp_path_factory.mktemp("long"), **LONG)
+
+
+def pool():
+    return ProcessPoolExecutor(2, mp_context=get_context("spawn"))
+
+
+@pytest.mark.parametrize("executor", [2, pool], ids=["so many processes", "a function that makes an executor"])
+def test_a_killed_worker_s_job_is_run_again(data, long, tmp_path, executor):
+    """A process of the pool is killed while it trains; the sweep ends with the same numbers."""
+    with KillOne(tmp_path):
+        assert collegial.sweep(["fc3-32"], data, out=tmp_path, executor=executor, **LONG) == long
+
+
+def test_a_broken_executor_of_yours_is_said_and_a_new_one_goes_on(data, long, tmp_path):
+    with pool() as broken:
+        with KillOne(tmp_path), pytest.raises(collegial.CollegialError, match="make a new executor") as raised:
+            collegial.sweep(["fc3-32"], data, out=tmp_path, executor=broken, **LONG)
+        assert "\n" not in str(raised.value)
+        # It stays broken.
+        with pytest.raises(collegial.CollegialError, match="make a new executor"):
+            collegial.sweep(["fc3-32"], data, out=tmp_path, executor=broken, **LONG)
+    with pool() as another:
+        assert collegial.sweep(["fc3-32"], data, out=tmp_path, executor=another, **LONG) == long
+
+
+class Unsteady(Executor):
+    """Loses the first worker of every call."""
+
+    def __init__(self):
+        self.lost = set()
+
+    def submit(self, function, *arguments):
+        future = Future()
+        if arguments not in self.lost:
+            self.lost.add(arguments)
+            future.set_exception(RuntimeError("a worker is gone"))
+        else:
+            future.set_result(function(*arguments))
+        return future
+
+
+def test_a_lost_worker_s_job_is_run_again_on_any_executor(data, whole, tmp_path):
+    executor = Unsteady()
+    assert collegial.sweep(MODELS, data, runs=2, epochs=2, out=tmp_path, executor=executor) == whole
+    assert len(executor.lost) == 4
+
+
+class Hopeless(Executor):
+    """Every worker is lost."""
+
+    def submit(self, function, *arguments):
+        future = Future()
+        future.set_exception(RuntimeError("a worker is gone"))
+        return future
+
+
+def test_an_executor_that_loses_everything_is_given_up(data, tmp_path):
+    with pytest.raises(collegial.CollegialError, match="lost a worker .RuntimeError: a worker is gone.*the same call goes on"):
+        collegial.sweep(MODELS, data, runs=1, epochs=1, out=tmp_path, executor=Hopeless())
+
+
+@pytest.mark.parametrize("executor", [3, pool], ids=["so many processes", "a function that makes an executor"])
+def test_fit_on_an_executor_has_the_bits_of_one_process(executor):
+    settings = dict(trials=640, widths=[1, 4, 16], seed=5, weighted=True)
+    whole = collegial.fit("bottleneck-16", **settings).to_dict()
+    shared = collegial.fit("bottleneck-16", executor=executor, **settings).to_dict()
+    assert shared.pop("seconds") >= 0 and whole.pop("seconds") >= 0
+    assert shared == whole
+
+
+def test_fit_on_an_executor_needs_draws_to_share():
+    with pytest.raises(collegial.CollegialError, match="needs trials="):
+        collegial.fit("bottleneck-16", executor=2)
 
 
 def test_errors_come_back_as_ours(data, tmp_path):
