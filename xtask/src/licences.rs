@@ -1,8 +1,9 @@
 //! The licences of everything that is linked into the program or the wheel, and where it comes
 //! from.
 //!
-//! By hand, because cargo-deny would take longer to build than the project; advisories are left to
-//! whoever can reach a database of them.
+//! By hand, because cargo-deny would take longer to build than the project. Where it is installed it
+//! is asked as well, by the same rules (`deny.toml`); advisories are left to whoever can reach a
+//! database of them.
 
 use std::process::Command;
 
@@ -55,7 +56,17 @@ pub fn check() -> Result<(), Failed> {
         return Err(Failed);
     }
     eprintln!("xtask: the licences of {} packages are accepted", packages.len());
-    Ok(())
+    ask_cargo_deny()
+}
+
+/// The same by cargo-deny, where it is installed.
+fn ask_cargo_deny() -> Result<(), Failed> {
+    let mut there = Command::new("cargo-deny");
+    if !there.arg("--version").output().is_ok_and(|output| output.status.success()) {
+        eprintln!("xtask: cargo-deny is not installed: nothing else was checked, advisories neither");
+        return Ok(());
+    }
+    crate::run(Command::new("cargo-deny").args(["check", "licenses", "bans", "sources"]))
 }
 
 /// Every package of a lock file that is not ours must be crates.io's, with a checksum.
@@ -101,6 +112,17 @@ mod tests {
              [[package]]\nname = \"git\"\nsource = \"git+https://example.org/x\"\nchecksum = \"ab\"\n"
         );
         assert_eq!(strangers(&lock), ["name = \"bare\"", "name = \"git\""]);
+    }
+
+    /// One list in two files.
+    #[test]
+    fn cargo_deny_is_given_the_same_licences() {
+        let rules = include_str!("../../deny.toml");
+        let list = rules.split_once("allow = [").and_then(|(_, rest)| rest.split_once(']')).unwrap().0;
+        let listed: Vec<&str> = list.split(',').map(|word| word.trim().trim_matches('"')).collect();
+        assert_eq!(listed, [&super::ACCEPTED[..], &[""]].concat());
+        assert!(SOURCE.ends_with("https://github.com/rust-lang/crates.io-index"));
+        assert!(rules.contains("allow-registry = [\"https://github.com/rust-lang/crates.io-index\"]"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //!
 //! Every round trains in a new directory until the training is finished, with one [`Trouble`] after
 //! the other; every other round on a file system of one megabyte and a half, if one may be mounted.
-//! In every fourth round a share of a fit and the pages of a figure are made under kills, too. When
+//! So are the jobs of a plan. In every fourth round a share of a fit and the pages of a figure are made under kills, too. When
 //! the troubles strike depends on the machine, so no two soaks are alike; which they are does not.
 
 mod disk;
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use crate::Failed;
 use disk::SmallDisk;
 use trouble::{Tally, Trouble};
-use work::{Fit, Pages, Training, Work};
+use work::{Fit, Jobs, Pages, Training, Work};
 
 /// How long, on what, and how many kills there must be at least.
 pub struct Plan {
@@ -52,8 +52,8 @@ pub fn soak(plan: &Plan) -> Result<(), Failed> {
             if start.elapsed() >= minutes && tally.kills() >= plan.kills {
                 return Ok(tally);
             }
-            // Training is what has most to lose; the others take their turn.
-            let turn = if round % 4 == 0 { works.len() } else { 1 };
+            // Trainings have most to lose, by themselves and as jobs; the others take their turn.
+            let turn = if round % 4 == 0 { works.len() } else { 2 };
             for work in &works[..turn] {
                 let small = small.as_ref().filter(|_| round % 2 == 1 && work.takes_trouble());
                 round_of(&**work, &root, small, &mut chance, &mut tally)?;
@@ -99,6 +99,7 @@ fn prepare(plan: &Plan, root: &Path) -> Result<(Option<SmallDisk>, Works), Strin
     }
     let works: Works = vec![
         Box::new(Training::new(&program, root)?),
+        Box::new(Jobs::new(&program, root)?),
         Box::new(Fit::new(&program, root)?),
         Box::new(Pages::new(&program, root)?),
     ];
@@ -116,6 +117,7 @@ fn round_of(
     let directory = small.map_or(root, SmallDisk::path).join("work");
     let _ = std::fs::remove_dir_all(&directory);
     std::fs::create_dir_all(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+    work.prepare(&directory)?;
     // A work that is always struck early would never end.
     let troubles = 2 + chance.below(12);
     for _ in 0..troubles {

@@ -28,16 +28,22 @@ pub trait Work {
         false
     }
 
+    /// What has to be there before the first command; nothing for most.
+    fn prepare(&self, _directory: &Path) -> Result<(), String> {
+        Ok(())
+    }
+
     /// Gives the command, which must succeed.
     fn finish(&self, directory: &Path) -> Result<(), String> {
-        let output = self.command(directory).output().map_err(|error| error.to_string())?;
-        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        if output.status.success() {
-            Ok(())
-        } else {
-            Err(format!("{} did not end well: {said}", self.name()))
-        }
+        succeed(self.name(), &mut self.command(directory))
     }
+}
+
+/// Runs a command that must succeed.
+fn succeed(name: &str, command: &mut Command) -> Result<(), String> {
+    let output = command.output().map_err(|error| error.to_string())?;
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    if output.status.success() { Ok(()) } else { Err(format!("{name} did not end well: {said}")) }
 }
 
 /// What came of a work that nothing happened to.
@@ -50,6 +56,7 @@ struct Undisturbed {
 fn undisturbed(work: &impl Work, root: &Path) -> Result<Undisturbed, String> {
     let directory = root.join(format!("undisturbed-{}", work.name().replace(' ', "-")));
     std::fs::create_dir_all(&directory).map_err(|error| error.to_string())?;
+    work.prepare(&directory)?;
     let start = Instant::now();
     work.finish(&directory)?;
     Ok(Undisturbed { time: start.elapsed(), bits: work.result(&directory)? })
@@ -115,6 +122,74 @@ impl Work for Training {
             Ok((name.to_owned(), tensors.to_vec()))
         };
         ["model.safetensors", "training.safetensors"].into_iter().map(tensors).collect()
+    }
+
+    fn expected(&self) -> &Bits {
+        &self.undisturbed.bits
+    }
+
+    fn time(&self) -> Duration {
+        self.undisturbed.time
+    }
+
+    fn takes_trouble(&self) -> bool {
+        true
+    }
+}
+
+/// The jobs of a plan, two networks trained twice each, and what is gathered of them.
+pub struct Jobs {
+    program: PathBuf,
+    root: PathBuf,
+    undisturbed: Undisturbed,
+}
+
+impl Jobs {
+    /// Does them once, with the data of [`Training`].
+    pub fn new(program: &Path, root: &Path) -> Result<Self, String> {
+        let (program, root) = (program.to_owned(), root.to_owned());
+        let mut new = Self { program, root, undisturbed: Undisturbed::default() };
+        new.undisturbed = undisturbed(&new, &new.root)?;
+        Ok(new)
+    }
+}
+
+impl Work for Jobs {
+    fn name(&self) -> &'static str {
+        "jobs of a plan"
+    }
+
+    fn prepare(&self, directory: &Path) -> Result<(), String> {
+        let mut plan = quiet(&self.program);
+        plan.current_dir(&self.root).args([
+            "sweep",
+            "small.toml",
+            "fc3-8",
+            "--data",
+            "data",
+            "--epochs",
+            "4",
+        ]);
+        plan.args(["--runs", "2", "--set", "batch=20", "--seconds-per-step", "0.001", "--quiet"]);
+        succeed(self.name(), plan.arg("--plan").arg(directory))
+    }
+
+    fn command(&self, directory: &Path) -> Command {
+        let mut command = quiet(&self.program);
+        command.arg("job").arg(directory).args(["0-3", "--threads", "1", "--quiet"]);
+        command
+    }
+
+    fn finish(&self, directory: &Path) -> Result<(), String> {
+        succeed(self.name(), &mut self.command(directory))?;
+        succeed(self.name(), quiet(&self.program).arg("gather").arg(directory).arg("--quiet"))
+    }
+
+    /// Pages and script tell where they lie.
+    fn result(&self, directory: &Path) -> Result<Bits, String> {
+        let mut files = files(directory)?;
+        files.retain(|name, _| ["sweep.json", "sweep.csv"].contains(&name.as_str()));
+        if files.len() == 2 { Ok(files) } else { Err("gather left no results".into()) }
     }
 
     fn expected(&self) -> &Bits {
