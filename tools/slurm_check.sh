@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Runs a small sweep on a real Slurm of one node, kills one of its jobs on the way, and compares the bytes with those of one process.
+# Runs a small sweep on a real Slurm of one node. On the way one of its jobs is killed and requeued, and then the node is lost: slurmd
+# and all that it runs get SIGKILL, and it comes back later. Slurm must have run both jobs again (Restarts), and the results must
+# have the bytes of one process.
 #
-# Needs root and Debian's slurmctld, slurmd, slurm-client and munge; starts them for itself, in a directory that is removed again, and
-# stops them. Usage: tools/slurm_check.sh [PATH OF collegial]
+# Needs root and Debian's slurm-wlm and munge; starts them for itself, in a directory that is removed again, and stops them. Takes
+# about four minutes, most of them Slurm's own waiting before a requeued job. Usage: tools/slurm_check.sh [PATH OF collegial]
 set -euo pipefail
 program=$(realpath "${1:-target/release/collegial}")
 here=$(mktemp -d)
@@ -39,6 +41,7 @@ MpiDefault=none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 JobRequeue=1
+SlurmdTimeout=10
 ReturnToService=2
 SlurmctldPort=16817
 SlurmdPort=16818
@@ -69,28 +72,54 @@ for name, count in (("train", 200), ("t10k", 60)):
         file.write(struct.pack(">II", 0x801, count) + bytes(index % 10 for index in range(count)))
 PY
 
-sweep=("$program" sweep fc3-24 fc3-3x8 --data "$here/data" --epochs 60 --runs 2 --set batch=20 --threads 1 --quiet)
+sweep=("$program" sweep fc3-24 fc3-3x8 --data "$here/data" --epochs 300 --runs 2 --set batch=20 --threads 1 --quiet)
+echo "$(slurmctld -V), $(munged --version | head -1), $("$program" --version)"
 "${sweep[@]}" --out "$here/whole" --json > "$here/whole.json"
 "${sweep[@]}" --plan "$here/plan" > "$here/plan.txt"
 cd "$here"
 array=$(COLLEGIAL=$program sbatch --parsable --output="$here/job-%a.txt" "$here/plan/array.sbatch")
 
-# One job is killed when it has its first checkpoint, and requeued.
-for _ in $(seq 600); do
-    first=$(ls -d "$here"/plan/parts/*.run/checkpoint-* 2> /dev/null | head -1 || true)
-    [ -n "$first" ] && break
-    sleep 0.1
+# Waits for a checkpoint of an element of the array that runs, and prints its number.
+running() {
+    for _ in $(seq 3000); do
+        for element in $(squeue --noheader --states=R --format=%K); do
+            part=$(python3 -c "import json, sys; print(json.load(open(sys.argv[1]))['jobs'][int(sys.argv[2])]['part'])" \
+                "$here/plan/plan.json" "$element")
+            if ls "$here/plan/parts/$part.run"/checkpoint-* > /dev/null 2>&1; then echo "$element"; return; fi
+        done
+        sleep 0.05
+    done
+    echo "no job began" >&2
+    exit 1
+}
+restarts() { scontrol show job "${array}_$1" | grep -o 'Restarts=[0-9]*'; }
+
+first=$(running)
+scontrol requeue "${array}_$first"
+echo "element $first of the array: killed and requeued"
+
+second=$(running)
+# The jobs, and what Slurm has above each.
+lost=$(for job in $(pgrep -f "job $here/plan"); do echo "$job" "$(ps -o ppid= -p "$job")"; done)
+pkill -KILL -F "$here/slurmd.pid"
+# shellcheck disable=SC2086
+kill -KILL $lost 2> /dev/null || true
+for _ in $(seq 120); do
+    sinfo --noheader --format=%T | grep -q down && break
+    sleep 0.5
 done
-[ -n "$first" ] || { echo "no job began" >&2; exit 1; }
-element=$(squeue --noheader --states=R --format=%K | head -1)
-scontrol requeue "${array}_$element"
-echo "requeued element $element of the array"
+echo "element $second of the array: its node is $(sinfo --noheader --format=%T)"
+slurmd
 
 for _ in $(seq 600); do
     [ -z "$(squeue --noheader --format=%A)" ] && break
     sleep 0.5
 done
+for element in "$first" "$second"; do
+    echo "element $element: $(restarts "$element")"
+    [ "$(restarts "$element")" != Restarts=0 ] || { echo "Slurm did not run it again" >&2; exit 1; }
+done
 "$program" status "$here/plan" --once
 "$program" gather "$here/plan" --quiet > /dev/null
 cmp "$here/whole.json" "$here/plan/sweep.json"
-echo "4 jobs of a Slurm array, one of them killed and requeued: the bytes of one process"
+echo "4 jobs of a Slurm array, one killed and requeued, one lost with its node: the bytes of one process"
