@@ -7,8 +7,10 @@ use collegial_arch::Spec;
 use collegial_export::WeightFile;
 use collegial_nn::{Network, Optimiser};
 use collegial_ops::fit::{Draws, Kernels, Line};
+use collegial_ops::jobs::Task;
 use collegial_train::checkpoint::{CheckpointFile, TrainingHeader};
 use collegial_train::checksum;
+use collegial_trials::jobs::{Machine, Plan};
 
 /// A file whose checksum is right again, so that a mutation is not refused by that alone.
 pub fn resealed(bytes: &[u8]) -> Vec<u8> {
@@ -57,6 +59,22 @@ pub fn shard(bytes: &[u8]) -> bool {
             let _ = (fitted.json(), fitted.summary());
         }
     }
+    true
+}
+
+/// The jobs of a plan: what is taken is written and read back as it was, and names no file outside.
+pub fn plan(bytes: &[u8]) -> bool {
+    let path = Path::new("plan.json");
+    let parse = |bytes: &[u8]| Plan::<Task>::parse(path, bytes);
+    let _ = parse(bytes);
+    let Ok(plan) = parse(&resealed(bytes)) else { return false };
+    for job in &plan.jobs {
+        assert!(!job.part.contains(['/', '\\', '\0']) && job.part != "..", "{:?} names a file", job.part);
+    }
+    let _ = (plan.job(0).is_ok(), plan.check(&Machine::here()));
+    let written = plan.to_bytes(path).expect("plain data");
+    let again = parse(&written).expect("what was written is read");
+    assert_eq!((again.jobs, again.request), (plan.jobs, plan.request));
     true
 }
 

@@ -11,7 +11,7 @@ mod table;
 mod texts;
 
 pub use data::{cifar, gz, idx, jpeg, npy, npz, pickle, png};
-pub use files::{onnx, run_state, safetensors, shard};
+pub use files::{onnx, plan, run_state, safetensors, shard};
 pub use http::http;
 pub use table::tensor_table;
 pub use texts::{recipe, spec};
@@ -20,7 +20,7 @@ pub use texts::{recipe, spec};
 pub type Reader = fn(&[u8]) -> bool;
 
 /// The readers by the names of their targets and corpora.
-pub const READERS: [(&str, Reader); 16] = [
+pub const READERS: [(&str, Reader); 17] = [
     ("idx", idx),
     ("gz", gz),
     ("cifar", cifar),
@@ -35,6 +35,7 @@ pub const READERS: [(&str, Reader); 16] = [
     ("spec", spec),
     ("recipe", recipe),
     ("shard", shard),
+    ("plan", plan),
     ("run_state", run_state),
     ("http", http),
 ];
