@@ -6,7 +6,7 @@ use collegial_arch::Spec;
 use collegial_ops::{Model, Silent, export, score, train};
 use collegial_trials::synthetic;
 
-const NAME: &str = "fc3-2x5";
+const NAME: &str = "resnext20-2x4d";
 
 fn export_to(format: &str, path: &Path) {
     let request = serde_json::json!({ "model": NAME, "to": format, "out": path }).to_string();
@@ -15,7 +15,7 @@ fn export_to(format: &str, path: &Path) {
 
 /// A run of one epoch.
 fn trained(data: &Path, out: &Path) {
-    synthetic::write_digits(data, 100, 20, 1).unwrap();
+    synthetic::write_colours(data, 10, 20, 10, 1).unwrap();
     let request = train::Request {
         model: Model::named(NAME),
         data: data.to_owned(),
