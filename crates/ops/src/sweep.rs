@@ -1,5 +1,6 @@
 //! `sweep`: any networks, each trained several times on one data set.
 
+use std::borrow::Cow;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
 
@@ -170,7 +171,7 @@ impl Answer for Swept {
         (vec![sentence], self.table())
     }
 
-    fn figures(&self) -> Vec<(&'static str, Figure)> {
+    fn figures(&self) -> Vec<(Cow<'static, str>, Figure)> {
         let point = |network: &Network| {
             let point = Point::new(network.parameters as f64, 100.0 * network.test_error?);
             let point = point.label(&network.model);
@@ -183,7 +184,7 @@ impl Answer for Swept {
             .x(Axis::log("parameters"))
             .y(Axis::linear("test error, %"))
             .with(Points::new("", self.networks.iter().filter_map(point)));
-        vec![("sweep.svg", figure)]
+        vec![("sweep.svg".into(), figure)]
     }
 
     fn page(&self, provenance: Provenance) -> Option<Page> {
