@@ -44,6 +44,14 @@ pub enum Error {
         /// Why.
         reason: &'static str,
     },
+    /// A well-known network without a spec, which can be asked in another way.
+    #[error("{name} has no name here: {reason}")]
+    Unnamed {
+        /// Its name.
+        name: String,
+        /// What is special about it, and who answers.
+        reason: &'static str,
+    },
     /// A name in a spec that cannot stand as the name of a file.
     #[error(
         "a spec cannot be called {}: names have 1 to {MAX_NAME} letters, digits and -_., and do not begin \

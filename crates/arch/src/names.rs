@@ -10,15 +10,14 @@ use crate::stage_design::{Designs, StageDesign};
 use crate::wide_resnet::WideResnet;
 use crate::{Error, Spec, outside, regnet_models, zoo};
 
-/// Reads a name; one of a family that members do not suit is answered with the reason, an unknown
+/// Reads a name; one of a well-known family without specs is answered with the reason, an unknown
 /// one with the nearest known names.
 pub(crate) fn parse(name: &str) -> Result<Spec, Error> {
-    let lower = name.to_ascii_lowercase();
-    if let Some(reason) = outside::reason(&lower) {
-        return Err(Error::Outside { name: name.to_owned(), reason });
+    if let Some(known) = outside::reason(name) {
+        return Err(known);
     }
     let spec =
-        match_form(&lower).unwrap_or_else(|| Err(zoo::unknown(name))).map_err(|error| match error {
+        match_form(&name.to_ascii_lowercase()).unwrap_or_else(|| Err(zoo::unknown(name))).map_err(|error| match error {
             // The name as it was written, not as it was read.
             Error::UnknownName { hint, .. } => Error::UnknownName { name: name.to_owned(), hint },
             other => other,

@@ -304,11 +304,16 @@ fn what_is_outside_is_told_why() {
          ResNet with bottleneck blocks, such as resnet50"
     );
     for (name, reason) in [
-        ("vgg16_bn", "plain chain"),
-        ("mobilenet_v3_small", "depthwise"),
-        ("vit_b_16", "attention"),
+        ("ViT_B_16", "ViT_B_16 is outside: it has attention"),
+        ("vgg16_bn", "vgg16_bn has no name here: it is a plain chain"),
+        ("mobilenet_v3_small", "collegial.torch.suggest(model) answers"),
+        ("efficientnet_b0", "width = 1 for one block"),
         ("densenet121", "side by side"),
-        ("convnext_tiny", "one hidden layer"),
+        ("convnext_tiny", "has no name here: the branches of its blocks begin with a depthwise convolution"),
+        ("resnest50", "splits what it gives"),
+        ("res2net50", "side by side between"),
+        ("skresnext50_32x4d", "side by side between"),
+        ("ecaresnet50d", "collegial.torch.suggest(model) answers"),
     ] {
         assert!(refusal(name).contains(reason), "{}", refusal(name));
     }
