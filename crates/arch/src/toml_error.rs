@@ -1,4 +1,5 @@
-//! What is wrong with a TOML spec, in one sentence with the line and the nearest key.
+//! What is wrong with a TOML spec, in one sentence that begins with the line and the nearest key; the
+//! long list of all keys comes last.
 //!
 //! The deserialiser of a tagged enum forgets where a value stood, so the place is looked for: the
 //! key that is wrong by itself. Which kind of error it is, and what was expected, the toml crate
@@ -24,10 +25,12 @@ pub(crate) fn explained<T: DeserializeOwned>(text: &str, error: &toml::de::Error
         (None, None) if message.starts_with("missing field") => None,
         (None, None) => culprit::<T>(text, &error.to_string()).and_then(|key| line_of(text, &key)),
     };
-    let place = line.map(|line| format!(" (line {line})")).unwrap_or_default();
-    let hint =
-        unknown.and_then(|name| nearest(name, &message)).map(|near| format!("; did you mean `{near}`?"));
-    format!("{message}{}{place}", hint.unwrap_or_default())
+    let place = line.map(|line| format!("line {line}: ")).unwrap_or_default();
+    let hinted = unknown.and_then(|name| {
+        let (wrong, known) = message.split_once(", ")?;
+        Some(format!("{wrong}, did you mean `{}`? ({known})", nearest(name, known)?))
+    });
+    format!("{place}{}", hinted.unwrap_or(message))
 }
 
 /// The name in backticks behind some words at the beginning.
@@ -62,8 +65,8 @@ fn culprit<T: DeserializeOwned>(text: &str, error: &str) -> Option<String> {
 }
 
 /// The expected name that is most like the one that was found.
-fn nearest<'a>(name: &str, message: &'a str) -> Option<&'a str> {
-    let expected = message.split_once("expected")?.1.split('`').skip(1).step_by(2);
+fn nearest<'a>(name: &str, known: &'a str) -> Option<&'a str> {
+    let expected = known.split('`').skip(1).step_by(2);
     let alike = expected.map(|known| (strsim::jaro_winkler(name, known), known));
     alike.filter(|(alike, _)| *alike > ALIKE).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, known)| known)
 }
@@ -79,22 +82,25 @@ mod tests {
     #[test]
     fn the_line_and_the_nearest_key_are_named() {
         let said = refusal("kind = \"bottleneck\"\ninputs = 3\nwidht = 3\n");
-        assert!(said.contains("`widht`") && said.ends_with("; did you mean `width`? (line 3)"), "{said}");
+        assert!(
+            said.contains("line 3: unknown field `widht`, did you mean `width`? (expected one of "),
+            "{said}"
+        );
         let said = refusal("kind = \"botleneck\"\nwidth = 3\n");
-        assert!(said.ends_with("; did you mean `bottleneck`? (line 1)"), "{said}");
+        assert!(said.contains("line 1: unknown variant `botleneck`, did you mean `bottleneck`? ("), "{said}");
         let layers = "kind = \"sequence\"\nname = \"a\"\ninput = { channels = 4, height = 1, width = 1 }\n\
                       layers = [\n  { type = \"conv\", width = 48, kernal = 1 },\n]\n";
         let said = refusal(layers);
-        assert!(said.contains("`kernal`") && said.ends_with("; did you mean `kernel`? (line 5)"), "{said}");
+        assert!(said.contains("line 5: unknown field `kernal`, did you mean `kernel`? ("), "{said}");
     }
 
     #[test]
     fn a_value_of_the_wrong_type_is_placed() {
         let said = refusal("kind = \"bottleneck\"\nwidth = 3\n# inputs = 4\ninputs = \"x\"\n");
-        assert!(said.ends_with("expected usize (line 4)"), "{said}");
+        assert!(said.contains("line 4: ") && said.ends_with("expected usize"), "{said}");
         let said = refusal("kind = \"resnext\"\nstem = \"small\"\nblocks = [3, 3]\ndesign = \"1by3\"\n");
-        assert!(said.contains("1by3") && said.ends_with("(line 4)"), "{said}");
-        assert!(refusal("kind = \"bottleneck\nwidth = 3\n").ends_with("(line 1)"));
+        assert!(said.contains("line 4: ") && said.contains("1by3"), "{said}");
+        assert!(refusal("kind = \"bottleneck\nwidth = 3\n").contains("line 1: "));
         // What is missing has no line.
         assert!(refusal("kind = \"bottleneck\"\ninputs = 3\n").ends_with("missing field `width`"));
     }
