@@ -114,7 +114,9 @@ pub fn tensor_besides<'a>(shapes: &'a Shapes, spec: &Spec) -> Result<Option<&'a 
     Ok(shapes.keys().map(String::as_str).find(|name| !known.contains(layer(name))))
 }
 
-/// What no tensor tells about a network, so that a file may be another one's.
+/// What no tensor tells about a network, so that a file may be another one's. Projections behind an
+/// average pool (`average-down`) are told: the pool takes the first place, and the norm a third that
+/// plain projections do not have.
 pub fn doubt(spec: &Spec) -> Option<&'static str> {
     match spec {
         Spec::Resnext(_) => Some(
@@ -157,6 +159,25 @@ mod tests {
         ] {
             assert_eq!(names.ours(theirs), ours);
         }
+    }
+
+    /// timm's `avg_down`: a pool, the convolution and its norm, where plain projections have two.
+    #[test]
+    fn average_down_shows_in_the_names() {
+        let spec: Spec = "resnet50".parse().unwrap();
+        let layers = spec.graph().unwrap().counts().unwrap().layers;
+        let weighed = layers.iter().filter(|layer| layer.counts.parameters > 0);
+        let plain: Shapes = weighed.map(|layer| (format!("{}.weight", layer.name), vec![])).collect();
+        assert_eq!(tensor_besides(&plain, &spec).unwrap(), None);
+        let behind_a_pool = |name: &String| match name.split_once("downsample.") {
+            Some((block, rest)) => {
+                let (place, field) = rest.split_once('.').unwrap();
+                format!("{block}downsample.{}.{field}", place.parse::<usize>().unwrap() + 1)
+            }
+            None => name.clone(),
+        };
+        let averaged: Shapes = plain.keys().map(|name| (behind_a_pool(name), vec![])).collect();
+        assert_eq!(tensor_besides(&averaged, &spec).unwrap(), Some("layer1.0.downsample.2.weight"));
     }
 
     /// Every layer of a network with gates, there and back.
