@@ -9,7 +9,7 @@ from torch import nn
 
 from .._collegial import CollegialError
 from .blocks import Found, find_blocks
-from .family import Family, Rule
+from .family import Rule
 from .resize import resize
 from .suggest import Objective, Suggestion, suggested
 from .trial import copied
@@ -23,7 +23,7 @@ def convert(
     objective: Objective = "primal",
     *,
     inputs: Any = None,
-    rule: Rule = "nearest",
+    rule: Rule | None = None,
     max_multiplicity: int | None = None,
     **options: Any,
 ) -> Model:
@@ -40,7 +40,8 @@ def convert(
         objective: "primal" for less variance at the same parameters, "dual" for fewer parameters at
             the same variance.
         inputs: A tensor, or a tuple, that the model takes; only needed where that cannot be guessed.
-        rule: How the primal meets the parameters of the model: "nearest" to them, or "under" them.
+        rule: How the primal meets the parameters of the model: "nearest" to them, or "under" them; by
+            default as `collegial.search` does.
         max_multiplicity: The largest number of members.
         options: `alpha`, `multiple_of`, `trials`, `precision`, `seed` and `progress`, as `suggest`
             takes them.
@@ -57,11 +58,11 @@ def converted(model: Model, found: Found, suggestion: Suggestion, objective: Obj
     gains = wanted.variance_reduction > 1 if objective == "primal" else wanted.parameters < baseline.parameters
     if not gains:
         raise CollegialError(f"there is nothing to gain by the {objective}: keep {type(model).__name__} as it is, {baseline.design}")
-    family = Family(model, found.blocks)
+    designs = [tuple(map(int, design.removesuffix("d").split("x"))) for design in wanted.block_designs]
 
     def rebuild(target: Built) -> Built:
-        for block in found.blocks:
-            resize(target, block.slots, *family.design(block, wanted.multiplicity, wanted.width))
+        for block, (members, width) in zip(found.blocks, designs):
+            resize(target, block.slots, members, width)
         return target
 
     bones = rebuild(found.trial.fresh())

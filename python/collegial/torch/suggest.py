@@ -14,6 +14,7 @@ from .._types import Progress
 from .block import Block
 from .blocks import Found, find_blocks
 from .family import Family, Rule
+from .recognise import recognised
 from .refusals import Refused
 
 PROBLEMS = ("baseline", "primal", "dual")
@@ -22,6 +23,10 @@ PROBLEMS = ("baseline", "primal", "dual")
 class Suggestion(Result):
     """The designs of a model's blocks: its own, the primal's and the dual's; prints as a table.
 
+    `network` is the name by which the program knows the model; designs are then those that
+    `collegial.search` has for it, and variances means over all blocks. Where it is None, designs and
+    variances are those of the block `analysed`. `block_designs` of a design are m and n of each of
+    the `blocks`.
     `activations` are those of the analysed block, by PyTorch's names, and `variance_activations`
     those that the variances were computed with, by the names of specs: others where specs have none
     like the block's, and None where the variances are those of a law with a given alpha.
@@ -30,6 +35,7 @@ class Suggestion(Result):
 
     _main = "designs"
     model: str
+    network: str | None
     blocks: list[str]
     skipped: list[Record]
     analysed: str
@@ -53,7 +59,8 @@ class Suggestion(Result):
 
     def plot(self, ax: Any = None) -> Any:
         """Variance against parameters: down is better, and so is left."""
-        ax = _look.axes(ax, f"Designs of {self.model}", "parameters", "variance of a block's kernel")
+        of = "mean kernel variance of the blocks" if self.network else "variance of a block's kernel"
+        ax = _look.axes(ax, f"Designs of {self.model}", "parameters", of)
         _look.ring(ax, self.baseline.parameters, self.baseline.variance, "baseline", self.baseline.design)
         for problem, tone, name in (("primal", "cost", "same cost"), ("dual", "variance", "same variance")):
             _look.dots(ax, [self[problem].parameters], [self[problem].variance], tone, f"{name}: {self[problem].design}", size=9)
@@ -66,7 +73,7 @@ def suggest(
     *,
     inputs: Any = None,
     alpha: float | None = None,
-    rule: Rule = "nearest",
+    rule: Rule | None = None,
     multiple_of: int | None = None,
     max_multiplicity: int | None = None,
     trials: int | None = None,
@@ -77,15 +84,17 @@ def suggest(
     """Looks for bottleneck blocks in a model and proposes the collegial design for them.
 
     The primal has the model's parameters and less variance, the dual its variance and fewer
-    parameters. The block that repeats first is analysed; the others keep their proportions to it.
-    Where its convolutions are depthwise or in groups already, the question is which group width to
+    parameters. Where the program knows the network by name (ResNets, ResNeXts, RegNets, with ReLU), the
+    designs are those of `collegial.search`. Of other models, and with `alpha` or `trials`, the block
+    that repeats first is analysed, and the others keep their proportions to it. Where its convolutions are depthwise or in groups already, the question is which group width to
     grow or shrink to. Raises `Refused` where there is no block to improve, with the reasons as values.
 
     Args:
         model: Any module; it stays as it is.
         inputs: A tensor, or a tuple, that the model takes; only needed where that cannot be guessed.
         alpha: Slope of the variance law; by default variances are exact for ReLU and drawn for other activations.
-        rule: How the primal meets the parameters of the model: "nearest" to them, or "under" them.
+        rule: How the primal meets the parameters of the model: "nearest" to them, or "under" them; by
+            default as `collegial.search` does.
         multiple_of: Widths are a multiple of this; 8 is kind to hardware.
         max_multiplicity: The largest number of members.
         trials: Draws per width of a fitted law, which then takes the place of exact variances.
@@ -97,7 +106,7 @@ def suggest(
     return suggested(model, find_blocks(model, inputs), rule, max_multiplicity or math.inf, options)
 
 
-def suggested(model: nn.Module, found: Found, rule: Rule, most: float, options: dict[str, Any]) -> Suggestion:
+def suggested(model: nn.Module, found: Found, rule: Rule | None, most: float, options: dict[str, Any]) -> Suggestion:
     """The suggestion for blocks that were found."""
     name = type(model).__name__
     if not found.blocks:
@@ -105,14 +114,16 @@ def suggested(model: nn.Module, found: Found, rule: Rule, most: float, options: 
     family = Family(model, found.blocks)
     analysed = family.analysed
     drawn = options.get("alpha") is None
+    known = recognised(model, found) if drawn and options.get("trials") is None else None
     document = {
         "model": name,
+        "network": known.name if known else None,
         "blocks": [block.name for block in found.blocks],
         "skipped": [refusal.to_dict() for refusal in found.refusals],
         "analysed": analysed.name,
         "activations": [" and ".join(map(str, place)) for place in analysed.activations],
         "variance_activations": list(analysed.variance_activations) if drawn else None,
-        **family.searched(rule, most, options),
+        **(family.of_network(known, rule, most, options) if known else family.of_block(rule, most, options)),
     }
     notes = [*_gates(found), *(_activations(found, analysed) if drawn else [])]
     return Suggestion(Kept(json.dumps(document), *_show(document, notes)))
@@ -151,24 +162,28 @@ def _show(document: dict[str, Any], notes: list[str]) -> tuple[str, str]:
         for problem, record in zip(PROBLEMS, (baseline, primal, dual))
     ]
     count = len(document["blocks"])
-    sentences = [f"{document['model']}: {_blocks(count, 'bottleneck block')}, the design is that of {document['analysed']}"]
+    network, analysed = document["network"], document["analysed"]
+    subject = f"which the program knows as {network}" if network else f"the design is that of {analysed}, the analysed block"
+    whose, owned = ("of its blocks", "their mean") if network else ("of that block", "that block's")
+    sentences = [f"{document['model']}: {_blocks(count, 'bottleneck block')}, {subject}"]
     share = primal["parameters"] / baseline["parameters"]
     if primal["variance_reduction"] > 1:
+        mean = "mean " if network else ""
         sentences.append(
-            f"{primal['design']}: {primal['variance_reduction']:.2f} times less kernel variance of that block at {share:.1%} of the "
+            f"{primal['design']}: {primal['variance_reduction']:.2f} times less {mean}kernel variance {whose} at {share:.1%} of the "
             f"model's parameters"
         )
     if dual["parameters"] < baseline["parameters"]:
         sentences.append(
             f"{dual['design']}: {baseline['parameters'] / dual['parameters']:.2f} times fewer parameters at "
-            f"{1 / dual['variance_reduction']:.1%} of that block's kernel variance"
+            f"{1 / dual['variance_reduction']:.1%} of {owned} kernel variance"
         )
     if len(sentences) == 1:
         sentences.append(f"There is nothing to gain here: keep {baseline['design']}.")
     if document["skipped"]:
         first = document["skipped"][0]
         sentences.append(f"{_blocks(len(document['skipped']))} passed over; {first['block']}: {first['reason']}")
-    headings = ["", "design", "parameters of the block", "parameters of the model", "variance"]
+    headings = ["", "design", f"parameters of {analysed}", "parameters of the model", "mean variance" if network else "variance"]
     return _collegial.table([*sentences, *notes], headings, rows)
 
 

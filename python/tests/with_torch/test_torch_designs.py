@@ -12,6 +12,7 @@ import torchvision
 from torch import nn
 
 import collegial
+from collegial import Spec
 from collegial.torch import build, convert, suggest
 from collegial.torch.blocks import find_blocks
 
@@ -45,6 +46,39 @@ def test_suggestions_are_those_of_the_search(make, name):
         assert (ours.design, ours.parameters) == (theirs["design"], theirs["parameters"])
         assert ours.variance == pytest.approx(theirs["variance"], rel=1e-12)
         assert ours.variance_reduction == pytest.approx(theirs["variance_reduction"], rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["resnet50", "resnext50_32x4d", "regnet_x_400mf", "regnet_y_400mf", "wide_resnet50_2"])
+def test_default_suggestions_are_those_of_the_search_by_name(name):
+    make = lambda: torchvision.models.get_model(name, weights=None)
+    # RegNets compute with values while they are built.
+    model = make() if name.startswith("regnet") else on_meta(make)
+    suggestion, found = suggest(model), collegial.search(name)
+    assert suggestion.network == found.baseline and suggestion.network in repr(suggestion)
+    assert suggestion.baseline.parameters == count(model) == found.baseline_parameters
+    for problem in ("primal", "dual"):
+        ours, theirs = suggestion[problem], getattr(found, problem)
+        assert (ours.design, ours.parameters) == (theirs.design, theirs.parameters)
+        assert ours.variance == pytest.approx(theirs.score, rel=1e-12)
+        assert ours.variance_reduction == pytest.approx(theirs.score_ratio, rel=1e-12)
+        better = Spec(name).with_design(theirs.design)
+        assert ours.parameters == better.parameters and len(ours.block_designs) == len(suggestion.blocks)
+    if found.primal.gain == "baseline-is-best":
+        with pytest.raises(collegial.CollegialError, match="nothing to gain"):
+            convert(model, "primal")
+    else:
+        assert count(convert(model, "primal")) == suggestion.primal.parameters
+    if name == "regnet_x_400mf":
+        assert found.primal.gain == "baseline-is-best" and "nothing to gain here: keep 2x16d" in repr(suggestion)
+
+
+def test_what_the_program_does_not_know_is_said_to_be_of_one_block():
+    """The same tensors and names, but strides that no spec has; and another activation."""
+    dilated = on_meta(lambda: torchvision.models.resnet50(replace_stride_with_dilation=[False, False, True]))
+    smooth = on_meta(lambda: timm.create_model("resnet50", act_layer="silu"))
+    for model, options in ((dilated, {}), (smooth, {"precision": 0.1})):
+        suggestion = suggest(model, **options)
+        assert suggestion.network is None and "the design is that of layer1.1, the analysed block" in repr(suggestion)
 
 
 @pytest.mark.parametrize("objective", ["primal", "dual"])
