@@ -67,7 +67,7 @@ def find_blocks(model: nn.Module, inputs: Any = None) -> Found:
         left += chains
     else:
         otherwise = type(model).__name__
-        left = one_hidden_layer(layers, used, otherwise) or chains or entangled(layers, otherwise)
+        left = one_hidden_layer(layers, used, otherwise) or chains or entangled(layers, otherwise) or [other_kind(layers)]
     return Found(tuple(chosen), tuple(left), trial)
 
 
@@ -172,6 +172,33 @@ def entangled(layers: Layers, otherwise: str) -> list[Refusal]:
                 )
                 return [Refusal(common_name(names, otherwise), Kind.NOT_SUPPORTED, reason)]
     return []
+
+
+def other_kind(layers: Layers) -> Refusal:
+    """What a model is made of instead of bottleneck blocks; `collegial.torch.search` takes any module."""
+    nodes = layers.flow.nodes
+    weighing = [index for index in range(len(nodes)) if layers.weighing[index]]
+    spatial = [index for index in weighing if layers.spatial(index)]
+    sums = any(layers.adds(index) for index in range(len(nodes)))
+    if any("attention" in node.function for node in nodes) or any("softmax" in node.function for node in nodes):
+        kind = "its blocks have attention"
+    elif not spatial:
+        kind = "it has no k x k convolution"
+    elif any(layers.depthwise(index) and _at_the_start(layers, index) for index in spatial):
+        kind = "its branches begin with a depthwise convolution, before which no 1x1 convolution stands"
+    elif any(node.function in ("cat", "concat", "concatenate") for node in nodes):
+        kind = "its branches are put side by side, not added"
+    elif not sums:
+        kind = "it is a plain chain of layers, without residual blocks"
+    else:
+        kind = "no 1x1 convolution with an activation stands on both sides of its k x k ones"
+    return Refusal("", Kind.NOT_SUPPORTED, f"it has no bottleneck block (1x1, then k x k, then 1x1 convolution): {kind}")
+
+
+def _at_the_start(layers: Layers, index: int) -> bool:
+    """Whether a sum somewhere behind a layer adds what it reads: a residual branch begins with it."""
+    sources = set(layers.flow.nodes[index].inputs)
+    return any(layers.adds(after) and sources & set(layers.flow.nodes[after].inputs) for after in range(index, len(layers.flow.nodes)))
 
 
 def _ends_a_branch(layers: Layers, start: int, end: int) -> bool:

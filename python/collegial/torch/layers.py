@@ -75,6 +75,11 @@ class Layers:
             return self.weighing[index] and self.flow.nodes[index].function == "conv2d"
         return max(conv.kernel_size) > 1
 
+    def depthwise(self, index: int) -> bool:
+        """Whether a call is a convolution of every channel by itself."""
+        conv = self.convolution(index)
+        return conv is not None and 1 < conv.groups == conv.in_channels
+
     def activated(self, indices: set[int]) -> set[Activation]:
         """The activations among calls."""
         return {found for index in indices if (found := self._activation(index, indices)) is not None}

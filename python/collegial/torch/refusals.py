@@ -37,21 +37,16 @@ class Refused(CollegialError):
     def __init__(self, model: str, refusals: list[Refusal]):
         self.model, self.refusals = model, refusals
         missing = [refusal for refusal in refusals if refusal.kind is Kind.NOT_SUPPORTED]
-        self.kind = Kind.NOT_SUPPORTED if missing or not refusals else Kind.OUTSIDE_THEORY
+        self.kind = Kind.NOT_SUPPORTED if missing else Kind.OUTSIDE_THEORY
         super().__init__(self._sentence(missing or refusals))
 
     def _sentence(self, leading: list[Refusal]) -> str:
-        if not leading:
-            return (
-                f"no bottleneck block (1x1, then k x k, then 1x1 convolution) was found in {self.model}: its layers are arranged in "
-                f"another way, which is not supported"
-            )
         first = leading[0]
         where = f"{self.model}, {first.block}" if first.block else self.model
         others = f" (and {len(leading) - 1} more blocks)" if len(leading) > 1 else ""
         if self.kind is Kind.OUTSIDE_THEORY:
             return f"{where}{others}: {first.reason}; this is outside the theory, since splitting changes nothing there"
-        return f"{where}{others}: {first.reason}; this is not supported"
+        return f"{where}{others}: {first.reason}; this is not supported (collegial.torch.search compares widths of any module)"
 
     def __reduce__(self) -> tuple[type[Refused], tuple[str, list[Refusal]]]:
         return type(self), (self.model, self.refusals)

@@ -6,6 +6,7 @@ import timm
 import torch
 import torchvision
 
+import collegial
 from collegial import CollegialError
 from collegial.torch import Kind, Refused, convert, suggest
 
@@ -53,7 +54,7 @@ REFUSED = {
     # Depthwise and 1x1 convolutions in turn, to the end.
     "timm/lcnet_050": (Kind.NOT_SUPPORTED, "hidden layer of a longer chain"),
     # A depthwise convolution comes first in its branches: they have more than one hidden layer.
-    "convnext_tiny": (Kind.NOT_SUPPORTED, "no bottleneck block"),
+    "convnext_tiny": (Kind.NOT_SUPPORTED, "no bottleneck block.*begin with a depthwise convolution"),
     "shufflenet_v2_x1_0": (Kind.NOT_SUPPORTED, "hidden layer of a longer chain"),
     "timm/xception": (Kind.NOT_SUPPORTED, "no activation between"),
     "timm/skresnet50": (Kind.NOT_SUPPORTED, "side by side"),
@@ -64,7 +65,7 @@ REFUSED = {
     # of registration looks like.
     "timm/repvgg_a0": (Kind.NOT_SUPPORTED, "no bottleneck block"),
     "densenet121": (Kind.NOT_SUPPORTED, "no bottleneck block"),
-    "vgg11": (Kind.NOT_SUPPORTED, "no bottleneck block"),
+    "vgg11": (Kind.NOT_SUPPORTED, "no bottleneck block.*plain chain"),
     "googlenet": (Kind.NOT_SUPPORTED, "no bottleneck block"),
 }
 
@@ -104,3 +105,20 @@ def test_everything_else_is_left_alone_with_a_reason(name, kind, reason):
     with pytest.raises(Refused, match=reason) as refused:
         suggest(make(name), alpha=ALPHA)
     assert refused.value.kind is kind
+
+
+def test_the_program_and_the_torch_part_agree():
+    """What the program knows of a name without a spec is of the kind that the model's blocks show."""
+    known = 0
+    for name, (kind, _) in REFUSED.items():
+        with pytest.raises(CollegialError) as refused:
+            collegial.info(name.removeprefix("timm/"))
+        sentence = str(refused.value)
+        if "has no name here" in sentence or "is outside" in sentence:
+            known += 1
+            assert ("is outside" in sentence) == (kind is Kind.OUTSIDE_THEORY), sentence
+    assert known >= 9
+    for name in ("mobilenet_v2", "efficientnet_b0", "timm/ecaresnet50d", "timm/cspresnet50", "timm/tresnet_m", "timm/hrnet_w18"):
+        assert name in SERVED
+        with pytest.raises(CollegialError, match=r"collegial.torch.suggest\(model\) answers"):
+            collegial.info(name.removeprefix("timm/"))
