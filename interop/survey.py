@@ -7,7 +7,9 @@ Takes all of torchvision's classifiers and timm's, up to --per-family of a famil
 many where blocks are bottlenecks. Models are made
 on the meta device where they can be, so that they need no memory, each in a process of its own with
 a limit on memory and time: one that breaks it is a crash in the table. Every model is asked for a
-suggestion with a fixed alpha, converted by both objectives, counted and run.
+suggestion by the law with a fixed alpha (depthwise ones by draws), under its parameters, converted by
+both objectives, counted and run. Where there is nothing to gain, its blocks are given one member
+more, each three channels wider, and run with those, so that every served model has been rebuilt.
 """
 
 import argparse
@@ -66,8 +68,7 @@ def judge(name):
         found = find_blocks(model)
         suggestion = suggested(model, found, "under", math.inf, quick(found.blocks))
     except Refused as refused:
-        first = refused.refusals[0].reason if refused.refusals else "it has no bottleneck block"
-        return {**row, "verdict": refused.kind.value, "reason": first}
+        return {**row, "verdict": refused.kind.value, "reason": refused.refusals[0].reason}
     blocks = [type(model.get_submodule(block)).__name__ for block in suggestion.blocks if block in dict(model.named_modules())]
     skipped = [refusal.reason for refusal in suggestion.skipped]
     reason = f"{len(skipped)} left alone: {skipped[0]}" if skipped else ""
@@ -92,28 +93,49 @@ def shape(block):
 
 
 def _converted(model, found, suggestion, objective):
-    """What became of a conversion: the design, or that there is nothing to gain."""
+    """What became of a conversion: the design, or that there is nothing to gain and which other design
+    was tried in its place."""
     import torch
 
     from collegial import CollegialError
     from collegial.torch.convert import converted
     from collegial.torch.flow import tensors_in
 
-    announced = suggestion[objective]
+    announced, tried = suggestion[objective], ""
     try:
         better = converted(model, found, suggestion, objective)
+        expected = announced.parameters
     except CollegialError as error:
-        if "nothing to gain" in str(error):
-            return "nothing to gain"
-        raise
+        if "nothing to gain" not in str(error):
+            raise
+        better, expected, tried = _wider(model, found)
     count = sum(parameter.numel() for parameter in better.parameters())
-    assert count == announced.parameters, f"{count:,} parameters instead of {announced.parameters:,}"
-    # A model without values has been run on shapes by the conversion itself, in both modes.
+    assert count == expected, f"{count:,} parameters instead of {expected:,}"
+    # A model without values is run on shapes, in both modes, by the conversion or by `_wider`.
     if not next(better.parameters()).is_meta:
         with torch.no_grad():
             outputs = better.eval()(torch.zeros(1, found.trial.example[0].shape[1], 64, 64))
         assert all(tensor.isfinite().all() for tensor in tensors_in(outputs)), "its outputs are not finite"
-    return announced.design
+    return f"nothing to gain; rebuilt with {tried}" if tried else announced.design
+
+
+def _wider(model, found):
+    """The model with one member more in every block and three channels more in each; its parameters by
+    the blocks' own count, and the design of the first block."""
+    from collegial.torch.resize import resize
+    from collegial.torch.trial import copied
+
+    def rebuilt(target):
+        for block in found.blocks:
+            resize(target, block.slots, block.members + 1, block.width + 3)
+        return target
+
+    failure = found.trial.failure(rebuilt(found.trial.fresh()))
+    assert failure is None, failure
+    count = sum(parameter.numel() for parameter in model.parameters())
+    more = sum(block.parameters(block.members + 1, block.width + 3) - block.parameters() for block in found.blocks)
+    first = found.blocks[0]
+    return rebuilt(copied(model)), count + more, f"{first.members + 1}x{first.width + 3}d"
 
 
 def child(name, memory, seconds, pipe):
@@ -172,6 +194,9 @@ def page(rows, table):
     plain = lambda library: library.__version__.split("+")[0]
     verdicts = collections.Counter(row["verdict"] for row in rows)
     theirs = sum(row["model"].startswith("timm/") for row in rows)
+    best = [row for row in rows if any("nothing to gain" in row.get(objective, "") for objective in ("primal", "dual"))]
+    rebuilt = [row for row in best if "rebuilt" in row["primal"] + row["dual"]]
+    others = f"; {len(best) - len(rebuilt)} were asked before this was tried" if len(best) > len(rebuilt) else ""
     lines = [
         "# Models of torchvision and timm",
         "",
@@ -180,10 +205,13 @@ def page(rows, table):
         f"{verdicts['not supported']} are not supported, {verdicts['crash']} crashed.**",
         "",
         "- *Served*: bottleneck blocks (1x1, k x k, 1x1, with an activation between, then a sum or an end without an activation) were found. The conversions by both",
-        "  objectives ran and had the announced number of parameters, or there was nothing to gain. Where the k x k convolution is in groups or depthwise already, the question is which group",
-        "  width to grow or shrink to.",
+        f"  objectives ran and had the announced number of parameters. Where there was nothing to gain by one of them ({len(best)} models), the blocks were given one member more, each three channels",
+        f"  wider, and the model ran with those ({len(rebuilt)} models{others}). Where the k x k convolution is in groups or depthwise already, the question is which group width to grow or shrink to.",
         "- *Outside the theory*: its blocks have one hidden layer, so that m of them in parallel are one again: splitting changes nothing there.",
         "- *Not supported*: the theory may have an answer, but the blocks cannot be rebuilt here, for the reason given.",
+        "",
+        f"What was asked is whether conversions run, not how good they are: designs are those of the law with alpha = {ALPHA:.2f} (`alpha={ALPHA:.2f}, rule=\"under\"`), of depthwise blocks those of",
+        "variances drawn to 10 % (`precision=0.1, rule=\"under\"`). `suggest(model)` without options computes exactly, and of networks that it knows by name over all blocks, so that its designs differ.",
         "",
         f"A line per model, with the first block that was found and both designs, is in [{table.name}]({table.name}). Written by `python interop/survey.py --out",
         "docs/torch-models.md`, which asks every model in a process of its own; a sample of forty is asked by the tests.",
