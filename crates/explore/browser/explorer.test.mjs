@@ -33,6 +33,14 @@ async function open(state = "model=resnext29-1x128d") {
   await settled();
 }
 
+/** The file that an action saves. Chromium drops, without a word, the eleventh download that a page begins within a second or so; a
+ * person is not as fast. */
+async function saved(act) {
+  await page.waitForTimeout(250);
+  const [download] = await Promise.all([page.waitForEvent("download"), act()]);
+  return download;
+}
+
 /** What the address says. */
 const inAddress = async (key) => new URLSearchParams((await page.evaluate(() => location.hash)).slice(1)).get(key);
 
@@ -187,6 +195,52 @@ test("a setting changes the answer and the address", async () => {
   await says("primal-design", answer("search", "resnext29-1x128d", "--cost", "flops", "--multiple-of", "16").primal_model);
 });
 
+test("every stage has a design of its own where that is asked for", async () => {
+  await open();
+  for (const [label, flags] of [["one each", ["--per-stage"]], ["two widths each", ["--per-stage", "--free-widths"]]]) {
+    await page.locator("label", { hasText: label }).click();
+    const { stages } = answer("search", "resnext29-1x128d", ...flags);
+    await says("stages", stages.primal.designs.join(", "));
+    await settled();
+    assert.equal(await text("command"), ["collegial search resnext29-1x128d", ...flags].join(" "));
+  }
+  assert.equal(await inAddress("stages"), "free");
+  await page.locator("label", { hasText: "one for all" }).click();
+  await page.waitForFunction(() => !document.getElementById("stages").hasChildNodes());
+});
+
+test("it is dark where the reader likes it dark", async () => {
+  const colours = async () => page.evaluate(() => {
+    const of = (element, property) => getComputedStyle(element)[property].match(/[\d.]+/g).slice(0, 3).map(Number);
+    const tick = document.querySelector("#primal-plot svg.plot .tick");
+    return { paper: of(document.body, "backgroundColor"), ink: of(document.body, "color"), tick: of(tick, "fill") };
+  });
+  const light = ([red, green, blue]) => (0.2126 * red + 0.7152 * green + 0.0722 * blue) / 255;
+  for (const [scheme, papers] of [["light", (paper) => paper > 0.9], ["dark", (paper) => paper < 0.15]]) {
+    await page.emulateMedia({ colorScheme: scheme });
+    await open();
+    const { paper, ink, tick } = await colours();
+    assert.ok(papers(light(paper)), `${scheme}: ${paper}`);
+    assert.ok(Math.abs(light(ink) - light(paper)) > 0.6, `${scheme}: ${ink} on ${paper}`);
+    assert.ok(Math.abs(light(tick) - light(paper)) > 0.25, `${scheme}: ${tick} on ${paper}`);
+  }
+});
+
+test("Ctrl-C ends the server, and the page says so", async () => {
+  expected = /ERR_CONNECTION_REFUSED|Failed to load/;
+  const other = spawn(program, ["explore", "resnext29-1x128d", "--no-browser"], { stdio: ["ignore", "pipe", "ignore"] });
+  const place = await new Promise((resolve) => other.stdout.once("data", (line) => resolve(String(line).trim())));
+  await page.unroute("**/*");
+  await page.goto(place);
+  await says("width-value", ":");
+  await settled();
+  const ended = new Promise((resolve) => other.once("exit", (code, signal) => resolve({ code, signal })));
+  other.kill("SIGINT");
+  assert.deepEqual(await ended, { code: 130, signal: null });
+  await page.locator("label", { hasText: "FLOPs" }).first().click();
+  await says("status", "does not answer any more");
+});
+
 test("dropped files are read", async () => {
   await open();
   for (const format of ["safetensors", "onnx"]) {
@@ -232,7 +286,7 @@ test("every plot is saved as CSV, SVG and PNG", async () => {
   await open();
   for (const figure of ["primal-plot", "dual-plot", "ways-plot", "kernels-plot", "diagram"]) {
     for (const kind of figure === "diagram" ? ["SVG", "PNG"] : ["CSV", "SVG", "PNG"]) {
-      const [download] = await Promise.all([page.waitForEvent("download"), page.click(`#${figure} [data-save=${kind}]`)]);
+      const download = await saved(() => page.click(`#${figure} [data-save=${kind}]`));
       const content = readFileSync(await download.path());
       assert.ok(download.suggestedFilename().endsWith(kind.toLowerCase()));
       const start = { CSV: /^[a-z_]+,/, SVG: /^<svg/, PNG: /PNG/ }[kind];
@@ -261,7 +315,7 @@ test("an answer that comes while a button is pressed does not take the click awa
   // A frame in which the answer could be shown.
   await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))));
   assert.equal(await page.locator("#ways-plot .keys", { hasText: "law" }).count(), 0);
-  const [download] = await Promise.all([page.waitForEvent("download"), page.mouse.up()]);
+  const download = await saved(() => page.mouse.up());
   assert.equal(download.suggestedFilename(), "bottleneck-128-variance-of-a-member.csv");
   await page.locator("#ways-plot .keys", { hasText: "law" }).waitFor();
 });
@@ -302,7 +356,7 @@ test("everything is done by keys alone", async () => {
   await says("width-value", best.dual.design);
   await settled();
   await page.focus("#dual-plot [data-save=PNG]");
-  const [download] = await Promise.all([page.waitForEvent("download"), page.keyboard.press("Enter")]);
+  const download = await saved(() => page.keyboard.press("Enter"));
   assert.equal(download.suggestedFilename(), "resnext29-3x64d-same-variance.png");
   await page.focus("#layers summary");
   await page.keyboard.press("Enter");

@@ -4,8 +4,9 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { chromium } from "playwright-core";
@@ -60,6 +61,48 @@ test("exact answers are the program's to the last bit, with the network off once
   const { primal_model } = answer("search", "resnext29-1x128d", "--cost", "flops");
   await page.locator("label", { hasText: "FLOPs" }).first().click();
   await page.waitForFunction((name) => document.getElementById("primal-design").textContent === name, primal_model);
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test("a dropped file is read and copies are made without a server", async () => {
+  const context = await browser.newContext();
+  context.setDefaultTimeout(120_000);
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const page = await context.newPage();
+  const troubles = [];
+  page.on("pageerror", (error) => troubles.push(error.message));
+  page.on("console", (message) => message.type() === "error" && troubles.push(message.text()));
+  const says = (id, text) => page.waitForFunction(([id, text]) => document.getElementById(id).textContent.includes(text), [id, text]);
+  await page.goto(`${address}#&model=resnext29-1x128d`);
+  await says("width-value", ":");
+  await page.waitForSelector("#results[aria-busy=false]");
+  await context.setOffline(true);
+  const folder = mkdtempSync(join(tmpdir(), "site-"));
+  const run = (...words) => execFileSync(program, words, { encoding: "utf8", cwd: folder });
+  run("export", "resnext29-2x9d", "--to", "safetensors", "--out", "dropped.safetensors");
+  const content = readFileSync(join(folder, "dropped.safetensors")).toString("base64");
+  const transfer = await page.evaluateHandle((content) => {
+    const transfer = new DataTransfer();
+    transfer.items.add(new File([Uint8Array.from(atob(content), (letter) => letter.charCodeAt(0))], "dropped.safetensors"));
+    return transfer;
+  }, content);
+  await page.dispatchEvent("body", "drop", { dataTransfer: transfer });
+  await says("baseline-name", "resnext29-2x9d");
+  const { primal_model } = answer("search", "resnext29-2x9d");
+  await says("primal-design", primal_model);
+  await says("shown", primal_model);
+  const clipboard = () => page.evaluate(() => navigator.clipboard.readText());
+  await page.click("#copy-command");
+  await says("status", "Copied the command");
+  assert.equal(await clipboard(), "collegial search resnext29-2x9d");
+  await page.click("#copy-toml");
+  await says("status", "Copied the spec");
+  assert.equal(await clipboard(), run("info", primal_model, "--spec"));
+  await page.click("#copy-pytorch");
+  await says("status", "Copied the PyTorch");
+  run("export", primal_model, "--to", "pytorch", "--out", "script.py");
+  assert.equal(await clipboard(), readFileSync(join(folder, "script.py"), "utf8"));
   assert.deepEqual(troubles, []);
   await context.close();
 });

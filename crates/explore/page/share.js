@@ -73,6 +73,10 @@ export function saves(figure) {
     button("SVG", () => save(`${spec().file}.svg`, new Blob([standalone(figure).text], { type: "image/svg+xml" }))),
     button("PNG", async () => {
       const { text, width, height } = standalone(figure);
-      save(`${spec().file}.png`, await png(text, width, height));
+      try {
+        save(`${spec().file}.png`, await png(text, width, height));
+      } catch (error) {
+        say(error.message, true);
+      }
     }));
 }

@@ -20,8 +20,12 @@ export function frozen(drawing) {
 /** An SVG's text as a PNG, two pixels to a unit. */
 export async function png(text, width, height) {
   const image = new Image();
-  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
-  await image.decode();
+  // Loaded, not decoded: decoding waits for a frame of the page, which a busy browser may put off.
+  await new Promise((resolve, reject) => {
+    image.onload = resolve;
+    image.onerror = () => reject(new Error("The picture could not be drawn as a PNG; take the SVG."));
+    image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
+  });
   const canvas = document.createElement("canvas");
   [canvas.width, canvas.height] = [2 * width, 2 * height];
   canvas.getContext("2d").drawImage(image, 0, 0, 2 * width, 2 * height);
