@@ -66,6 +66,15 @@ impl Model {
         Ok(self.open()?.into_spec())
     }
 
+    /// The same, and says where a file may be another network's.
+    pub(crate) fn bare_spec_noted(&self, monitor: &dyn Monitor) -> Result<Spec, Error> {
+        let source = self.open()?;
+        if let Source::Weights(file) = &source {
+            note_doubts(file, monitor);
+        }
+        Ok(source.into_spec())
+    }
+
     /// The spec that is meant, settings applied.
     pub fn spec(&self) -> Result<Spec, Error> {
         Ok(self.bare_spec()?.with(&self.overrides())?)

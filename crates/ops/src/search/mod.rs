@@ -135,7 +135,7 @@ pub enum Found {
 /// Where there is nothing to split, nothing fits the budget, or the monitor stopped it.
 pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Found, Error> {
     let request = &request.clone().timed();
-    let (baseline, images) = designs::baseline(request)?;
+    let (baseline, images) = designs::baseline(request, monitor)?;
     if !request.check && (request.draws.is_some() || request.norm.is_some()) {
         return Err(Refusal::DrawsWithoutCheck.into());
     }

@@ -216,6 +216,11 @@ fn why(rows: &[Row]) -> Section {
             least(recommended), most(recommended), least(published), most(published)
         ))
         .prose(
+            "A recommended width is the best with a real-valued number of groups. `collegial search NAME` and `collegial.torch.suggest(model)` name networks that can be built: whole groups in \
+             the first stage, and the others in proportion. Where that stage has two or three groups, a whole one is a large step, and the answer can be the published network itself although \
+             another width is recommended here; `search` then says both.",
+        )
+        .prose(
             "Two things set the questions apart. In a RegNet m n is the number of the stage's outputs (a bottleneck ratio of 1), so that g divides a given inner width; here \
              the inner width may grow by what narrower groups save, and it does. And RegNets were chosen by the error of trained networks, not by the variance at initialisation, which leaves much \
              room: widths within 5 % of the best efficiency reach over a factor of three or more (the last table).",

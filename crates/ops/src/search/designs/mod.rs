@@ -6,6 +6,7 @@ mod next;
 mod sentences;
 mod tables;
 mod timings;
+mod whole_members;
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -93,10 +94,11 @@ const IMAGES: usize = 200;
 const PRECISION: f64 = 0.01;
 
 /// The baseline, made to measure for the data set where one is given, and the images that come in.
-pub(super) fn baseline(request: &Request) -> Result<(Spec, Images), Error> {
-    let Some(directory) = &request.data else { return Ok((request.model.spec()?, Images::natural())) };
+pub(super) fn baseline(request: &Request, monitor: &dyn Monitor) -> Result<(Spec, Images), Error> {
+    let (bare, overrides) = (request.model.bare_spec_noted(monitor)?, request.model.overrides());
+    let Some(directory) = &request.data else { return Ok((bare.with(&overrides)?, Images::natural())) };
     let dataset = Dataset::open(directory).map_err(TrainError::from)?;
-    let spec = spec_for(&request.model.bare_spec()?, &request.model.overrides(), &dataset)?;
+    let spec = spec_for(&bare, &overrides, &dataset)?;
     let count = IMAGES.min(dataset.train().len());
     let images = dataset.first(Part::Train, count).map_err(TrainError::from)?;
     let images = Images::measured(spec.graph()?.input_shape(), &images)?;

@@ -31,6 +31,7 @@ impl Designs {
     /// What the numbers of both optima do not say.
     pub(super) fn beyond_cards(&self) -> Vec<String> {
         let mut sentences: Vec<String> = self.chosen_by_trial().into_iter().collect();
+        sentences.extend(self.whole_members());
         sentences.extend(self.flat_sentence());
         for (name, optimum) in
             [(self.primal_group(), &self.answer.primal), ("same variance", &self.answer.dual)]
