@@ -14,8 +14,10 @@ use crate::verbs;
 /// layers) for a network, without training it.
 #[derive(Parser)]
 #[command(name = "collegial", version, max_term_width = 100)]
-#[command(after_help = "Models are names (resnext29-37x10d, resnext50-32x4d, wrn28-10, fc6-500, fc6-30x48, \
-    bottleneck-128) or paths of TOML specs.")]
+#[command(
+    after_help = "Models are names (resnet50, resnext29-37x10d, regnet_x_400mf, wrn28-10, fc6-500, fc6-30x48, \
+    bottleneck-128; `collegial models` lists more) or paths of TOML specs, of safetensors and ONNX files, and of runs."
+)]
 pub struct Arguments {
     #[command(subcommand)]
     pub verb: Verb,
