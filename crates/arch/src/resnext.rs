@@ -31,6 +31,9 @@ pub enum Stem {
 }
 
 impl Stem {
+    /// Every stem.
+    pub const ALL: [Self; 4] = [Self::Small, Self::Imagenet, Self::C, Self::D];
+
     /// Whether it brings an image down to a quarter of its side.
     pub fn quarters(self) -> bool {
         self != Self::Small

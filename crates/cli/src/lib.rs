@@ -21,6 +21,17 @@ use clap::FromArgMatches;
 
 pub use reference::reference;
 
+/// What is wrong with a command's words, its own name first; nothing is run.
+///
+/// # Errors
+///
+/// Where the program would refuse them before it begins.
+pub fn understood(words: &[&str]) -> Result<(), String> {
+    let parsed = arguments::command().try_get_matches_from(words);
+    let arguments = parsed.and_then(|matches| Arguments::from_arg_matches(&matches));
+    arguments.map(drop).map_err(|error| error.to_string())
+}
+
 /// Runs the program on its arguments, its own name first, and gives the exit code.
 pub fn main(words: Vec<OsString>) -> u8 {
     signals::survive_long_files();

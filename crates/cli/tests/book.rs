@@ -11,7 +11,7 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use collegial_arch::Spec;
+use collegial_arch::{Activation, Spec, Stem};
 use common::{NETWORK, write_data};
 
 fn docs() -> PathBuf {
@@ -157,6 +157,61 @@ fn every_kind_of_spec_has_an_example_with_all_its_keys() {
     }
     kinds.sort();
     assert_eq!(kinds, ["bottleneck", "fully-connected", "regnet", "resnext", "sequence", "wide-resnet"]);
+}
+
+/// The reference names every activation and every stem as specs write them.
+#[test]
+fn every_activation_and_stem_is_in_the_reference() {
+    let text = std::fs::read_to_string(docs().join("reference.md")).unwrap();
+    let activations = Activation::ALL.map(|activation| serde_json::to_string(&activation).unwrap());
+    let stems = Stem::ALL.map(|stem| serde_json::to_string(&stem).unwrap());
+    for name in activations.iter().chain(&stems) {
+        assert!(text.contains(name), "{name}");
+    }
+}
+
+/// Commands in running text, in the README's blocks and under the reproduction's pages, which are not
+/// run, are at least ones that the program understands.
+#[test]
+fn every_command_that_is_written_down_is_understood() {
+    let (mut count, mut made) = (0, 0);
+    for (page, text) in written() {
+        for command in commands(&text) {
+            let words: Vec<&str> = command.split_whitespace().collect();
+            collegial::understood(&words).unwrap_or_else(|why| panic!("{page}: {command}: {why}"));
+            count += 1;
+            made += usize::from(text.contains("Made by"));
+        }
+    }
+    assert!(count > 100 && made > 20, "only {count} commands were found, {made} on pages that one made");
+}
+
+/// The book, the README and the pages of the reproduction.
+fn written() -> Vec<(String, String)> {
+    let read = |path: PathBuf| (path.display().to_string(), std::fs::read_to_string(&path).unwrap());
+    let folder = std::fs::read_dir(docs().join("reproduction")).unwrap();
+    let paths = folder.map(|entry| entry.unwrap().path());
+    let reproduction = paths.filter(|path| path.extension().is_some_and(|ending| ending == "md"));
+    let others =
+        reproduction.chain([docs().join("../README.md"), docs().join("../examples/specs/README.md")]);
+    pages().into_iter().chain(others.map(read)).collect()
+}
+
+/// What is quoted as, or indented or prompted like, a whole command: a verb and something behind it.
+/// Forms with placeholders for what is no word of their kind (`I/N`, a verb) are none.
+fn commands(text: &str) -> Vec<String> {
+    let quoted = text.split('`').skip(1).step_by(2).map(str::to_owned);
+    let lines = text.lines().map(str::trim_start);
+    let typed = lines.map(|line| line.strip_prefix("$ ").unwrap_or(line).to_owned());
+    let all =
+        quoted.chain(typed).map(|command| command.split(" # ").next().unwrap_or_default().trim().to_owned());
+    let whole =
+        all.filter(|command| command.starts_with("collegial ") && command.split_whitespace().count() > 2);
+    let forms = ["...", "I/N", "collegial help"];
+    let plain = |command: &String| {
+        !command.contains(['[', '…', '|', '>', '\n']) && !forms.iter().any(|form| command.contains(form))
+    };
+    whole.filter(plain).collect()
 }
 
 /// The specs to start from are read, counted and, where there is something to split, searched.
