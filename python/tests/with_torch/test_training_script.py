@@ -112,6 +112,40 @@ def test_other_ways_of_computing_learn_too(tmp_path, script, digits, words):
     assert len(epochs) == EPOCHS and epochs[-1]["loss"] < epochs[0]["loss"]
 
 
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory):
+    """A data set in the files of CIFAR-10: noise around a colour of its class."""
+    folder = tmp_path_factory.mktemp("pictures")
+    random = numpy.random.default_rng(1)
+    colours = random.integers(30, 220, (10, 3, 1))
+    for name, count in [*((f"data_batch_{number}", 20) for number in range(1, 6)), ("test_batch", 64)]:
+        labels = random.integers(0, 10, count)
+        pixels = numpy.clip(colours[labels] + random.normal(0, 20, (count, 3, 1024)), 0, 255).astype(numpy.uint8)
+        records = numpy.concatenate([labels[:, None].astype(numpy.uint8), pixels.reshape(count, -1)], axis=1)
+        (folder / f"{name}.bin").write_bytes(records.tobytes())
+    return folder
+
+
+def test_a_convolutional_network_is_killed_resumed_and_read_back(tmp_path, program, pictures):
+    """Groups, batch norms, crops and flips: the script of a small ResNeXt, whose weights the program
+    reads, with the same errors."""
+    spec, path, weights = tmp_path / "small.toml", tmp_path / "small.py", tmp_path / "w.safetensors"
+    spec.write_text('kind = "resnext"\nstem = "small"\nblocks = [1, 1]\ndesign = "2x4d"\nclasses = 10\nimage = 32\nstem_channels = 8\noutputs = 16\n')
+    words = [program, "export", spec, "--to", "pytorch", "--recipe", "cifar10", "--out", path, "--set", "epochs=3", "--set", "batch=32"]
+    subprocess.run(list(map(str, words)), check=True, capture_output=True)
+    text = path.read_text()
+    dying = "        optimiser.zero_grad()\n        if os.environ.get('DIE_AT') == f'{epoch}.{step}': os.kill(os.getpid(), 9)\n"
+    path.write_text(text.replace("        optimiser.zero_grad()\n", dying, 1))
+    words = ["--data", pictures, "--channels-last", "--out"]
+    whole = finished(path, *words, tmp_path / "whole.safetensors")
+    assert len(whole) == 3 and whole[-1]["loss"] < whole[0]["loss"]
+    assert run(path, *words, weights, die_at="2.1").returncode != 0
+    assert finished(path, *words, weights, "--resume") == whole[2:]
+    words = [program, "evaluate", weights, "--data", pictures, "--json"]
+    found = json.loads(subprocess.run(list(map(str, words)), check=True, capture_output=True).stdout)
+    assert found["test_error"] == pytest.approx(whole[-1]["test_error"], abs=1.01 / 64)
+
+
 def test_another_run_is_not_resumed(tmp_path, script, digits):
     words = ["--data", digits, "--out", tmp_path / "w.safetensors", "--epochs"]
     finished(script, *words, 1, processes=2)
