@@ -1,7 +1,7 @@
 //! The operations that change a disk, each of which may fail.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 /// What is about to be done. Paths are those given to the operation.
@@ -11,8 +11,12 @@ pub enum Operation<'a> {
     CreateDirectory(&'a Path),
     /// An empty file is made, or an existing one emptied.
     CreateFile(&'a Path),
+    /// A file is made where there is none, and cut or filled up with zeros to a length.
+    Resize(&'a Path, u64),
     /// Bytes are added to the end of a file.
     Write(&'a Path, &'a [u8]),
+    /// Bytes are written over those at a place of a file.
+    WriteAt(&'a Path, u64, &'a [u8]),
     /// A file's bytes are forced to disk.
     Sync(&'a Path),
     /// The entries of a directory are forced to disk.
@@ -63,6 +67,33 @@ pub fn append(file: &mut File, path: &Path, content: &[u8]) -> io::Result<()> {
     file.write_all(content)
 }
 
+/// Opens a file of a length to read and write pieces of it; one that is there keeps its bytes.
+pub fn open_resized(path: &Path, length: u64) -> io::Result<File> {
+    attempt(&Operation::Resize(path, length))?;
+    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+    file.set_len(length)?;
+    Ok(file)
+}
+
+/// Writes bytes at a place of a file without forcing them to disk.
+pub fn write_at(file: &mut File, path: &Path, place: u64, content: &[u8]) -> io::Result<()> {
+    attempt(&Operation::WriteAt(path, place, content))?;
+    file.seek(SeekFrom::Start(place))?;
+    file.write_all(content)
+}
+
+/// Reads the bytes at a place of a file.
+pub fn read_at(file: &mut File, place: u64, content: &mut [u8]) -> io::Result<()> {
+    file.seek(SeekFrom::Start(place))?;
+    file.read_exact(content)
+}
+
+/// Forces the bytes of an open file to disk.
+pub fn sync(file: &File, path: &Path) -> io::Result<()> {
+    attempt(&Operation::Sync(path))?;
+    file.sync_all()
+}
+
 /// Writes to an open file and forces it to disk.
 pub(crate) fn write_and_sync(file: &mut File, path: &Path, content: &[u8]) -> io::Result<()> {
     if let Err(error) = attempt(&Operation::Write(path, content)) {
@@ -78,6 +109,11 @@ pub(crate) fn write_and_sync(file: &mut File, path: &Path, content: &[u8]) -> io
 /// Tells that a file was made by other means.
 pub(crate) fn creating(path: &Path) -> io::Result<()> {
     attempt(&Operation::CreateFile(path))
+}
+
+/// Tells that an entry gets another name by other means.
+pub(crate) fn renaming(from: &Path, to: &Path) -> io::Result<()> {
+    attempt(&Operation::Rename(from, to))
 }
 
 /// Gives an entry another name, in place of what had it.

@@ -35,8 +35,12 @@ pub enum Step {
     CreateDirectory(PathBuf),
     /// See [`Operation::CreateFile`].
     CreateFile(PathBuf),
+    /// See [`Operation::Resize`].
+    Resize(PathBuf, u64),
     /// See [`Operation::Write`].
     Write(PathBuf, Vec<u8>),
+    /// See [`Operation::WriteAt`].
+    WriteAt(PathBuf, u64, Vec<u8>),
     /// See [`Operation::Sync`].
     Sync(PathBuf),
     /// See [`Operation::SyncDirectory`].
@@ -53,7 +57,9 @@ impl From<&Operation<'_>> for Step {
         match *operation {
             Operation::CreateDirectory(path) => Self::CreateDirectory(own(path)),
             Operation::CreateFile(path) => Self::CreateFile(own(path)),
+            Operation::Resize(path, length) => Self::Resize(own(path), length),
             Operation::Write(path, content) => Self::Write(own(path), content.to_vec()),
+            Operation::WriteAt(path, place, content) => Self::WriteAt(own(path), place, content.to_vec()),
             Operation::Sync(path) => Self::Sync(own(path)),
             Operation::SyncDirectory(path) => Self::SyncDirectory(own(path)),
             Operation::Rename(from, to) => Self::Rename(own(from), own(to)),

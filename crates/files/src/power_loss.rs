@@ -84,7 +84,24 @@ type Entries = BTreeMap<PathBuf, Entry>;
 #[derive(Default)]
 struct Bytes {
     written: Vec<u8>,
-    synced: usize,
+    synced: Vec<u8>,
+}
+
+impl Bytes {
+    /// What lasts: what was forced to disk, and from the front so much of what was written since.
+    fn lasting(&self, halves: usize) -> Vec<u8> {
+        let Self { written, synced } = self;
+        let end = if written.len() > synced.len() {
+            synced.len() + (written.len() - synced.len()) * halves / 2
+        } else if halves == 0 {
+            synced.len()
+        } else {
+            written.len()
+        };
+        let new = if halves == 0 { 0 } else { written.len() * halves / 2 };
+        let at = |at: usize| if at < new || at >= synced.len() { written[at] } else { synced[at] };
+        (0..end).map(at).collect()
+    }
 }
 
 /// Makes the directory `to` what is left of `from` if the power goes after these steps.
@@ -118,9 +135,7 @@ pub fn after_power_loss(steps: &[Step], luck: Luck, from: &Path, to: &Path) {
         match entry {
             Entry::Directory => std::fs::create_dir(target).unwrap(),
             Entry::File(made) => {
-                let Bytes { written, synced } = &bytes[&made];
-                let lasting = synced + (written.len() - synced) * luck.halves(made) / 2;
-                std::fs::write(target, &written[..lasting]).unwrap();
+                std::fs::write(target, bytes[&made].lasting(luck.halves(made))).unwrap();
             }
         }
     }
@@ -136,10 +151,18 @@ fn contents(steps: &[Step]) -> BTreeMap<usize, Bytes> {
                 open.insert(path, index);
                 bytes.insert(index, Bytes::default());
             }
+            Step::Resize(path, length) => {
+                let made = *open.entry(path).or_insert(index);
+                bytes.entry(made).or_default().written.resize(*length as usize, 0);
+            }
+            Step::WriteAt(path, place, new) => {
+                let file = bytes.get_mut(&open[path.as_path()]).unwrap();
+                file.written[*place as usize..][..new.len()].copy_from_slice(new);
+            }
             Step::Write(path, more) => bytes.get_mut(&open[path.as_path()]).unwrap().written.extend(more),
             Step::Sync(path) => {
                 let file = bytes.get_mut(&open[path.as_path()]).unwrap();
-                file.synced = file.written.len();
+                file.synced.clone_from(&file.written);
             }
             _ => {}
         }
@@ -149,8 +172,11 @@ fn contents(steps: &[Step]) -> BTreeMap<usize, Bytes> {
 
 /// Whether the directory of an entry was forced to disk after the step that changed it.
 fn is_forced(steps: &[Step], index: usize) -> bool {
-    let (Step::CreateDirectory(path) | Step::CreateFile(path) | Step::Rename(path, _) | Step::Remove(path)) =
-        &steps[index]
+    let (Step::CreateDirectory(path)
+    | Step::CreateFile(path)
+    | Step::Resize(path, _)
+    | Step::Rename(path, _)
+    | Step::Remove(path)) = &steps[index]
     else {
         return false;
     };
@@ -169,6 +195,9 @@ fn apply(step: &Step, index: usize, truth: &Entries, entries: &mut Entries) {
         Step::CreateFile(path) => {
             entries.insert(path.clone(), Entry::File(index));
         }
+        Step::Resize(path, _) => {
+            entries.entry(path.clone()).or_insert(Entry::File(index));
+        }
         Step::Rename(from, to) => {
             // The new name is that of the same file or directory even where the old one has not lasted.
             let Some(&entry) = truth.get(from) else { return };
@@ -183,7 +212,7 @@ fn apply(step: &Step, index: usize, truth: &Entries, entries: &mut Entries) {
             entries.insert(to.clone(), entry);
         }
         Step::Remove(path) => entries.retain(|other, _| !other.starts_with(path)),
-        Step::Write(..) | Step::Sync(_) | Step::SyncDirectory(_) => {}
+        Step::Write(..) | Step::WriteAt(..) | Step::Sync(_) | Step::SyncDirectory(_) => {}
     }
 }
 

@@ -61,11 +61,46 @@ impl std::error::Error for WriteError {
     }
 }
 
-fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    let directory = match path.parent() {
+/// Writes a file whole unless there is one of this name. Of several processes that do so at once,
+/// one succeeds; says whether it was this one.
+///
+/// # Errors
+///
+/// Where the system refuses one of the steps.
+pub fn write_new(path: &Path, content: &[u8]) -> Result<bool, WriteError> {
+    let link = || {
+        let directory = parent(path);
+        let temporary = written_beside(directory, content)?;
+        disk::renaming(&temporary, path)?;
+        match temporary.persist_noclobber(path) {
+            Ok(()) => disk::sync_directory(directory).map(|()| true),
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(error.error),
+        }
+    };
+    link().map_err(|error| WriteError { path: path.to_owned(), source: plain(error) })
+}
+
+/// The directory of a file.
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
-    };
+    }
+}
+
+fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    let directory = parent(path);
+    let temporary = written_beside(directory, content)?;
+    disk::rename(&temporary, path)?;
+    // It has its name now; there is nothing left to remove.
+    let _ = temporary.keep();
+    disk::sync_directory(directory)
+}
+
+/// A temporary file of these bytes, on disk; what processes that were killed left beside it is
+/// swept.
+fn written_beside(directory: &Path, content: &[u8]) -> io::Result<tempfile::TempPath> {
     sweep(directory);
     let mut builder = tempfile::Builder::new();
     builder.prefix(TEMPORARY);
@@ -79,11 +114,7 @@ fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let temporary = file.path().to_owned();
     disk::creating(&temporary)?;
     disk::write_and_sync(file.as_file_mut(), &temporary, content)?;
-    let temporary = file.into_temp_path();
-    disk::rename(&temporary, path)?;
-    // It has its name now; there is nothing left to remove.
-    let _ = temporary.keep();
-    disk::sync_directory(directory)
+    Ok(file.into_temp_path())
 }
 
 /// The system's error without the temporary file's name.
