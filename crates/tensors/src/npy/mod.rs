@@ -72,7 +72,14 @@ pub fn read(file: &[u8]) -> Result<Tensor, NpyError> {
 
 /// The file of an array.
 pub fn write<T: Real>(array: &Tensor<T>) -> Vec<u8> {
-    let axes: Vec<String> = array.shape().iter().map(|side| format!("{side},")).collect();
+    let mut file = header::<T>(array.shape());
+    array.values().iter().for_each(|value| value.append(&mut file));
+    file
+}
+
+/// The bytes that come before an array's values.
+pub fn header<T: Real>(shape: &[usize]) -> Vec<u8> {
+    let axes: Vec<String> = shape.iter().map(|side| format!("{side},")).collect();
     let (descr, axes) = (T::DESCR, axes.join(" "));
     let mut header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({axes}), }}");
     let unpadded = MAGIC.len() + 4 + header.len() + 1;
@@ -82,7 +89,6 @@ pub fn write<T: Real>(array: &Tensor<T>) -> Vec<u8> {
     file.extend([1, 0]);
     file.extend((header.len() as u16).to_le_bytes());
     file.extend(header.as_bytes());
-    array.values().iter().for_each(|value| value.append(&mut file));
     file
 }
 
