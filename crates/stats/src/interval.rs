@@ -20,6 +20,23 @@ impl Interval {
         Self::around(estimate, normal_quantile(0.5 + 0.5 * level) * standard_error)
     }
 
+    /// Wilson's interval for a probability, from how often something happened: (p + z^2 / 2n -+ z
+    /// sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n). Everything where nothing was tried.
+    pub fn wilson(times: u64, trials: u64, level: f64) -> Self {
+        if trials == 0 {
+            return Self { low: 0.0, high: 1.0 };
+        }
+        let (n, z) = (trials as f64, normal_quantile(0.5 + 0.5 * level));
+        let p = times as f64 / n;
+        let radius = z * (p * (1.0 - p) / n + z * z / (4.0 * n * n)).sqrt();
+        let (centre, scale) = (p + z * z / (2.0 * n), 1.0 + z * z / n);
+        // Rounding must not shut p itself out where it is 0 or 1.
+        Self {
+            low: ((centre - radius) / scale).clamp(0.0, p),
+            high: ((centre + radius) / scale).clamp(p, 1.0),
+        }
+    }
+
     /// As [`normal`](Self::normal), with the quantile of Student's t: for standard errors estimated
     /// from few points.
     pub fn student(estimate: f64, standard_error: f64, dof: f64, level: f64) -> Self {
@@ -57,4 +74,23 @@ fn quantile_of_sorted(sorted: &[f64], p: f64) -> f64 {
     let below = (position as usize).min(last);
     let above = (below + 1).min(last);
     sorted[below] + (position - below as f64) * (sorted[above] - sorted[below])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wilson_is_the_set_of_probabilities_that_a_score_test_keeps() {
+        for (times, trials) in [(0, 10), (3, 10), (10, 10), (17, 1000)] {
+            let interval = Interval::wilson(times, trials, 0.95);
+            let p = times as f64 / trials as f64;
+            for end in [interval.low, interval.high].into_iter().filter(|end| *end > 0.0 && *end < 1.0) {
+                let z = (p - end) / (end * (1.0 - end) / trials as f64).sqrt();
+                assert!((z.abs() - 1.959_964).abs() < 1e-5, "{times} of {trials}: {z}");
+            }
+            assert!(interval.contains(p) && interval.low >= 0.0 && interval.high <= 1.0);
+        }
+        assert_eq!(Interval::wilson(0, 0, 0.95), Interval { low: 0.0, high: 1.0 });
+    }
 }
