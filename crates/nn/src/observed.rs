@@ -80,6 +80,9 @@ pub enum Observed<'a> {
 
 /// Who is shown the layers of a backward pass, last layer first. A closure is one that never stops.
 pub trait Observer: Send + Sync {
+    /// Hears that a backward pass begins.
+    fn begin(&mut self) {}
+
     /// Sees a layer.
     fn see(&mut self, layer: Observed<'_>);
 

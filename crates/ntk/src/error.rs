@@ -119,6 +119,40 @@ pub enum Error {
     /// Norms over a batch where every image must be treated alone.
     #[error("a kernel between inputs needs norms that treat every input alone: none or frozen, not batch")]
     BatchNorms,
+    /// A tiled kernel that does not fit the memory that it may take.
+    #[error(
+        "the kernel needs at least {} of memory, a tile between blocks of {side} inputs included, but may take {}",
+        words(*needed), words(*allowed)
+    )]
+    TileMemory {
+        /// Bytes of the smallest plan.
+        needed: u64,
+        /// Bytes that it may take.
+        allowed: u64,
+        /// Inputs of a block.
+        side: usize,
+    },
+    /// Output by output, where only one output is read.
+    #[error("a kernel between all outputs needs all of them, not output {unit} alone")]
+    OneOutput {
+        /// Which is read.
+        unit: usize,
+    },
+    /// Nothing to leave out.
+    #[error("a regression that leaves one input out needs at least 2, but there are {inputs}")]
+    FewInputs {
+        /// How many there are.
+        inputs: usize,
+    },
+    /// No ridge helps.
+    #[error("the kernel is not positive definite with any ridge up to ten times its mean diagonal")]
+    Indefinite,
+    /// Overflow on the way to a kernel.
+    #[error("the kernel contains {value}: the weights or inputs are too large for f32")]
+    NotFinite {
+        /// The first such entry.
+        value: f64,
+    },
     /// A layer that cannot be planned.
     #[error("the layer {name} cannot be planned: {reason}")]
     Layer {

@@ -5,6 +5,9 @@
 //! bottleneck blocks), the [`LawSampler`] (any chain of layers, without drawing a weight matrix),
 //! and [`explicit`] weights (any network, N x N).
 //!
+//! [`tiles`] computes kernels between so many inputs that they go to a file piece by piece, and
+//! [`regression`] is what people compute them for.
+//!
 //! [`NetworkDraws`] measures the kernel of a whole network over initialisations, norms over a batch
 //! included.
 //!
@@ -65,6 +68,8 @@ pub mod explicit;
 pub mod fit;
 mod law;
 pub mod mean_kernel;
+pub mod regression;
+pub mod tiles;
 
 pub use draws::NetworkDraws;
 pub use error::{Error, Obstacle};
@@ -72,3 +77,4 @@ pub use exact::{ExactMoments, SingleColumn};
 pub use explicit::ExplicitKernel;
 pub use fit::Fit;
 pub use law::{BLOCK, LawSampler, Output, Workspace};
+pub use tiles::TiledKernel;

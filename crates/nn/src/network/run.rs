@@ -167,7 +167,10 @@ impl Network {
         let last = loaded.ok_or(Error::NoForwardPass)?;
         self.check_lent(weights)?;
         self.run(last.mode, weights, &|| observer.stopped())?;
-        gradients.iter().try_for_each(|gradient| self.run_back(gradient, last, Some(&mut *observer), weights))
+        gradients.iter().try_for_each(|gradient| {
+            observer.begin();
+            self.run_back(gradient, last, Some(&mut *observer), weights)
+        })
     }
 
     fn check_lent(&self, weights: Lent<'_>) -> Result<(), Error> {

@@ -74,7 +74,8 @@ impl Method {
 }
 
 impl Block {
-    fn all(shape: &ConvShape) -> Result<Vec<Self>, ShapeError> {
+    /// All blocks of a layer.
+    pub(crate) fn all(shape: &ConvShape) -> Result<Vec<Self>, ShapeError> {
         let fan_in = shape.inputs * shape.kernel * shape.kernel;
         let weights = (BLOCK_FLOATS / shape.batch).max(1);
         let blocks: Vec<(Range<usize>, Range<usize>)> = if shape.outputs * fan_in <= weights {
@@ -95,12 +96,12 @@ impl Block {
     }
 
     /// How many weights it has.
-    fn len(&self, shape: &ConvShape) -> usize {
+    pub(crate) fn len(&self, shape: &ConvShape) -> usize {
         self.groups.len() * self.outputs.len() * shape.inputs * shape.kernel * shape.kernel
     }
 
     /// The gradient of the block's weights at one image.
-    fn gradient(
+    pub(crate) fn gradient(
         &self,
         shape: &ConvShape,
         x: &[f32],
@@ -147,12 +148,12 @@ pub(crate) fn add(
 }
 
 /// Whether the layer is one matrix product per image and group.
-fn is_product(shape: &ConvShape) -> bool {
+pub(crate) fn is_product(shape: &ConvShape) -> bool {
     shape.kernel == 1 && shape.stride == 1 && shape.padding == 0
 }
 
 /// Output positions of an image.
-fn out_pixels(shape: &ConvShape) -> usize {
+pub(crate) fn out_pixels(shape: &ConvShape) -> usize {
     shape.out_height() * shape.out_width()
 }
 
@@ -192,7 +193,7 @@ pub(crate) fn add_at_input(kernel: &mut Gram, shape: &ConvShape, patches: &[f32]
 }
 
 /// Inner products over channels between the positions of two images.
-fn gram_of_positions(
+pub(crate) fn gram_of_positions(
     (first, second): (&[f32], &[f32]),
     (channels, pixels): (usize, usize),
     gram: &mut [f32],
@@ -205,13 +206,20 @@ fn gram_of_positions(
 /// Adds the inner products of one number per image and channel, `reduce(channel, first, len)` of
 /// the values that lie at `first..first + len`: a bias or a norm's parameter.
 pub(crate) fn add_channels(kernel: &mut Gram, extent: Extent, reduce: impl Fn(usize, Range<usize>) -> f32) {
+    kernel.add_rows(&per_channel(extent, reduce).collect::<Vec<f32>>(), 1.0);
+}
+
+/// One number per image and channel, image by image; see [`add_channels`].
+pub(crate) fn per_channel(
+    extent: Extent,
+    reduce: impl Fn(usize, Range<usize>) -> f32,
+) -> impl Iterator<Item = f32> {
     let Extent { images, channels, pixels, layout } = extent;
-    let place = |at: usize| match layout {
+    let place = move |at: usize| match layout {
         Layout::Images => at * pixels,
         Layout::Channels => at % channels * images + at / channels,
     };
-    let numbers = (0..images * channels).map(|at| reduce(at % channels, place(at)..place(at) + pixels));
-    kernel.add_rows(&numbers.collect::<Vec<f32>>(), 1.0);
+    (0..images * channels).map(move |at| reduce(at % channels, place(at)..place(at) + pixels))
 }
 
 /// Dense layers, whose values lie as `[channel][image]`: the Grams of inputs and of cotangents, a

@@ -11,10 +11,10 @@
 //! then. Sums over positions, blocks and layers are f64, and results do not depend on the number of
 //! threads.
 
-mod contribution;
+pub(crate) mod contribution;
 pub(crate) mod gram;
 pub(crate) mod tasks;
-mod worker;
+pub(crate) mod worker;
 
 use std::fmt;
 use std::ops::Range;
@@ -296,7 +296,7 @@ pub fn drawn_weights(
 }
 
 /// A network whose last layer has one output, where it is not grouped: the others are not read.
-fn with_one_output(graph: &Graph) -> Graph {
+pub(crate) fn with_one_output(graph: &Graph) -> Graph {
     let mut graph = graph.clone();
     let last = graph.output();
     if let Op::Conv { groups: 1, .. } | Op::Dense { groups: 1, .. } = graph.nodes[last].op {

@@ -22,10 +22,10 @@ pub(crate) struct Layer {
     weight: String,
     /// Where they lie among the network's parameters.
     range: Range<usize>,
-    shape: ConvShape,
-    layout: Layout,
+    pub(crate) shape: ConvShape,
+    pub(crate) layout: Layout,
     /// What multiplies the weights (the NTK parametrisation), 1 otherwise.
-    factor: f32,
+    pub(crate) factor: f32,
     initial: Initial,
     method: Method,
     at_input: bool,
@@ -42,6 +42,11 @@ struct Initial {
 }
 
 impl Layer {
+    /// Its name.
+    pub(crate) fn name(&self) -> &str {
+        self.weight.trim_end_matches(".weight")
+    }
+
     /// Those of a network; `whole` has all outputs and norms.
     pub(crate) fn all(
         graph: &Graph,
@@ -106,6 +111,21 @@ impl Worker {
 
     pub(crate) fn kernel(&self) -> &Gram {
         &self.kernel
+    }
+
+    /// Takes other inputs.
+    pub(crate) fn load(&mut self, inputs: &[f32]) -> Result<(), Error> {
+        Ok(self.network.load(inputs)?)
+    }
+
+    /// Shows the layers to an observer, at given weights.
+    pub(crate) fn observe(
+        &mut self,
+        weights: &[&[f32]],
+        seeds: &[Vec<f32>],
+        observer: &mut dyn Observer,
+    ) -> Result<(), Error> {
+        Ok(self.network.observe(Some(weights), seeds, observer)?)
     }
 
     /// Keeps what depends on the input only, for draws at one input.
@@ -177,6 +197,14 @@ impl Worker {
     }
 }
 
+/// The gradient of a norm's scale at the values of one image and channel: the sum of `d (x - mean)
+/// inverse_deviation`.
+pub(crate) fn scale_gradient(x: &[f32], d: &[f32], mean: f32, inverse_deviation: f32) -> f32 {
+    let sum = d.iter().map(|&d| f64::from(d)).sum::<f64>();
+    let centred = dot(d, x) - f64::from(mean) * sum;
+    (centred * f64::from(inverse_deviation)) as f32
+}
+
 /// Adds the parts of the layers that a backward pass shows.
 struct Sum<'a> {
     kernel: &'a mut Gram,
@@ -212,9 +240,7 @@ impl Observer for Sum<'_> {
             Observed::Norm { extent, inputs, cotangents, mean, inverse_deviation } => {
                 contribution::add_channels(kernel, extent, |channel, at| {
                     let (x, d) = (&inputs[at.clone()], &cotangents[at]);
-                    let sum = d.iter().map(|&d| f64::from(d)).sum::<f64>();
-                    let centred = dot(d, x) - f64::from(mean[channel]) * sum;
-                    (centred * f64::from(inverse_deviation[channel])) as f32
+                    scale_gradient(x, d, mean[channel], inverse_deviation[channel])
                 });
                 contribution::add_channels(kernel, extent, |_, at| cotangents[at].iter().sum());
             }
