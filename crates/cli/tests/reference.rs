@@ -46,11 +46,20 @@ fn verbs_and_flags() {
 
 /// Verbs, and words whose answers have every form that the verb's JSON takes. The first row of each
 /// makes the schema, later ones too; every answer must then keep to it.
-const ASKED: [(&str, &[&str]); 18] = [
+const ASKED: [(&str, &[&str]); 20] = [
     ("info", &["info resnext29-37x10d", "info fc6-30x48", "info own.toml"]),
     ("models", &["models"]),
     ("moments", &["moments fc6-30x48", "moments --widths 784,48,48", "moments bottleneck-64"]),
     ("ntk", &["ntk fc3-20 --count 2"]),
+    (
+        "ntk-tiles",
+        &[
+            "ntk fc3-20 --count 2 --out kernel.npy",
+            "ntk fc3-20 --count 2 --diagonal",
+            "ntk fc3-20 --count 2 --inputs 3 --full",
+        ],
+    ),
+    ("ntk-regress", &["ntk small.toml --data data --count 40 --test-count 20 --regress"]),
     ("ntk-draws", &["ntk fc3-20 --draws 4", "ntk bottleneck-8 --draws 4 --norms frozen"]),
     ("fit", &["fit bottleneck-64 --widths 4,16,64", "fit bottleneck-64 --widths 4,16,64 --trials 50"]),
     (

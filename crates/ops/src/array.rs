@@ -20,6 +20,11 @@ pub(crate) fn write_rows(rows: usize, values: Vec<f64>) -> Result<Vec<u8>, Error
     Ok(npy::write(&Tensor::new([rows, columns], values)?))
 }
 
+/// The .npy file of a vector.
+pub(crate) fn write_vector(values: Vec<f64>) -> Vec<u8> {
+    npy::write(&Tensor::vector(values))
+}
+
 /// The rows of an array as inputs of a network; their values are checked where they are used.
 /// `name` says where they come from.
 pub fn rows(array: &Tensor, name: &str, graph: &Graph) -> Result<Vec<Vec<f32>>, Error> {

@@ -1,4 +1,13 @@
 //! `ntk`: the empirical tangent kernel of a draw or of a checkpoint.
+//!
+//! [`run`] computes it whole; [`tiled`] tile by tile between many inputs, and [`regress`] predicts
+//! with it.
+
+mod amounts;
+mod journal;
+mod kernel_file;
+pub mod regress;
+pub mod tiled;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -21,6 +30,7 @@ use crate::answer::timed;
 use crate::array;
 use crate::model::{Source, note_doubts, unchecked, weights as weight_path};
 use crate::{Answer, ContentError, Error, Model, Monitor, Refusal, Style, to_json};
+pub use amounts::{Memory, Share};
 
 /// Which network, at which weights, between which inputs.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -58,8 +68,29 @@ pub struct Request {
     /// Images of the batch that norms see in every draw, the inputs first; by default the inputs
     /// alone.
     pub batch: Option<usize>,
+    /// Every output with every output, rows ordered by input and then by output.
+    pub full: bool,
+    /// K(x, x) only.
+    pub diagonal: bool,
+    /// The .npy file that the kernel goes to tile by tile; one that was begun is gone on with.
+    pub out: Option<PathBuf>,
+    /// Memory that it may take; by default half of what is free.
+    pub memory: Option<Memory>,
+    /// A share of the tiles; by default all.
+    pub tiles: Option<Share>,
+    /// Predict the data set's classes with the kernel.
+    pub regress: bool,
+    /// Test images of a regression; by default as many as training images.
+    pub test_count: Option<usize>,
     /// Seed of everything random.
     pub seed: u64,
+}
+
+impl Request {
+    /// Whether it is a question for [`tiled`].
+    pub fn is_tiled(&self) -> bool {
+        self.out.is_some() || self.memory.is_some() || self.full || self.diagonal || self.tiles.is_some()
+    }
 }
 
 impl Default for Request {
@@ -79,6 +110,13 @@ impl Default for Request {
             pooled: false,
             draws: None,
             batch: None,
+            full: false,
+            diagonal: false,
+            out: None,
+            memory: None,
+            tiles: None,
+            regress: false,
+            test_count: None,
             seed: 0,
         }
     }
@@ -227,7 +265,7 @@ pub(crate) fn inputs(request: &Request, spec: &Spec) -> Result<(Spec, Vec<Vec<f3
             Part::Test => "test",
             Part::Train => "training",
         };
-        check_memory(count, spec.graph()?.input_shape().elements())?;
+        check_memory(count, matrix(request, count), spec.graph()?.input_shape().elements())?;
         let images = dataset.first(request.split, count).map_err(TrainError::from)?;
         let source = format!("the first {count} {name} images of {}", directory.display());
         return Ok((spec, images, source));
@@ -242,17 +280,23 @@ pub(crate) fn inputs(request: &Request, spec: &Spec) -> Result<(Spec, Vec<Vec<f3
         (None, Some(given)) => (array::rows(given, "the array", &graph)?, "given".to_owned()),
         (None, None) => {
             let seed = request.seed;
-            check_memory(count, graph.input_shape().elements())?;
+            check_memory(count, matrix(request, count), graph.input_shape().elements())?;
             (normal_inputs(&graph, count, seed), format!("standard normal, seed {seed}"))
         }
     };
     Ok((spec, inputs, source))
 }
 
-/// Refuses a kernel between so many inputs of so many values that does not fit: the matrix twice,
-/// and the inputs.
-fn check_memory(count: usize, values: u128) -> Result<(), Error> {
-    let row = count as u128 * 2 * size_of::<f64>() as u128 + values * size_of::<f32>() as u128;
+/// Numbers of a row of the kernel that are in memory: of one that is computed whole the row and a
+/// copy of it.
+fn matrix(request: &Request, count: usize) -> usize {
+    if request.is_tiled() { 0 } else { 2 * count }
+}
+
+/// Refuses a kernel between so many inputs of so many values that does not fit, with so many numbers
+/// in memory per input.
+fn check_memory(count: usize, numbers: usize, values: u128) -> Result<(), Error> {
+    let row = numbers as u128 * size_of::<f64>() as u128 + values * size_of::<f32>() as u128;
     let needed = u64::try_from(row.saturating_mul(count as u128)).unwrap_or(u64::MAX);
     match memory::available() {
         Some(available) if needed > available => {
@@ -292,8 +336,7 @@ impl Kernel {
     ///
     /// If they are not of one size.
     pub fn inputs_to_npy(&self) -> Result<Vec<u8>, Error> {
-        let values: Vec<f64> = self.used_inputs.iter().flatten().map(|&x| f64::from(x)).collect();
-        array::write_rows(self.inputs, values)
+        inputs_to_npy(&self.used_inputs)
     }
 
     /// The weights that were used, as a safetensors file.
@@ -302,23 +345,33 @@ impl Kernel {
     ///
     /// Where the file's format cannot hold them.
     pub fn weights_to_safetensors(&self) -> Result<Vec<u8>, Error> {
-        Ok(Archive::from(self.used_weights.clone()).to_bytes()?)
+        weights_to_safetensors(&self.used_weights)
     }
+}
 
-    /// One row per input; its number first.
-    fn rows(&self, number: impl Fn(f64) -> String) -> Table {
-        let headings: Vec<String> = (0..self.kernel.len()).map(|index| index.to_string()).collect();
-        let columns: Vec<(&str, Align)> = [("input", Align::Left)]
-            .into_iter()
-            .chain(headings.iter().map(|heading| (heading.as_str(), Align::Right)))
-            .collect();
-        let mut table = Table::new(&columns);
-        for (index, row) in self.kernel.iter().enumerate() {
-            let cells = row.iter().map(|&value| number(value));
-            table.push_row([index.to_string()].into_iter().chain(cells).collect());
-        }
-        table
+fn inputs_to_npy(inputs: &[Vec<f32>]) -> Result<Vec<u8>, Error> {
+    let values: Vec<f64> = inputs.iter().flatten().map(|&x| f64::from(x)).collect();
+    array::write_rows(inputs.len(), values)
+}
+
+fn weights_to_safetensors(weights: &TensorTable) -> Result<Vec<u8>, Error> {
+    Ok(Archive::from(weights.clone()).to_bytes()?)
+}
+
+/// One row per input; its number first.
+fn table(kernel: &[Vec<f64>], number: impl Fn(f64) -> String) -> Table {
+    let headings: Vec<String> =
+        (0..kernel.first().map_or(0, Vec::len)).map(|index| index.to_string()).collect();
+    let columns: Vec<(&str, Align)> = [("input", Align::Left)]
+        .into_iter()
+        .chain(headings.iter().map(|heading| (heading.as_str(), Align::Right)))
+        .collect();
+    let mut table = Table::new(&columns);
+    for (index, row) in kernel.iter().enumerate() {
+        let cells = row.iter().map(|&value| number(value));
+        table.push_row([index.to_string()].into_iter().chain(cells).collect());
     }
+    table
 }
 
 impl Answer for Kernel {
@@ -331,11 +384,11 @@ impl Answer for Kernel {
     }
 
     fn table(&self) -> Table {
-        self.rows(|value| value.to_string())
+        table(&self.kernel, |value| value.to_string())
     }
 
     fn summary(&self) -> (Vec<String>, Table) {
         let sentence = format!("{}: kernel of {} between {} inputs", self.model, self.readout, self.inputs);
-        (vec![sentence], self.rows(|value| significant(value, 6)))
+        (vec![sentence], table(&self.kernel, |value| significant(value, 6)))
     }
 }

@@ -58,6 +58,14 @@ pub enum Refusal {
         /// NaN or infinity.
         value: f64,
     },
+    /// A regression without anything to learn.
+    #[error("`regress=` needs labelled images: give their `data=`")]
+    RegressionData,
+    /// A regression with less or more than a kernel.
+    #[error(
+        "`regress=` takes the whole kernel of one output or of their sum: leave out `full=`, `diagonal=` and `tiles=`"
+    )]
+    RegressionOfPart,
     /// Draws that shards cannot share.
     #[error("draws at many inputs are not saved; say how many `trials=` to take")]
     DrawsAtManyInputs,

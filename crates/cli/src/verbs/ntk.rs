@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use collegial_ops::ntk::{self, NormPolicy, Parametrisation, Part, Request};
-use collegial_ops::{draws, files};
+use collegial_ops::ntk::{self, Memory, NormPolicy, Parametrisation, Part, Request, Share, regress, tiled};
+use collegial_ops::{Error, draws, files};
 
 use crate::arguments::{Common, Model};
 use crate::failure::Failure;
@@ -19,8 +19,13 @@ use crate::progress::Progress;
 /// running statistics for given ones, unless --norms says otherwise. The numbers of a drawn network
 /// are those that training from the same seed starts with. MODEL may also be a checkpoint of
 /// `collegial train`: a .safetensors file, or the directory of a checkpoint or of a run.
+///
+/// Between many inputs it is computed in tiles within --memory, which go to --out one by one; the
+/// same command goes on where it was stopped or killed, by FILE.npy.tiles beside it.
 #[derive(Args)]
-#[command(after_help = "Example:\n  collegial ntk resnext29-1x8d --count 3 --json")]
+#[command(after_help = "Examples:\n  collegial ntk resnext29-1x8d --count 3 --json\n  \
+    collegial ntk fc4-1000 --data DIR --count 10000 --memory 4G --out k.npy\n  \
+    collegial ntk fc4-1000 --data DIR --count 2000 --regress")]
 pub struct Ntk {
     #[command(flatten)]
     model: Model,
@@ -51,7 +56,7 @@ pub struct Ntk {
     norms: Option<NormPolicy>,
     /// Mean and variance of the kernel over this many initialisations, seeds from --seed on,
     /// instead of one kernel
-    #[arg(long, value_name = "T", conflicts_with_all = ["weights", "out", "save_weights", "save_input"])]
+    #[arg(long, value_name = "T", conflicts_with_all = ["weights", "out", "save_weights", "save_input", "memory", "full", "diagonal", "tiles", "regress"])]
     draws: Option<u64>,
     /// Images of the batch that norms see in each of --draws, the inputs first [default: the inputs
     /// alone]
@@ -66,9 +71,28 @@ pub struct Ntk {
     /// Outputs averaged over all positions instead of one position's
     #[arg(long)]
     pooled: bool,
-    /// Write the kernel to this .npy file
+    /// Every output with every output: a row and a column per input and output, by input first
+    #[arg(long, conflicts_with_all = ["output", "trace"])]
+    full: bool,
+    /// K(x, x) only, one number per input
+    #[arg(long)]
+    diagonal: bool,
+    /// Write the kernel to this .npy file, tile by tile, in place of printing it
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Memory that tiles may take: 4G, 800M [default: half of what is free]
+    #[arg(long, value_name = "SIZE")]
+    memory: Option<Memory>,
+    /// Compute the I-th of K equal shares of the tiles of --out, beside other processes
+    #[arg(long, value_name = "I/K", requires = "out")]
+    tiles: Option<Share>,
+    /// Predict the classes of --data with the kernel between its first --count training images
+    /// [default: 1000], the ridge chosen by leave-one-out
+    #[arg(long, requires = "data", conflicts_with_all = ["full", "diagonal", "tiles", "split", "save_weights", "save_input"])]
+    regress: bool,
+    /// Test images of --regress [default: --count, or all that there are]
+    #[arg(long, value_name = "N", requires = "regress")]
+    test_count: Option<usize>,
     /// Write the weights used to this safetensors file
     #[arg(long, value_name = "FILE")]
     save_weights: Option<PathBuf>,
@@ -95,8 +119,32 @@ impl Ntk {
             pooled: self.pooled,
             draws: self.draws,
             batch: self.batch,
+            full: self.full,
+            diagonal: self.diagonal,
+            out: self.out.clone(),
+            memory: self.memory,
+            tiles: self.tiles,
+            regress: self.regress,
+            test_count: self.test_count,
             seed: common.seed,
         }
+    }
+}
+
+impl Ntk {
+    /// Writes the weights and inputs that were used, where that is wanted.
+    fn save(
+        &self,
+        weights: impl FnOnce() -> Result<Vec<u8>, Error>,
+        inputs: impl FnOnce() -> Result<Vec<u8>, Error>,
+    ) -> Result<(), Failure> {
+        if let Some(path) = &self.save_weights {
+            files::write(path, &weights()?)?;
+        }
+        if let Some(path) = &self.save_input {
+            files::write(path, &inputs()?)?;
+        }
+        Ok(())
     }
 }
 
@@ -108,18 +156,23 @@ pub fn run(verb: &Ntk, common: &Common) -> Result<(), Failure> {
         drop(progress);
         return show(&draws?, common.format());
     }
+    let request = verb.request(common);
     let progress = Progress::new("computing the kernel", common);
-    let kernel = ntk::run(&verb.request(common), &progress);
+    if verb.regress {
+        let regression = regress::run(&request, &progress);
+        drop(progress);
+        return show(&regression?, common.format());
+    }
+    if request.is_tiled() {
+        let kernel = tiled::run(&request, &progress);
+        drop(progress);
+        let kernel = kernel?;
+        verb.save(|| kernel.weights_to_safetensors(), || kernel.inputs_to_npy())?;
+        return show(&kernel, common.format());
+    }
+    let kernel = ntk::run(&request, &progress);
     drop(progress);
     let kernel = kernel?;
-    if let Some(path) = &verb.save_weights {
-        files::write(path, &kernel.weights_to_safetensors()?)?;
-    }
-    if let Some(path) = &verb.save_input {
-        files::write(path, &kernel.inputs_to_npy()?)?;
-    }
-    if let Some(path) = &verb.out {
-        files::write(path, &kernel.to_npy()?)?;
-    }
+    verb.save(|| kernel.weights_to_safetensors(), || kernel.inputs_to_npy())?;
     show(&kernel, common.format())
 }
