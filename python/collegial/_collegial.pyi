@@ -40,8 +40,8 @@ def ask(
 def shard(request: str, threads: int | None = None) -> str:
     """A share of a fit's draws as the text of a file that merge reads."""
 
-def ntk(request: str, inputs: numpy.ndarray | None = None, threads: int | None = None) -> numpy.ndarray:
-    """The kernel, N x N, between the given inputs."""
+def ntk(request: str, inputs: numpy.ndarray | None = None, threads: int | None = None) -> numpy.ndarray | None:
+    """The kernel between the given inputs, N x N or its diagonal; None where it goes to a file."""
 
 def forward(request: str, inputs: numpy.ndarray, threads: int | None = None) -> numpy.ndarray:
     """The outputs of a network, inputs x outputs."""

@@ -12,7 +12,7 @@ from . import _collegial
 from ._collegial import CollegialError
 from ._jobs import renewed, run_calls
 from ._progress import watching
-from ._request import call, defaults, floats, request, widths_of
+from ._request import call, defaults, floats, model_text, request, widths_of
 from ._results import FitResult, InfoResult, ModelsResult, MomentsResult, SearchResult
 from ._types import Executor, Model, Path, Progress
 
@@ -232,9 +232,17 @@ def ntk(
     pooled: bool = False,
     data: Path | None = None,
     split: Literal["test", "train"] | None = None,
+    full: bool = False,
+    diagonal: bool = False,
+    out: Path | None = None,
+    memory: int | str | None = None,
+    executor=None,
     threads: int | None = None,
 ) -> numpy.ndarray:
     """The empirical tangent kernel, N x N, between N inputs, at drawn weights or at those of a file.
+
+    With `out` it is computed in tiles that go to a .npy file, which is returned as a memory map; the same call goes on
+    where it was stopped or killed.
 
     Args:
         model: A name, the path or text of a spec, a dict, a `Spec`, or a checkpoint. Give it as
@@ -252,13 +260,43 @@ def ntk(
         pooled: Outputs averaged over all positions instead of one position's.
         data: Directory of a data set whose first images are the inputs.
         split: Which images of `data`.
-        threads: Number of threads; one per core by default. Results do not depend on it.
+        full: Every output with every output: N C x N C, rows ordered by input and then by output.
+        diagonal: K(x, x) only.
+        out: A .npy file for the kernel. `out` + ".tiles" keeps a journal of its finished tiles.
+        memory: Bytes that tiles may take, or text such as "4G"; by default half of what is free.
+        executor: Who computes the tiles of `out`: a number of processes, or any `concurrent.futures.Executor` whose workers
+            see the same files.
+        threads: Number of threads; one per core by default, one of each worker's. Results do not depend on it.
     """
-    question = request(
-        model, count=count, seed=seed, weights=weights, parametrisation=parametrisation, norms=norms, output=output,
-        trace=trace, pooled=pooled, data=data, split=split,
+    fields = dict(
+        count=count, seed=seed, weights=weights, parametrisation=parametrisation, norms=norms, output=output, trace=trace,
+        pooled=pooled, data=data, split=split, full=full, diagonal=diagonal, out=out, memory=memory,
     )  # fmt: skip
-    return _collegial.ntk(question, None if inputs is None else floats(inputs), threads)
+    array = None if inputs is None else floats(inputs)
+    if executor is not None:
+        if out is None:
+            raise CollegialError("executor= computes the tiles of a file: give out=")
+        # A worker may be in another directory.
+        files = {name: os.path.abspath(fields[name]) for name in ("out", "data", "weights") if fields[name] is not None}
+        calls = [(model_text(model), fields | files, array, threads or 1, number) for number in range(1, SHARES + 1)]
+        with renewed(executor) as pool:
+            run_calls(pool, _share, calls)
+    # After others' work it checks every tile, and computes what is missing.
+    kernel = _collegial.ntk(request(model, **fields), array, threads)
+    if kernel is None:
+        import numpy
+
+        return numpy.load(out, mmap_mode="r")
+    return kernel
+
+
+#: Tasks that an executor is given for a kernel's tiles.
+SHARES = 16
+
+
+def _share(model, fields, inputs, threads, number):
+    """What a worker does: a share of the tiles."""
+    _collegial.ntk(request(model, tiles=f"{number}/{SHARES}", **fields), inputs, threads)
 
 
 def forward(

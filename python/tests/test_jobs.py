@@ -8,6 +8,7 @@ import time
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from multiprocessing import get_context
 
+import numpy
 import pytest
 
 import collegial
@@ -179,3 +180,21 @@ def test_validate_plans_anew_after_its_pilot(data, tmp_path):
     whole = collegial.validate("fc3-12", data, out=tmp_path / "serial", **settings)
     assert whole.runs == 4
     assert collegial.validate("fc3-12", data, out=tmp_path / "jobs", executor=2, **settings) == whole
+
+
+def test_a_kernel_s_tiles_on_two_processes(tmp_path):
+    spec = collegial.Spec("fc3-6", inputs=3)
+    inputs = numpy.random.default_rng(1).standard_normal((1100, 3))
+    whole = collegial.ntk(spec, inputs, out=tmp_path / "whole.npy", memory="1G")
+    assert whole.shape == (1100, 1100) and isinstance(whole, numpy.memmap)
+    numpy.testing.assert_allclose(whole, collegial.ntk(spec, inputs), rtol=1e-5, atol=1e-5 * whole.max())
+    collegial.ntk(spec, inputs, out=tmp_path / "spread.npy", executor=2)
+    assert (tmp_path / "spread.npy").read_bytes() == (tmp_path / "whole.npy").read_bytes()
+    assert len(list((tmp_path / "spread.npy.tiles").glob("*.journal"))) > 1
+    diagonal = collegial.ntk(spec, inputs, diagonal=True)
+    numpy.testing.assert_allclose(diagonal, whole.diagonal(), rtol=1e-5)
+    assert collegial.ntk(spec, inputs[:2], full=True).shape == (20, 20)
+    with pytest.raises(collegial.CollegialError, match="another kernel .not the same: outputs."):
+        collegial.ntk(spec, inputs, out=tmp_path / "whole.npy", trace=True)
+    with pytest.raises(collegial.CollegialError, match="give out="):
+        collegial.ntk(spec, inputs, executor=2)

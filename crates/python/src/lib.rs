@@ -14,7 +14,7 @@ use collegial_ops::{self as ops, Model};
 use collegial_report::{Align, Table, fragment};
 use collegial_tensors::Tensor;
 use interruptible::{Listeners, interruptible};
-use numpy::{IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArrayDyn};
+use numpy::{IntoPyArray, PyArray2, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use words::exception;
@@ -93,7 +93,7 @@ fn shard(py: Python<'_>, request: String, threads: Option<usize>) -> PyResult<St
     })
 }
 
-/// The kernel, N x N, between the given inputs.
+/// The kernel between the given inputs, N x N or its diagonal; `None` where it goes to a file.
 #[pyfunction]
 #[pyo3(signature = (request, inputs = None, threads = None))]
 fn ntk<'py>(
@@ -101,15 +101,21 @@ fn ntk<'py>(
     request: String,
     inputs: Option<PyReadonlyArrayDyn<'py, f32>>,
     threads: Option<usize>,
-) -> PyResult<Bound<'py, PyArray2<f64>>> {
+) -> PyResult<Option<Bound<'py, PyArrayDyn<f64>>>> {
     let array = inputs.map(|inputs| array(&inputs)).transpose()?;
-    let rows = interruptible(py, &Listeners::default(), move |watch| {
+    let found = interruptible(py, &Listeners::default(), move |watch| {
         pool::on_threads(threads, || {
             let request = ops::ntk::Request { array, ..ops::request(&request)? };
-            Ok(ops::ntk::run(&request, watch)?.kernel)
+            if !request.is_tiled() {
+                let rows = ops::ntk::run(&request, watch)?.kernel;
+                return Ok(Some((rows.concat(), vec![rows.len(), rows.len()])));
+            }
+            let answer = ops::ntk::tiled::run(&request, watch)?;
+            let values = answer.diagonal.or_else(|| answer.kernel.map(|rows| rows.concat()));
+            Ok(values.map(|values| (values, answer.shape)))
         })
     })?;
-    rows.concat().into_pyarray(py).reshape([rows.len(), rows.len()])
+    found.map(|(values, shape)| values.into_pyarray(py).reshape(shape)).transpose()
 }
 
 /// The outputs of a network, inputs x outputs.
