@@ -5,12 +5,15 @@ import os
 from measure import emit, parser
 
 
-def start(description):
-    """Parse the command line, hold XLA to the asked threads and return the options.
+def start(description, add=None):
+    """Parse the command line, hold XLA to the asked threads and return the options; `add` adds a script's own flags.
 
     XLA sizes its thread pool by the processor's affinity mask and has no other switch for it in this version.
     """
-    options = parser(description).parse_args()
+    arguments = parser(description)
+    if add is not None:
+        add(arguments)
+    options = arguments.parse_args()
     processors = sorted(os.sched_getaffinity(0))
     if options.threads > len(processors):
         raise SystemExit(f"--threads {options.threads}: this process may use only {len(processors)} processors")
