@@ -16,12 +16,13 @@ pub(crate) fn parse(name: &str) -> Result<Spec, Error> {
     if let Some(known) = outside::reason(name) {
         return Err(known);
     }
-    let spec =
-        match_form(&name.to_ascii_lowercase()).unwrap_or_else(|| Err(zoo::unknown(name))).map_err(|error| match error {
+    let spec = match_form(&name.to_ascii_lowercase()).unwrap_or_else(|| Err(zoo::unknown(name))).map_err(
+        |error| match error {
             // The name as it was written, not as it was read.
             Error::UnknownName { hint, .. } => Error::UnknownName { name: name.to_owned(), hint },
             other => other,
-        })?;
+        },
+    )?;
     spec.check()?;
     Ok(spec)
 }

@@ -76,11 +76,11 @@ fn leave_one_out_and_predictions_match_explicit_refits() {
         let mut best = (f64::INFINITY, f64::INFINITY);
         for ridge in &fit.tried {
             let (mut errors, mut squares) = (0, 0.0);
-            for left_out in 0..train {
+            for (left_out, &label) in labels.iter().enumerate() {
                 let known: Vec<usize> = (0..train).filter(|&i| i != left_out).collect();
                 let outputs = refit(&problem, &known, left_out, ridge.ridge);
-                errors += usize::from(largest(&outputs) != labels[left_out]);
-                let target = |c| f64::from(u8::from(labels[left_out] == c)) - 1.0 / CLASSES as f64;
+                errors += usize::from(largest(&outputs) != label);
+                let target = |c| f64::from(u8::from(label == c)) - 1.0 / CLASSES as f64;
                 squares += outputs.iter().enumerate().map(|(c, f)| (f - target(c)).powi(2)).sum::<f64>();
             }
             let (error, square) = (errors as f64 / train as f64, squares / train as f64);

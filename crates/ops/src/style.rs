@@ -32,6 +32,21 @@ impl Style {
     }
 }
 
+/// The text in lines of at most 80 columns, where its words allow it.
+pub(crate) fn wrapped(text: &str) -> Vec<String> {
+    let mut lines: Vec<String> = vec![];
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= 80 => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -46,19 +61,4 @@ mod tests {
             "\\u{1b}[1mtwo\\u{1b}[0m of \\u{1b}]0;title\\u{7}\\u{1b}[2J"
         );
     }
-}
-
-/// The text in lines of at most 80 columns, where its words allow it.
-pub(crate) fn wrapped(text: &str) -> Vec<String> {
-    let mut lines: Vec<String> = vec![];
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= 80 => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }
