@@ -202,7 +202,7 @@ fn dropped_files_become_specs() {
         ("net.onnx", b"", "ONNX"),
         ("net.pth", b"PK\x03\x04", "safetensors"),
         ("net", b"", "is not a whole checkpoint"),
-        ("net.toml", b"kind = 3", "kind"),
+        ("net.toml", b"kind = 3", "line 1"),
     ] {
         let (status, answer) = dropped(name, content);
         assert_eq!(status, 400, "{name}: {answer}");
