@@ -10,6 +10,7 @@ mod book;
 mod browser;
 mod emulated;
 mod fuzz;
+mod instructions;
 mod licences;
 mod python;
 mod site;
@@ -29,6 +30,8 @@ usage: cargo xtask test --fast     the Rust tests without the slow ones: under t
        cargo xtask test --browser  the explorer in Chromium alone, with a server and without
        cargo xtask site            the explorer without a server, in target/site: the page, and the program as WebAssembly
        cargo xtask book            the book, in target/book, by mdBook, which it installs; fails on dead links
+       cargo xtask instructions [--record]
+                                   instructions of ten small workloads under Valgrind; fails where one has grown by over 5 %
        cargo xtask licences        whether every dependency may be given away with the program
        cargo xtask fuzz [--seconds 60] [TARGET...]
                                    every reader under libFuzzer and AddressSanitizer, so many seconds each
@@ -60,6 +63,8 @@ fn main() -> ExitCode {
         ["licences"] => licences::check(),
         ["site"] => site::site(),
         ["book"] => book::book(),
+        ["instructions"] => count_instructions(false),
+        ["instructions", "--record"] => count_instructions(true),
         ["fuzz", ref rest @ ..] => match fuzz::Plan::parse(rest) {
             Some(plan) => fuzz::fuzz(&plan),
             None => return usage(),
@@ -123,9 +128,16 @@ fn test_all() -> Result<(), Failed> {
     let environment = Environment::new(&python, "venv-interop", "interop/requirements.txt", &["--no-deps"])?;
     environment.install_wheel()?;
     environment.pytest(Path::new("target/release"), &["interop", "python/tests"])?;
+    instructions::instructions("target/release/collegial", false)?;
     book::book()?;
     site::site()?;
     browser::test("target/release/collegial")
+}
+
+/// The counts of instructions alone.
+fn count_instructions(record: bool) -> Result<(), Failed> {
+    cargo(&["build", "--release", "--package", "collegial"])?;
+    instructions::instructions("target/release/collegial", record)
 }
 
 /// The explorer's page alone.
