@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from . import _collegial
 from ._collegial import CollegialError
@@ -268,7 +268,7 @@ def ntk(
             see the same files.
         threads: Number of threads; one per core by default, one of each worker's. Results do not depend on it.
     """
-    fields = dict(
+    fields: dict[str, Any] = dict(
         count=count, seed=seed, weights=weights, parametrisation=parametrisation, norms=norms, output=output, trace=trace,
         pooled=pooled, data=data, split=split, full=full, diagonal=diagonal, out=out, memory=memory,
     )  # fmt: skip
@@ -283,11 +283,11 @@ def ntk(
             run_calls(pool, _share, calls)
     # After others' work it checks every tile, and computes what is missing.
     kernel = _collegial.ntk(request(model, **fields), array, threads)
-    if kernel is None:
-        import numpy
+    if kernel is not None:
+        return kernel
+    import numpy
 
-        return numpy.load(out, mmap_mode="r")
-    return kernel
+    return numpy.load(fields["out"], mmap_mode="r")
 
 
 #: Tasks that an executor is given for a kernel's tiles.
