@@ -1,5 +1,5 @@
-//! Shards, pages, plans and jobs on a disk that fails, or loses power, at any operation: whole or not there, and
-//! the same bytes when they are written again.
+//! Shards, pages, plans and jobs on a disk that fails, or loses power, at any operation: whole or
+//! not there, and the same bytes when they are written again.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;

@@ -3,8 +3,9 @@
 //!
 //! Every round trains in a new directory until the training is finished, with one [`Trouble`] after
 //! the other; every other round on a file system of one megabyte and a half, if one may be mounted.
-//! So are the jobs of a plan. In every fourth round a share of a fit and the pages of a figure are made under kills, too. When
-//! the troubles strike depends on the machine, so no two soaks are alike; which they are does not.
+//! So are the jobs of a plan. In every fourth round a share of a fit and the pages of a figure are
+//! made under kills, too. When the troubles strike depends on the machine, so no two soaks are
+//! alike; which they are does not.
 
 mod disk;
 mod trouble;

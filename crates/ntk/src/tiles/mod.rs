@@ -82,8 +82,8 @@ pub type Sink<'a, E> = dyn FnMut(&Tile, &[f64]) -> Result<(), E> + 'a;
 /// let graph = "fc3-4x8".parse::<collegial_arch::Spec>()?.graph()?;
 /// let weights = drawn_weights(&graph, Options::default().parametrisation, 7)?;
 /// let inputs: Vec<Vec<f32>> = (0..5).map(|n| vec![n as f32 - 2.0; 784]).collect();
-/// let mut kernel =
-///     TiledKernel::new(&graph, Options::default(), Entries::default(), Inputs::square(&inputs), &weights, 1 << 30, None)?;
+/// let (options, entries, inputs) = (Options::default(), Entries::default(), Inputs::square(&inputs));
+/// let mut kernel = TiledKernel::new(&graph, options, entries, inputs, &weights, 1 << 30, None)?;
 /// let mut trace = 0.0;
 /// let tiles = kernel.plan().tiles();
 /// kernel.run(tiles, &collegial_stats::Silent, &mut |tile, values| {

@@ -3,8 +3,8 @@
 //! Every predictor gets the mean of its rank correlations over all curves and norm policies. The
 //! default is the score with network inputs, which means what it says: the blocks with what they
 //! see. Another predictor takes its place only if its mean is higher beyond the 95 % interval of
-//! the difference, and of several such the highest. Designs of a curve are resampled for all predictors
-//! and norm policies together, so that the differences are paired.
+//! the difference, and of several such the highest. Designs of a curve are resampled for all
+//! predictors and norm policies together, so that the differences are paired.
 
 use collegial_ntk::explicit::NormPolicy;
 use collegial_stats::{Interval, Rng, spearman};
