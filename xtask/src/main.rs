@@ -11,7 +11,6 @@ mod browser;
 mod emulated;
 mod fuzz;
 mod instructions;
-mod licences;
 mod python;
 mod site;
 mod soak;
@@ -32,7 +31,6 @@ usage: cargo xtask test --fast     the Rust tests without the slow ones: under t
        cargo xtask book            the book, in target/book, by mdBook, which it installs; fails on dead links
        cargo xtask instructions [--record]
                                    instructions of ten small workloads under Valgrind; fails where one has grown by over 5 %
-       cargo xtask licences        whether every dependency may be given away with the program
        cargo xtask fuzz [--seconds 60] [TARGET...]
                                    every reader under libFuzzer and AddressSanitizer, so many seconds each
        cargo xtask soak [--minutes 60] [--kills 1000] [--program target/release/collegial]
@@ -60,7 +58,6 @@ fn main() -> ExitCode {
         ["test"] => test(),
         ["test", "--all"] => test_all(),
         ["test", "--browser"] => test_browser(),
-        ["licences"] => licences::check(),
         ["site"] => site::site(),
         ["book"] => book::book(),
         ["instructions"] => count_instructions(false),
