@@ -196,7 +196,6 @@ def page(rows, table):
     theirs = sum(row["model"].startswith("timm/") for row in rows)
     best = [row for row in rows if any("nothing to gain" in row.get(objective, "") for objective in ("primal", "dual"))]
     rebuilt = [row for row in best if "rebuilt" in row["primal"] + row["dual"]]
-    others = f"; {len(best) - len(rebuilt)} were asked before this was tried" if len(best) > len(rebuilt) else ""
     lines = [
         "# Models of torchvision and timm",
         "",
@@ -206,7 +205,7 @@ def page(rows, table):
         "",
         "- *Served*: bottleneck blocks (1x1, k x k, 1x1, with an activation between, then a sum or an end without an activation) were found. The conversions by both",
         f"  objectives ran and had the announced number of parameters. Where there was nothing to gain by one of them ({len(best)} models), the blocks were given one member more, each three channels",
-        f"  wider, and the model ran with those ({len(rebuilt)} models{others}). Where the k x k convolution is in groups or depthwise already, the question is which group width to grow or shrink to.",
+        f"  wider, and the model ran with those ({len(rebuilt)} models). Where the k x k convolution is in groups or depthwise already, the question is which group width to grow or shrink to.",
         "- *Outside the theory*: its blocks have one hidden layer, so that m of them in parallel are one again: splitting changes nothing there.",
         "- *Not supported*: the theory may have an answer, but the blocks cannot be rebuilt here, for the reason given.",
         "",
