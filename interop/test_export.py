@@ -428,6 +428,11 @@ def test_the_script_trains(tmp_path, cifar, processes):
     result = json.loads(collegial("evaluate", weights, "--data", cifar, "-q", "--json"))
     assert result["model"] == "resnext8-2x4d"
     assert result["test_error"] == pytest.approx(epochs[1]["test_error"])
+    # It carries our checksum too: a flipped bit is noticed.
+    content = bytearray(weights.read_bytes())
+    content[-1] ^= 1
+    weights.write_bytes(content)
+    assert "has changed since it was written" in refused("evaluate", weights, "--data", cifar)
 
 
 def test_the_script_goes_on_from_our_checkpoint(tmp_path, cifar):

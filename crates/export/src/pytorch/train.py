@@ -6,6 +6,7 @@ import gzip
 import json
 import math
 import os
+import zlib
 from pathlib import Path
 
 import torch
@@ -263,9 +264,18 @@ def save(network, path, epoch, steps):
     """Weights under the names that `collegial evaluate` reads."""
     from safetensors.torch import save_file
 
-    header = json.dumps({"spec": json.loads(SPEC), "epoch": epoch, "steps": steps, "number": 0})
+    blank = "crc32-00000000"
+    header = json.dumps({"spec": json.loads(SPEC), "epoch": epoch, "steps": steps, "number": 0, "checksum": blank})
     tensors = {name: tensor.cpu().contiguous() for name, tensor in network.state_dict().items()}
-    whole(path, lambda part: save_file(tensors, part, {"collegial": header}))
+
+    def write(part):
+        save_file(tensors, part, {"collegial": header})
+        content = Path(part).read_bytes()
+        # The CRC-32 of the file with zeros in its place.
+        digits = f"crc32-{zlib.crc32(content):08x}"
+        Path(part).write_bytes(content.replace(blank.encode(), digits.encode(), 1))
+
+    whole(path, write)
 
 
 def arguments():
