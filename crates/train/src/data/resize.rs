@@ -28,14 +28,7 @@ impl Scratch {
         window: Window,
         side: usize,
     ) -> Result<&[u8], Mismatch> {
-        let source = source(image)?;
-        let Window { left, top, width, height } = window;
-        let cropped =
-            TypedCroppedImage::from_ref(&source, left as u32, top as u32, width as u32, height as u32)
-                .map_err(failed)?;
-        let mut target = target(&mut self.pixels, side)?;
-        self.resizer.resize_typed(&cropped, &mut target, &options()).map_err(failed)?;
-        Ok(&self.pixels)
+        self.resize(image, window, &options(), side)
     }
 
     /// Resizes the whole to `full` = (width, height), then cuts out the square of `side` at (left,
@@ -48,12 +41,28 @@ impl Scratch {
         (left, top): (usize, usize),
         side: usize,
     ) -> Result<&[u8], Mismatch> {
-        let source = source(image)?;
         let (x, y) = (image.width() as f64 / full.0 as f64, image.height() as f64 / full.1 as f64);
         let side_f = side as f64;
         let options = options().crop(left as f64 * x, top as f64 * y, side_f * x, side_f * y);
+        let whole = Window { left: 0, top: 0, width: image.width(), height: image.height() };
+        self.resize(image, whole, &options, side)
+    }
+
+    /// Resizes a window by the options to `side` x `side`. The one place that does: the library's
+    /// code for every instruction set is compiled once for each type of source.
+    fn resize(
+        &mut self,
+        image: &Rgb,
+        Window { left, top, width, height }: Window,
+        options: &ResizeOptions,
+        side: usize,
+    ) -> Result<&[u8], Mismatch> {
+        let source = source(image)?;
+        let window =
+            TypedCroppedImage::from_ref(&source, left as u32, top as u32, width as u32, height as u32)
+                .map_err(failed)?;
         let mut target = target(&mut self.pixels, side)?;
-        self.resizer.resize_typed(&source, &mut target, &options).map_err(failed)?;
+        self.resizer.resize_typed(&window, &mut target, options).map_err(failed)?;
         Ok(&self.pixels)
     }
 }
