@@ -13,6 +13,8 @@
 //! ```
 
 mod ask;
+#[cfg(feature = "server")]
+mod http;
 mod network;
 pub mod page;
 #[cfg(feature = "server")]

@@ -1,22 +1,19 @@
 //! The page on loopback.
 //!
-//! HTTP is `oxhttp`'s: small, synchronous, a thread per connection and no runtime (`tiny_http` can
-//! leave one of several connections that a browser opens at once without a thread). Only requests
-//! for this server's own Host are answered, and questions only with its token, which is drawn anew
-//! for every run. The page's files hold nothing of the user's; the token comes with the address as
-//! a fragment, which browsers do not send.
+//! Only requests for this server's own Host are answered, and questions only with its token, which
+//! is drawn anew for every run. The page's files hold nothing of the user's; the token comes with
+//! the address as a fragment, which browsers do not send.
 
-use std::io::Read as _;
 use std::net::{Ipv4Addr, TcpListener};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::Duration;
 
 use collegial_arch::Spec;
-use oxhttp::Server;
-use oxhttp::model::{Body, Method, Request, Response};
 use serde_json::json;
 
 use crate::ask::{Refusal, ask, dropped};
+use crate::http::{Refused, Request, Response, serve};
 use crate::page::{FILES, POLICY};
 
 /// The longest request; specs are short.
@@ -24,12 +21,6 @@ const MOST_ASKED: u64 = 1 << 20;
 
 /// The largest file that can be dropped.
 const MOST_DROPPED: u64 = 1 << 29;
-
-/// Connections at the same time; browsers open six.
-const CONNECTIONS: usize = 32;
-
-/// Free ports to try where any will do: another program may take one between looking and listening.
-const TRIES: usize = 5;
 
 /// Between two looks at whether to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -91,16 +82,9 @@ impl Explorer {
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(|error| ServeError::Token(error.to_string()))?;
         let token: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-        let tries = if port == 0 { TRIES } else { 1 };
-        let mut last = None;
-        for _ in 0..tries {
-            match listen(port, &token, start.cloned()) {
-                Ok(host) => return Ok(Self { address: format!("http://{host}/#{token}") }),
-                Err(error) => last = Some(error),
-            }
-        }
-        let reason = last.map_or(String::new(), |error| error.to_string());
-        Err(ServeError::Port { port, reason })
+        let host = listen(port, &token, start.cloned())
+            .map_err(|error| ServeError::Port { port, reason: error.to_string() })?;
+        Ok(Self { address: format!("http://{host}/#{token}") })
     }
 
     /// The address to open, token included.
@@ -118,35 +102,37 @@ impl Explorer {
 
 /// Starts to answer; gives host and port.
 fn listen(port: u16, token: &str, start: Option<Spec>) -> std::io::Result<String> {
-    let port = match port {
-        0 => TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port(),
-        port => port,
-    };
-    let host = format!("{}:{port}", Ipv4Addr::LOCALHOST);
-    let desk = Desk { host: host.clone(), token: token.to_owned(), start };
-    let server = Server::new(move |request| desk.reply(request)).bind((Ipv4Addr::LOCALHOST, port));
-    server.with_max_concurrent_connections(CONNECTIONS).spawn()?;
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
+    let host = listener.local_addr()?.to_string();
+    let desk = Arc::new(Desk { host: host.clone(), token: token.to_owned(), start });
+    serve(listener, move |request| match request {
+        Ok(request) => desk.reply(request),
+        Err(refused) => refused.into(),
+    })?;
     Ok(host)
 }
 
 impl Desk {
-    fn reply(&self, request: &mut Request<Body>) -> Response<Body> {
-        if header(request, "Host") != Some(&self.host) {
+    fn reply(&self, request: &mut Request) -> Response {
+        let Some(host) = request.header("Host") else {
+            return refusal(400, "the request names no host");
+        };
+        if host != self.host {
             return refusal(421, "this is another host's page");
         }
         let origin = format!("http://{}", self.host);
-        if header(request, "Origin").is_some_and(|from| *from != origin) {
+        if request.header("Origin").is_some_and(|from| *from != origin) {
             return refusal(403, "other pages have no answers from here");
         }
-        let path = request.uri().path().trim_start_matches('/').to_owned();
-        match (request.method(), path.as_str()) {
-            (&Method::GET, name) => file(name),
-            (&Method::POST, _) if !self.admits(request) => {
+        let path = request.path.trim_start_matches('/').to_owned();
+        match (request.method.as_str(), path.as_str()) {
+            ("GET", name) => file(name),
+            ("POST", _) if !self.admits(request) => {
                 refusal(401, "the token is missing or another run's; open the address that collegial printed")
             }
-            (&Method::POST, "start") => self.started(),
-            (&Method::POST, "drop") => drop_in(request),
-            (&Method::POST, path) => match path.strip_prefix("ask/") {
+            ("POST", "start") => self.started(),
+            ("POST", "drop") => drop_in(request),
+            ("POST", path) => match path.strip_prefix("ask/") {
                 Some(verb) => question(request, verb),
                 None => refusal(404, "there is nothing at this address"),
             },
@@ -155,36 +141,36 @@ impl Desk {
     }
 
     /// Whether a request has the token; takes as long for a wrong one as for the right one.
-    fn admits(&self, request: &Request<Body>) -> bool {
-        let given = header(request, TOKEN).unwrap_or_default().as_bytes();
+    fn admits(&self, request: &Request) -> bool {
+        let given = request.header(TOKEN).unwrap_or_default().as_bytes();
         let pairs = given.iter().zip(self.token.as_bytes());
         given.len() == self.token.len() && pairs.fold(0, |off, (a, b)| off | (a ^ b)) == 0
     }
 
-    fn started(&self) -> Response<Body> {
+    fn started(&self) -> Response {
         let named = |spec: &Spec| spec.name().parse::<Spec>().is_ok_and(|named| named == *spec);
         let model = self.start.as_ref().map(|spec| if named(spec) { spec.name() } else { spec.to_toml() });
         answered(&json!({ "model": model }).to_string())
     }
 }
 
-fn question(request: &mut Request<Body>, verb: &str) -> Response<Body> {
-    match body(request, MOST_ASKED) {
+fn question(request: &mut Request, verb: &str) -> Response {
+    match request.body(MOST_ASKED) {
         Ok(body) => computed(|| ask(verb, &body)),
-        Err(refused) => *refused,
+        Err(refused) => refused.into(),
     }
 }
 
-fn drop_in(request: &mut Request<Body>) -> Response<Body> {
-    let name = header(request, FILE_NAME).and_then(decoded).unwrap_or_default();
-    match body(request, MOST_DROPPED) {
+fn drop_in(request: &mut Request) -> Response {
+    let name = request.header(FILE_NAME).and_then(decoded).unwrap_or_default();
+    match request.body(MOST_DROPPED) {
         Ok(body) => computed(|| dropped(&name, &body)),
-        Err(refused) => *refused,
+        Err(refused) => refused.into(),
     }
 }
 
 /// An answer, a refusal, or, were a computation to break off, the sentence that it did.
-fn computed(compute: impl FnOnce() -> Result<String, Refusal>) -> Response<Body> {
+fn computed(compute: impl FnOnce() -> Result<String, Refusal>) -> Response {
     match catch_unwind(AssertUnwindSafe(compute)) {
         Ok(Ok(answer)) => answered(&answer),
         Ok(Err(Refusal(sentence))) => refusal(400, &sentence),
@@ -192,7 +178,7 @@ fn computed(compute: impl FnOnce() -> Result<String, Refusal>) -> Response<Body>
     }
 }
 
-fn file(name: &str) -> Response<Body> {
+fn file(name: &str) -> Response {
     let name = if name.is_empty() { "index.html" } else { name };
     match FILES.iter().find(|file| file.name == name) {
         Some(file) => response(200, file.kind, file.content.as_bytes().to_vec()),
@@ -200,23 +186,14 @@ fn file(name: &str) -> Response<Body> {
     }
 }
 
-/// The whole body, or a refusal where it is longer than allowed.
-fn body(request: &mut Request<Body>, most: u64) -> Result<Vec<u8>, Box<Response<Body>>> {
-    let too_long = || Box::new(refusal(413, &format!("the request is longer than {most} bytes")));
-    if request.body().len().is_some_and(|length| length > most) {
-        return Err(too_long());
+impl From<Refused> for Response {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Broken(error) => refusal(400, &format!("the request broke off: {error}")),
+            Refused::Malformed(reason) => refusal(400, reason),
+            Refused::TooLong(most) => refusal(413, &format!("the request is longer than {most} bytes")),
+        }
     }
-    let mut body = vec![];
-    let read = request.body_mut().take(most + 1).read_to_end(&mut body);
-    match read {
-        Ok(length) if length as u64 > most => Err(too_long()),
-        Ok(_) => Ok(body),
-        Err(error) => Err(Box::new(refusal(400, &format!("the request broke off: {error}")))),
-    }
-}
-
-fn header<'a>(request: &'a Request<Body>, name: &'static str) -> Option<&'a str> {
-    request.headers().get(name)?.to_str().ok()
 }
 
 /// Percent-encoded UTF-8.
@@ -235,22 +212,22 @@ fn decoded(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-fn answered(json: &str) -> Response<Body> {
+fn answered(json: &str) -> Response {
     response(200, "application/json", json.as_bytes().to_vec())
 }
 
-fn refusal(status: u16, sentence: &str) -> Response<Body> {
+fn refusal(status: u16, sentence: &str) -> Response {
     response(status, "application/json", json!({ "error": sentence }).to_string().into_bytes())
 }
 
-fn response(status: u16, kind: &'static str, content: Vec<u8>) -> Response<Body> {
-    let response = Response::builder()
-        .status(status)
-        .header("Content-Type", kind)
-        .header("Content-Security-Policy", POLICY)
-        .header("X-Content-Type-Options", "nosniff")
-        .header("Referrer-Policy", "no-referrer")
-        .header("Cross-Origin-Resource-Policy", "same-origin")
-        .header("Cache-Control", "no-store");
-    response.body(content.into()).unwrap_or_default()
+fn response(status: u16, kind: &'static str, content: Vec<u8>) -> Response {
+    let headers = vec![
+        ("Content-Type", kind),
+        ("Content-Security-Policy", POLICY),
+        ("X-Content-Type-Options", "nosniff"),
+        ("Referrer-Policy", "no-referrer"),
+        ("Cross-Origin-Resource-Policy", "same-origin"),
+        ("Cache-Control", "no-store"),
+    ];
+    Response { status, headers, content }
 }

@@ -124,6 +124,37 @@ fn bad_bodies_are_refused_in_one_sentence() {
     assert!(invalid.0 == 400 && sentence(&invalid.1).contains("UTF-8"));
 }
 
+/// The first line was found by fuzzing: it made the HTTP library of the time panic.
+#[test]
+fn requests_that_are_none_are_refused() {
+    let server = running(None);
+    let own = format!("Host: {}\r\n", server.host);
+    let long = format!("X: {}\r\n", "a".repeat(1 << 16));
+    for (request, expected) in [
+        (format!("GET - HTTP/1.1\r\n{own}\r\n"), 404),
+        (format!("GET http://evil.example HTTP/1.1\r\n{own}\r\n"), 404),
+        (format!("GET / HTTP/1.1\r\n{own}{own}\r\n"), 400),
+        (
+            format!("GET / HTTP/1.1\r\n{own}Origin: http://{0}\r\norigin: http://evil\r\n\r\n", server.host),
+            400,
+        ),
+        (format!("GET / HTTP/1.1\r\n{own}{long}\r\n"), 400),
+        (format!("GET / HTTP/3.7\r\n{own}\r\n"), 400),
+        ("\r\n\r\n\r\n".to_owned(), 400),
+    ] {
+        let (status, answer) = exchange(&server.host, request.as_bytes());
+        assert_eq!(status, expected, "{:.60}", request);
+        assert!(!sentence(&answer).is_empty());
+    }
+    let token = format!("X-Collegial-Token: {}\r\n", server.token);
+    for length in
+        ["Transfer-Encoding: chunked", "Content-Length: -1", "Content-Length: 1e3", "Content-Length: +7"]
+    {
+        let request = format!("POST /ask/network HTTP/1.1\r\n{own}{token}{length}\r\n\r\n");
+        assert_eq!(exchange(&server.host, request.as_bytes()).0, 400, "{length}");
+    }
+}
+
 #[test]
 fn oversized_requests_are_refused_unread() {
     let server = running(None);
