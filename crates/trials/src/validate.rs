@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use collegial_arch::{Cost, Design, Module, Spec};
 use collegial_ntk::covariance::Images;
-use collegial_report::{Figure, Page, Provenance, Section, capitalised};
+use collegial_report::{Figure, Page, Provenance, Section, capitalised, duration};
 use collegial_search::paper::{Exact, Law, Search, Variance};
 use collegial_search::{BlockInputs, Problem, ScoredBlocks, VarianceSource};
 use collegial_train::{Data, Recipe};
@@ -265,10 +265,9 @@ impl Planned {
         let runs = needed.clamp(done, most.max(done));
         let more = (runs - done) as usize * pilot.rows.len();
         let seconds = seconds / f64::from(done) * f64::from(runs - done);
-        let time = if seconds < 1.0 {
-            String::new()
-        } else {
-            format!(", about {:.0} minutes more", (seconds / 60.0).ceil())
+        let time = match more {
+            0 => String::new(),
+            _ => format!(", about {} more", duration(seconds)),
         };
         let enough = match needed > runs {
             true => format!(
