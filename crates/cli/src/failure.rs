@@ -16,6 +16,8 @@ pub enum Failure {
     No(String),
     /// Ctrl-C or SIGTERM, after what was computed has been printed or saved: exit 130 or 143.
     Interrupted,
+    /// What was asked for is computed by PyTorch: the same command goes on in Python.
+    NeedsTorch,
     /// Whoever read our output went away (`| head`): exit 141, as a shell tells of a program that
     /// SIGPIPE ended.
     ReaderLeft,
@@ -34,6 +36,7 @@ impl Failure {
                 1
             }
             Self::Interrupted => signals::exit_code(),
+            Self::NeedsTorch => unreachable!("the program goes on in Python"),
             Self::ReaderLeft => 141,
         }
     }
@@ -51,6 +54,7 @@ impl From<ops::Error> for Failure {
     fn from(error: ops::Error) -> Self {
         match error {
             ops::Error::Interrupted => Self::Interrupted,
+            error if error.needs_torch() => Self::NeedsTorch,
             error => Self::User(ops::spoken(&error.to_string(), &Flags)),
         }
     }

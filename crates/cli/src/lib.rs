@@ -9,6 +9,7 @@ mod arguments;
 mod failure;
 mod output;
 mod progress;
+mod python;
 mod reference;
 mod signals;
 mod terminal;
@@ -33,9 +34,9 @@ pub fn understood(words: &[&str]) -> Result<(), String> {
 }
 
 /// Runs the program on its arguments, its own name first, and gives the exit code.
-pub fn main(words: Vec<OsString>) -> u8 {
+pub fn main(words: &[OsString]) -> u8 {
     signals::survive_long_files();
-    terminal::remember(&words);
+    terminal::remember(words);
     let parsed = arguments::command().try_get_matches_from(words);
     let arguments = match parsed.and_then(|matches| Arguments::from_arg_matches(&matches)) {
         Ok(arguments) => arguments,
@@ -69,6 +70,7 @@ pub fn main(words: Vec<OsString>) -> u8 {
     };
     match result {
         Ok(()) => 0,
+        Err(failure::Failure::NeedsTorch) => python::go_on(words),
         Err(failure) => failure.report(),
     }
 }

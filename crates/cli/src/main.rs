@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    collegial::main(std::env::args_os().collect()).into()
+    collegial::main(&std::env::args_os().collect::<Vec<_>>()).into()
 }

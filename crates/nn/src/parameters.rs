@@ -88,6 +88,14 @@ impl Parameter {
     pub fn is_weight(&self) -> bool {
         matches!(self.role, Role::Weight(_))
     }
+
+    /// What its layer multiplies it by.
+    pub fn factor(&self, parametrisation: Parametrisation) -> f64 {
+        match self.role {
+            Role::Weight(fans) => fans.factor(parametrisation),
+            Role::Scale | Role::Shift => 1.0,
+        }
+    }
 }
 
 /// The table of a network's parameters.

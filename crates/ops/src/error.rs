@@ -217,6 +217,17 @@ impl From<collegial_trials::jobs::PlanError> for Error {
 }
 
 impl Error {
+    /// Whether trainings are to be computed by PyTorch and this process has none.
+    pub fn needs_torch(&self) -> bool {
+        use collegial_reproduce::Error as Reproduce;
+        use collegial_trials::Error as Trials;
+        let error = match self {
+            Self::Train(error) | Self::Reproduce(Reproduce::Trials(Trials::Train(error))) => error,
+            _ => return false,
+        };
+        matches!(error, collegial_train::Error::NoTorch)
+    }
+
     /// For `map_err` on reading a file.
     pub(crate) fn reading(path: &std::path::Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();

@@ -22,6 +22,7 @@ pub mod array;
 pub mod budget;
 mod class_list;
 pub mod draws;
+pub mod engine;
 mod error;
 pub mod evaluate;
 pub mod export;

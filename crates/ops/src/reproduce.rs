@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use collegial_report::{Align, Table};
 use collegial_reproduce::{
-    Context, Error as Failed, ITEMS, Item, Share, item, reproduce, write_index, write_report,
+    Context, Engine, Error as Failed, ITEMS, Item, Share, item, reproduce, write_index, write_report,
 };
 pub use collegial_reproduce::{Report, Scale};
 use collegial_trials::Parts;
@@ -31,6 +31,9 @@ pub struct Request {
     pub seed: u64,
     /// How the request was made, for the pages.
     pub command: String,
+    /// Who computes the trainings.
+    #[serde(skip_serializing_if = "Engine::is_native")]
+    pub engine: Engine,
 }
 
 impl Default for Request {
@@ -42,6 +45,7 @@ impl Default for Request {
             out: PathBuf::from("reproduction"),
             seed: 0,
             command: String::new(),
+            engine: Engine::Native,
         }
     }
 }
@@ -65,6 +69,7 @@ pub struct Reproduced {
 ///
 /// Where there is no such item or no such data, or the monitor stopped it.
 pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Reproduced, Error> {
+    request.engine.check()?;
     let mut reports = vec![];
     compute(
         request,
@@ -103,6 +108,7 @@ pub(crate) fn compute(
         command: &request.command,
         monitor,
         share,
+        engine: request.engine,
     };
     for item in items.into_iter().filter(|item| wanted(*item)) {
         reproduce(item, &context).and_then(&mut done).map_err(|error| told(error, monitor))?;

@@ -8,7 +8,7 @@ use collegial_arch::Overrides;
 use collegial_report::{Align, Axis, Figure, Page, Point, Points, Provenance, Section, Table, grouped};
 use collegial_train::data::Dataset;
 use collegial_train::recipe;
-use collegial_train::{Data, Error as TrainError, spec_for};
+use collegial_train::{Data, Engine, Error as TrainError, spec_for};
 use collegial_trials::jobs::Share;
 use collegial_trials::{Context, Parts, Training, mean, standard_error, train_all};
 use serde::{Deserialize, Serialize};
@@ -38,6 +38,9 @@ pub struct Request {
     pub out: Option<PathBuf>,
     /// Seed of everything random.
     pub seed: u64,
+    /// Who computes the trainings.
+    #[serde(skip_serializing_if = "Engine::is_native")]
+    pub engine: Engine,
 }
 
 impl Default for Request {
@@ -51,6 +54,7 @@ impl Default for Request {
             set: vec![],
             out: None,
             seed: 0,
+            engine: Engine::Native,
         }
     }
 }
@@ -93,6 +97,7 @@ pub struct Network {
 ///
 /// Where a network cannot be trained on the data, or the monitor stopped it.
 pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Swept, Error> {
+    request.engine.check()?;
     answer(request, Share::All, monitor)
 }
 
@@ -112,7 +117,7 @@ pub(crate) fn answer(request: &Request, share: Share<'_>, monitor: &dyn Monitor)
     let classes = dataset.classes();
     let data = Data::new(dataset, &recipe)?;
     let parts = Parts::open(out.join("parts"))?;
-    let context = Context { share, ..Context::new(request.seed, &parts, monitor) };
+    let context = Context { share, engine: request.engine, ..Context::new(request.seed, &parts, monitor) };
     let training = Training { name: "sweep", data: &data, recipe: &recipe, runs: request.runs.get() };
     let trained = train_all(&training, &specs, &context).map_err(|error| told(error.into(), monitor))?;
     let mut networks = vec![];

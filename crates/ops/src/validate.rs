@@ -10,7 +10,7 @@ use collegial_search::paper::Search;
 use collegial_stats::Silent;
 use collegial_train::data::Dataset;
 use collegial_train::recipe::{self, Recipe};
-use collegial_train::{Data, Error as TrainError, spec_for};
+use collegial_train::{Data, Engine, Error as TrainError, spec_for};
 use collegial_trials::jobs::{Bill, Ledger, Share};
 use collegial_trials::validate::{Question, Runs};
 pub use collegial_trials::validate::{Validation, Verdict};
@@ -55,6 +55,9 @@ pub struct Request {
     pub out: Option<PathBuf>,
     /// Seed of everything random.
     pub seed: u64,
+    /// Who computes the trainings.
+    #[serde(skip_serializing_if = "Engine::is_native")]
+    pub engine: Engine,
 }
 
 /// How many designs can be trained.
@@ -76,6 +79,7 @@ impl Default for Request {
             set: vec![],
             out: None,
             seed: 0,
+            engine: Engine::Native,
         }
     }
 }
@@ -101,6 +105,7 @@ pub struct Validated {
 /// Where the baseline has no width to change, a design cannot be trained, or the monitor stopped
 /// it.
 pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Validated, Error> {
+    request.engine.check()?;
     answer(request, Share::All, monitor)
 }
 
@@ -144,11 +149,14 @@ pub(crate) fn answer(request: &Request, share: Share<'_>, monitor: &dyn Monitor)
         runs,
         dual: request.dual,
     };
-    let context = Context { share, ..Context::new(request.seed, &parts, monitor) };
+    let context = Context { share, engine: request.engine, ..Context::new(request.seed, &parts, monitor) };
     if matches!(share, Share::All) {
         let ledger = Ledger::default();
-        let listing =
-            Context { share: Share::Nothing(&ledger), ..Context::new(request.seed, &parts, &Silent) };
+        let listing = Context {
+            share: Share::Nothing(&ledger),
+            engine: request.engine,
+            ..Context::new(request.seed, &parts, &Silent)
+        };
         question.answer(&listing).map_err(|error| told(error.into(), monitor))?;
         let mut listed = ledger.entries();
         let bill = jobs::plan::bill(&mut listed, None, monitor)?;

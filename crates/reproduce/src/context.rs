@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use collegial_stats::Monitor;
+use collegial_train::Engine;
 use collegial_train::data::{Dataset, Kind};
 use collegial_trials::Parts;
 use collegial_trials::jobs::Share;
@@ -27,6 +28,8 @@ pub struct Context<'a> {
     pub monitor: &'a dyn Monitor,
     /// Which trainings are done here.
     pub share: Share<'a>,
+    /// Who computes them.
+    pub engine: Engine,
 }
 
 impl Context<'_> {
@@ -53,6 +56,7 @@ impl Context<'_> {
             parts: self.parts,
             monitor: self.monitor,
             share: self.share,
+            engine: self.engine,
         }
     }
 

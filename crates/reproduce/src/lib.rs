@@ -22,6 +22,7 @@ pub mod published;
 mod report;
 mod scale;
 
+pub use collegial_train::Engine;
 pub use collegial_trials::Parts;
 pub use collegial_trials::jobs::Share;
 pub use comparison::{Comparison, Verdict};

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
 use collegial_reproduce::{
-    Context, Error, Parts, Report, Scale, Share, item, reproduce, write_index, write_report,
+    Context, Engine, Error, Parts, Report, Scale, Share, item, reproduce, write_index, write_report,
 };
 use collegial_stats::{Monitor, Silent};
 
@@ -15,8 +15,16 @@ fn run(name: &str, directory: &Path, monitor: &dyn Monitor) -> Result<Report, Er
     let parts = Parts::open(directory.join("parts"))?;
     let command = "collegial reproduce NAME --scale smoke";
     let share = Share::All;
-    let context =
-        Context { scale: Scale::Smoke, seed: 0, data: None, parts: &parts, command, monitor, share };
+    let context = Context {
+        scale: Scale::Smoke,
+        seed: 0,
+        data: None,
+        parts: &parts,
+        command,
+        monitor,
+        share,
+        engine: Engine::Native,
+    };
     let report = reproduce(item(name)?, &context)?;
     write_report(directory, &report)?;
     Ok(report)

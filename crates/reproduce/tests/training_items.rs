@@ -1,13 +1,24 @@
 //! The items that train, at the smoke scale on made-up images, and without data.
 
-use collegial_reproduce::{Context, Parts, Report, Scale, Share, Summary, item, reproduce, write_report};
+use collegial_reproduce::{
+    Context, Engine, Parts, Report, Scale, Share, Summary, item, reproduce, write_report,
+};
 use collegial_stats::Silent;
 
 const ITEMS: [&str; 4] = ["fig4", "fig-cifar100", "fig-cifar10", "fig-dynamics"];
 
 fn run(name: &str, scale: Scale, parts: &Parts) -> Report {
     let (command, share) = ("", Share::All);
-    let context = Context { scale, seed: 1, data: None, parts, command, monitor: &Silent, share };
+    let context = Context {
+        scale,
+        seed: 1,
+        data: None,
+        parts,
+        command,
+        monitor: &Silent,
+        share,
+        engine: Engine::Native,
+    };
     reproduce(item(name).unwrap(), &context).unwrap()
 }
 

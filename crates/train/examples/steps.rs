@@ -15,7 +15,7 @@ use std::path::Path;
 use collegial_arch::{Overrides, Spec};
 use collegial_train::data::{Dataset, Position};
 use collegial_train::recipe::{self, Recipe};
-use collegial_train::{Data, Job, RunDirectory, Trainer, spec_for};
+use collegial_train::{Data, Engine, Job, RunDirectory, Trainer, spec_for};
 use safetensors::tensor::{Dtype, TensorView};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let dataset = Dataset::open(data)?;
     let spec = spec_for(&Spec::load(model)?, &Overrides::default(), &dataset)?;
     let recipe = Recipe::build(recipe::text(recipe::name_for(&dataset)).unwrap_or_default(), changes)?;
-    let job = Job { spec, data: Data::new(dataset, &recipe)?, recipe, seed: 0 };
+    let job = Job { spec, data: Data::new(dataset, &recipe)?, recipe, seed: 0, engine: Engine::Native };
     let shape = job.data.dataset().shape();
 
     let mut loader = job.data.training_batches(&job.recipe, job.seed, Position::default())?;

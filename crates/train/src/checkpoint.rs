@@ -14,13 +14,14 @@ use collegial_tensors::safetensors::Archive;
 use collegial_tensors::{Tensor, TensorTable};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 use crate::checksum::{self, Checked};
 use crate::data::Identity;
 use crate::error::{CheckpointDefect, NetworkDifference, io};
 use crate::history::Progress;
 use crate::recipe::{Parametrisation, Recipe};
-use crate::{Error, Loss};
+use crate::{Engine, Error, Loss};
 
 /// The file with the network.
 pub const MODEL_FILE: &str = "model.safetensors";
@@ -79,6 +80,12 @@ pub struct TrainingHeader {
     pub progress: Progress,
     /// The number of the checkpoint in its run.
     pub number: u64,
+    /// Who computes it.
+    #[serde(default, skip_serializing_if = "Engine::is_native")]
+    pub engine: Engine,
+    /// What another engine than the native one keeps besides.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub engine_state: Value,
 }
 
 /// A header with the place of the file's checksum.
@@ -140,6 +147,11 @@ pub fn training_bytes(
     optimiser: &Optimiser,
     header: &TrainingHeader,
 ) -> Result<Vec<u8>, Error> {
+    serialise(optimiser_tensors(network, optimiser)?.into(), header)
+}
+
+/// The state of an optimiser under the names of the parameters and torch.optim's.
+pub fn optimiser_tensors(network: &Network, optimiser: &Optimiser) -> Result<TensorTable, Error> {
     let mut table = TensorTable::new();
     for (state, values) in optimiser.state() {
         for entry in network.parameters() {
@@ -147,7 +159,7 @@ pub fn training_bytes(
             table.insert(format!("{}.{state}", entry.name), Tensor::new(&*entry.shape, values)?)?;
         }
     }
-    serialise(table.into(), header)
+    Ok(table)
 }
 
 fn serialise(archive: Archive, header: &impl Serialize) -> Result<Vec<u8>, Error> {

@@ -88,6 +88,15 @@ pub enum Error {
     /// The engine refuses the network.
     #[error(transparent)]
     Engine(#[from] collegial_nn::Error),
+    /// PyTorch where there is none.
+    #[error("this process has no PyTorch; `engine=torch` is computed by the Python package collegial")]
+    NoTorch,
+    /// Another engine than the native one refuses a network or a recipe, or fails.
+    #[error("{reason}")]
+    ForeignEngine {
+        /// Its sentence.
+        reason: String,
+    },
     /// Tensors that do not make a table or a file.
     #[error("the tensors of the checkpoint: {0}")]
     Tensors(#[from] collegial_tensors::Error),

@@ -67,8 +67,28 @@ pub fn evaluate_with(
     each: &mut dyn FnMut(&[f32]),
 ) -> Result<Option<Evaluation>, Error> {
     let width = network.graph().output_shape().elements() as usize;
+    let mut forward = |images: &[f32], logits: &mut Vec<f32>| {
+        logits.extend_from_slice(network.forward(images, Mode::Evaluate)?);
+        each(logits);
+        Ok(())
+    };
+    count_all(width, loss, loader, outputs, stopped, &mut forward)
+}
+
+/// Computes the outputs of a batch's images, by whichever engine, and adds them to the vector.
+pub(crate) type Forward<'a> = &'a mut dyn FnMut(&[f32], &mut Vec<f32>) -> Result<(), Error>;
+
+/// The counts over all batches of a loader; `width` is the number of outputs.
+pub(crate) fn count_all(
+    width: usize,
+    loss: Loss,
+    loader: &mut Loader,
+    outputs: Option<&[usize]>,
+    stopped: &dyn Fn() -> bool,
+    forward: Forward<'_>,
+) -> Result<Option<Evaluation>, Error> {
     let classes = outputs.map_or(width, <[usize]>::len);
-    let mut chosen = vec![];
+    let (mut all, mut chosen) = (vec![], vec![]);
     let mut evaluation = Evaluation::new(classes);
     let (mut labels, mut unused) = (vec![], vec![]);
     let mut total = 0.0;
@@ -79,17 +99,17 @@ pub fn evaluate_with(
         let count = batch.labels().len();
         labels.clear();
         labels.extend(batch.labels().iter().map(|&label| label as usize));
-        let logits = network.forward(batch.images(), Mode::Evaluate)?;
-        each(logits);
+        all.clear();
+        forward(batch.images(), &mut all)?;
         let logits = match outputs {
             Some(outputs) => {
                 chosen.clear();
                 chosen.extend(
-                    logits.chunks_exact(width).flat_map(|row| outputs.iter().map(|&output| row[output])),
+                    all.chunks_exact(width).flat_map(|row| outputs.iter().map(|&output| row[output])),
                 );
                 chosen.as_slice()
             }
-            None => logits,
+            None => all.as_slice(),
         };
         unused.resize(logits.len(), 0.0);
         total += loss.compute(logits, &labels, &mut unused)? * count as f64;

@@ -9,7 +9,7 @@ use crate::data::{
     Augment, DataError, Dataset, Identity, Loader, Normalise, Part, Plan, Position, Split, Transform,
 };
 use crate::recipe::Recipe;
-use crate::{Difference, Error};
+use crate::{Difference, Engine, Error};
 
 /// A data set with the views of it that a recipe asks for.
 #[derive(Clone, Debug)]
@@ -93,6 +93,8 @@ pub struct Job {
     pub seed: u64,
     /// On what.
     pub data: Data,
+    /// Who computes it.
+    pub engine: Engine,
 }
 
 impl Job {
@@ -113,6 +115,9 @@ impl Job {
         }
         if training.seed != self.seed {
             differences.push(Difference::new("seed", training.seed, self.seed));
+        }
+        if training.engine != self.engine {
+            differences.push(Difference::new("engine", training.engine, self.engine));
         }
         differences.extend(self.data.differences(&training.data));
         differences.extend(

@@ -1,17 +1,18 @@
 //! The training loop.
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use collegial_nn::{Mode, Network, Optimiser};
 use collegial_stats::{Monitor, Silent};
 
 use crate::checkpoint::{Checkpoint, MODEL_FILE, ModelHeader, TrainingHeader, model_bytes, training_bytes};
 use crate::data::{Batch, Loader, Position};
+use crate::engine::{self, EngineState, ForeignEngine};
 use crate::error::io;
-use crate::evaluate::{count_errors, evaluate};
+use crate::evaluate::{count_all, count_errors, evaluate};
 use crate::history::{Epoch, Progress};
-use crate::{Error, EventFile, Job, RunDirectory};
+use crate::{Error, Evaluation, EventFile, Job, RunDirectory, Saving};
 
 /// A point of the training loss goes to TensorBoard every so many steps.
 const EVENT_EVERY: u64 = 50;
@@ -23,24 +24,6 @@ pub trait TrainingMonitor: Monitor {
 }
 
 impl TrainingMonitor for Silent {}
-
-/// When checkpoints are saved besides at the end of the last epoch and when stopped. It changes no
-/// result.
-#[derive(Clone, Copy, Debug)]
-pub struct Saving {
-    /// After so many steps.
-    pub steps: Option<u64>,
-    /// After so much time.
-    pub time: Duration,
-    /// At the end of an epoch, unless the last one is younger than this.
-    pub apart: Duration,
-}
-
-impl Default for Saving {
-    fn default() -> Self {
-        Self { steps: None, time: Duration::from_secs(600), apart: Duration::ZERO }
-    }
-}
 
 /// How the loop ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +38,9 @@ pub enum Outcome {
 pub struct Trainer {
     job: Job,
     run: RunDirectory,
+    /// Computes; `None` where the network itself does. Otherwise network and optimiser are as they
+    /// were saved last.
+    engine: Option<Box<dyn ForeignEngine>>,
     network: Network,
     optimiser: Optimiser,
     progress: Progress,
@@ -75,6 +61,7 @@ impl Trainer {
         }
         let mut trainer = Self::plan(job, run)?;
         trainer.network.initialise(trainer.job.seed);
+        trainer.hand_over(serde_json::Value::Null)?;
         trainer.save()?;
         trainer.run.write("model.toml", &trainer.job.spec.to_toml())?;
         trainer.run.write("recipe.toml", &trainer.job.recipe.to_toml())?;
@@ -95,6 +82,7 @@ impl Trainer {
         checkpoint.training.fill_optimiser(&trainer.network, &mut trainer.optimiser, &model)?;
         trainer.progress = checkpoint.training_header.progress;
         trainer.optimiser.set_steps(trainer.progress.steps);
+        trainer.hand_over(checkpoint.training_header.engine_state)?;
         trainer.run.write("recipe.toml", &trainer.job.recipe.to_toml())?;
         trainer.resumed_unchecked = lacks_checksum;
         Ok(trainer)
@@ -108,8 +96,11 @@ impl Trainer {
     fn plan(job: Job, run: RunDirectory) -> Result<Self, Error> {
         let micro = job.recipe.micro_batch();
         let parametrisation = job.recipe.parametrisation;
+        // A network that only holds weights needs no room for activations.
+        let batch = if job.engine.is_native() { micro } else { 1 };
         let network =
-            Network::builder(&job.spec.graph()?).batch(micro).parametrisation(parametrisation).build()?;
+            Network::builder(&job.spec.graph()?).batch(batch).parametrisation(parametrisation).build()?;
+        let engine = engine::start(&job, &network)?;
         let optimiser = Optimiser::new(job.recipe.optimiser, network.values().len());
         let sum = if micro < job.recipe.batch { vec![0.0; network.values().len()] } else { vec![] };
         let output_gradient = vec![0.0; micro * job.spec.graph()?.output_shape().elements() as usize];
@@ -118,6 +109,7 @@ impl Trainer {
         Ok(Self {
             job,
             run,
+            engine,
             network,
             optimiser,
             progress,
@@ -127,6 +119,12 @@ impl Trainer {
             saved,
             resumed_unchecked,
         })
+    }
+
+    /// Gives what the network and the optimiser are to the engine that computes in their place.
+    fn hand_over(&mut self, own: serde_json::Value) -> Result<(), Error> {
+        let Some(engine) = &mut self.engine else { return Ok(()) };
+        engine.load(&EngineState::of(&self.network, &self.optimiser, own)?)
     }
 
     /// Trains until all epochs are done or the monitor says stop.
@@ -192,8 +190,30 @@ impl Trainer {
         Ok(Outcome::Finished)
     }
 
-    /// One step of the optimiser on a batch, which is cut into micro-batches; gives the mean loss.
+    /// One step of the optimiser on a batch; gives the mean loss.
     pub fn step(&mut self, batch: &Batch, rate: f64) -> Result<f64, Error> {
+        let images = batch.labels().len();
+        let (total, errors) = match &mut self.engine {
+            None => self.native_step(batch, rate)?,
+            Some(engine) => {
+                let stepped = engine.step(batch.images(), batch.labels(), rate)?;
+                if !stepped.loss.is_finite() {
+                    return Err(self.diverged(stepped.loss, rate));
+                }
+                (stepped.loss * images as f64, stepped.errors)
+            }
+        };
+        let Progress { step, steps, sums, .. } = &mut self.progress;
+        (*step, *steps) = (*step + 1, *steps + 1);
+        sums.images += images as u64;
+        sums.loss += total;
+        sums.errors += errors;
+        Ok(total / images.max(1) as f64)
+    }
+
+    /// The same by the network itself: the batch is cut into micro-batches. Gives the sum of
+    /// the losses and how many images were wrong.
+    fn native_step(&mut self, batch: &Batch, rate: f64) -> Result<(f64, u64), Error> {
         let micro = self.job.recipe.micro_batch();
         let share = micro as f32 / self.job.recipe.batch as f32;
         let size = batch.images().len() / batch.labels().len().max(1);
@@ -222,12 +242,7 @@ impl Trainer {
         } else {
             self.optimiser.step(rate as f32, self.network.values_mut(), &self.sum)?;
         }
-        let Progress { step, steps, sums, .. } = &mut self.progress;
-        (*step, *steps) = (*step + 1, *steps + 1);
-        sums.images += batch.labels().len() as u64;
-        sums.loss += total;
-        sums.errors += errors;
-        Ok(total / batch.labels().len().max(1) as f64)
+        Ok((total, errors))
     }
 
     /// The learning rate of the next step.
@@ -239,9 +254,7 @@ impl Trainer {
     /// Tests, and sums up the epoch; `None` if stopped.
     fn test(&mut self, stopped: &dyn Fn() -> bool) -> Result<Option<Epoch>, Error> {
         let started = Instant::now();
-        let mut loader: Loader = self.job.data.test_batches(self.network.batch())?;
-        let loss = self.job.recipe.loss;
-        let Some(test) = evaluate(&mut self.network, loss, &mut loader, stopped)? else { return Ok(None) };
+        let Some(test) = self.evaluate(stopped)? else { return Ok(None) };
         let (recipe, steps, Progress { epoch, sums, .. }) =
             (&self.job.recipe, self.job.steps_per_epoch(), &self.progress);
         let learning_rate =
@@ -264,6 +277,21 @@ impl Trainer {
         }))
     }
 
+    /// The errors on the test images; `None` if stopped.
+    fn evaluate(&mut self, stopped: &dyn Fn() -> bool) -> Result<Option<Evaluation>, Error> {
+        let mut loader: Loader = self.job.data.test_batches(self.job.recipe.micro_batch())?;
+        let loss = self.job.recipe.loss;
+        let Some(engine) = &mut self.engine else {
+            return evaluate(&mut self.network, loss, &mut loader, stopped);
+        };
+        let width = self.network.graph().output_shape().elements() as usize;
+        let mut forward = |images: &[f32], logits: &mut Vec<f32>| {
+            logits.extend(engine.outputs(images)?);
+            Ok(())
+        };
+        count_all(width, loss, &mut loader, None, stopped, &mut forward)
+    }
+
     /// The epoch so far, for people.
     fn state(&self) -> String {
         let Progress { epoch, sums, .. } = &self.progress;
@@ -278,6 +306,12 @@ impl Trainer {
     }
 
     fn save(&mut self) -> Result<(), Error> {
+        let mut engine_state = serde_json::Value::Null;
+        if let Some(engine) = &mut self.engine {
+            let state = engine.state()?;
+            state.fill(&mut self.network, &mut self.optimiser)?;
+            engine_state = state.own;
+        }
         let (number, &Progress { epoch, steps, .. }) = (self.run.next_number()?, &self.progress);
         let recipe = &self.job.recipe;
         let header = ModelHeader {
@@ -296,6 +330,8 @@ impl Trainer {
             data: self.job.data.identity().clone(),
             progress: self.progress.clone(),
             number,
+            engine: self.job.engine,
+            engine_state,
         };
         let training = training_bytes(&self.network, &self.optimiser, &header)?;
         self.run.save(&model, &training)?;

@@ -14,7 +14,7 @@ use collegial_train::checkpoint::{
 };
 use collegial_train::data::{Dataset, Kind};
 use collegial_train::{
-    Data, Difference, Error, Job, Outcome, Recipe, RunDirectory, Saving, Trainer, spec_for,
+    Data, Difference, Engine, Error, Job, Outcome, Recipe, RunDirectory, Saving, Trainer, spec_for,
 };
 use common::{NETWORK, write_data};
 use serde::de::DeserializeOwned;
@@ -46,7 +46,7 @@ fn job(root: &Path, version: &str) -> Job {
     let text = fs::read_to_string(fixture(version, "run/recipe.toml")).unwrap();
     let recipe = Recipe::build(&text, &["epochs=2".to_owned()]).unwrap();
     let spec = spec_for(&Spec::from_toml(NETWORK).unwrap(), &Overrides::default(), &dataset).unwrap();
-    Job { spec, data: Data::new(dataset, &recipe).unwrap(), recipe, seed: 3 }
+    Job { spec, data: Data::new(dataset, &recipe).unwrap(), recipe, seed: 3, engine: Engine::Native }
 }
 
 fn network(path: &Path) -> Result<Network, Error> {

@@ -11,7 +11,9 @@ use collegial_files::power_loss::{Luck, after_power_loss};
 use collegial_stats::Silent;
 use collegial_train::checkpoint::MODEL_FILE;
 use collegial_train::data::Dataset;
-use collegial_train::{Data, Error, Job, Outcome, Recipe, RunDirectory, Saving, Trainer, recipe, spec_for};
+use collegial_train::{
+    Data, Engine, Error, Job, Outcome, Recipe, RunDirectory, Saving, Trainer, recipe, spec_for,
+};
 use common::{NETWORK, write_data};
 
 fn job(data: &Path) -> Job {
@@ -20,7 +22,7 @@ fn job(data: &Path) -> Job {
     let changes = ["epochs=2", "batch=20"].map(str::to_owned);
     let recipe = Recipe::build(recipe::text("mnist").unwrap(), &changes).unwrap().for_images(40);
     let spec = spec_for(&Spec::from_toml(NETWORK).unwrap(), &Overrides::default(), &dataset).unwrap();
-    Job { spec, data: Data::new(dataset, &recipe).unwrap(), recipe, seed: 1 }
+    Job { spec, data: Data::new(dataset, &recipe).unwrap(), recipe, seed: 1, engine: Engine::Native }
 }
 
 /// Goes on with the run where it is, as `train --resume` does, and saves every third step.

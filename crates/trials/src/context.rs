@@ -1,6 +1,7 @@
 //! What every sweep is given: a seed, its finished parts, and a monitor.
 
 use collegial_stats::Monitor;
+use collegial_train::Engine;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -18,12 +19,14 @@ pub struct Context<'a> {
     pub monitor: &'a dyn Monitor,
     /// Which trainings are done here.
     pub share: Share<'a>,
+    /// Who computes them.
+    pub engine: Engine,
 }
 
 impl<'a> Context<'a> {
-    /// A context in which every training is done.
+    /// A context in which every training is done, by the native engine.
     pub fn new(seed: u64, parts: &'a Parts, monitor: &'a dyn Monitor) -> Self {
-        Self { seed, parts, monitor, share: Share::All }
+        Self { seed, parts, monitor, share: Share::All, engine: Engine::Native }
     }
 
     /// The result of one part: read from its file where it was computed before with the same

@@ -7,7 +7,7 @@ use collegial_arch::{Spec, Totals};
 use collegial_files::disk;
 use collegial_train::data::Identity;
 use collegial_train::{
-    Data, Error as TrainError, Job, Outcome, Recipe, RunDirectory, Saving, Trainer, run_error,
+    Data, Engine, Error as TrainError, Job, Outcome, Recipe, RunDirectory, Saving, Trainer, run_error,
 };
 use serde::{Deserialize, Serialize};
 
@@ -63,6 +63,9 @@ struct Settings<'a> {
     recipe: &'a Recipe,
     run: u64,
     data: &'a Identity,
+    /// Versions that had one engine did not name it.
+    #[serde(skip_serializing_if = "Engine::is_native")]
+    engine: Engine,
 }
 
 /// The key that version 0.1.0 had: it knew the sizes of the data only.
@@ -75,34 +78,39 @@ struct OldSettings<'a> {
 }
 
 impl Training<'_> {
-    fn settings<'a>(&'a self, spec: &'a Spec, run: u64) -> Settings<'a> {
-        Settings { spec, recipe: self.recipe, run, data: self.data.identity() }
+    fn settings<'a>(&'a self, task: &Task<'a>, context: &Context) -> Settings<'a> {
+        let Task { spec, run, .. } = *task;
+        Settings { spec, recipe: self.recipe, run, data: self.data.identity(), engine: context.engine }
     }
 
-    fn old_settings<'a>(&'a self, spec: &'a Spec, run: u64) -> OldSettings<'a> {
-        OldSettings { spec, recipe: self.recipe, run, data: self.data.identity().to_string() }
+    /// None for an engine that version 0.1.0 did not have.
+    fn old_settings<'a>(&'a self, task: &Task<'a>, context: &Context) -> Option<OldSettings<'a>> {
+        let Task { spec, run, .. } = *task;
+        let data = self.data.identity().to_string();
+        context.engine.is_native().then_some(OldSettings { spec, recipe: self.recipe, run, data })
     }
 
     /// The name of the result's file, without extension.
     fn part(&self, task: &Task, context: &Context) -> Result<String, Error> {
-        context.parts.stem(self.name, &(context.seed, self.settings(task.spec, task.run)))
+        context.parts.stem(self.name, &(context.seed, self.settings(task, context)))
     }
 
     fn is_finished(&self, task: &Task, context: &Context) -> bool {
-        context.has_part(self.name, &self.settings(task.spec, task.run))
-            || context.has_part(self.name, &self.old_settings(task.spec, task.run))
+        context.has_part(self.name, &self.settings(task, context))
+            || self.old_settings(task, context).is_some_and(|old| context.has_part(self.name, &old))
     }
 
     /// The run: read where it is finished, else trained.
     fn run(&self, task: &Task, board: &Board, context: &Context) -> Result<Run, Error> {
-        let (settings, old) = (self.settings(task.spec, task.run), self.old_settings(task.spec, task.run));
+        let (settings, old) = (self.settings(task, context), self.old_settings(task, context));
         let directory = context.parts.scratch(self.name, &(context.seed, &settings))?;
-        let run = context.part_or_old(self.name, &settings, Some(&old), || {
+        let run = context.part_or_old(self.name, &settings, old.as_ref(), || {
             let job = Job {
                 spec: task.spec.clone(),
                 recipe: self.recipe.clone(),
                 seed: context.seed.wrapping_add(task.run),
                 data: self.data.clone(),
+                engine: context.engine,
             };
             train(job, &directory, &board.watch(task.index, task.spec.name()))
         })?;
@@ -207,13 +215,15 @@ fn train_tasks(training: &Training, tasks: &[Task], context: &Context) -> Result
         if training.is_finished(task, context) { 0.0 } else { total.flops as f64 }
     };
     let board = Board::new(context, tasks.iter().zip(&counts).map(weight).collect());
-    let workers = if small { rayon::current_num_threads() } else { 1 };
+    // PyTorch has threads of its own, and one Python to be called from.
+    let workers = if small && context.engine.is_native() { rayon::current_num_threads() } else { 1 };
     in_parallel(tasks.len(), workers, |index| training.run(&tasks[index], &board, context))
 }
 
 /// One run, from its last checkpoint if it was interrupted.
 fn train(job: Job, directory: &Path, watch: &Watch) -> Result<Run, Error> {
     let seed = job.seed;
+    job.engine.check()?;
     let run = RunDirectory::open(directory)?;
     let begun = run.latest().is_some();
     let mut trainer = if begun { Trainer::resume(job, run)? } else { Trainer::begin(job, run)? };

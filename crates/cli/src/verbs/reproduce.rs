@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use collegial_ops::engine::Engine;
 use collegial_ops::jobs::Task;
 use collegial_ops::reproduce::{self, Request, Scale};
 
@@ -35,6 +36,9 @@ pub struct Reproduce {
     /// Where pages, figures, data and finished parts go
     #[arg(long, value_name = "DIR", default_value = "reproduction")]
     out: PathBuf,
+    /// Who computes the trainings
+    #[arg(long, value_enum, default_value_t = Engine::Native)]
+    engine: Engine,
     #[command(flatten)]
     planning: Planning,
 }
@@ -47,6 +51,7 @@ pub fn run(verb: &Reproduce, common: &Common) -> Result<(), Failure> {
         data: verb.data.clone(),
         out: verb.out.clone(),
         seed: common.seed,
+        engine: verb.engine,
         command: terminal::command_line(),
     };
     if let Some(planned) = verb.planning.run(|| Task::Reproduce(request.clone()), common) {

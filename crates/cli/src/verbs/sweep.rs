@@ -4,6 +4,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
 use clap::Args;
+use collegial_ops::engine::Engine;
 use collegial_ops::jobs::Task;
 use collegial_ops::sweep::{self, Request};
 
@@ -41,6 +42,9 @@ pub struct Sweep {
     /// Where finished runs are kept [default: runs/sweep-DATA]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Who computes the trainings
+    #[arg(long, value_enum, default_value_t = Engine::Native)]
+    engine: Engine,
     #[command(flatten)]
     planning: Planning,
 }
@@ -56,6 +60,7 @@ pub fn run(verb: &Sweep, common: &Common) -> Result<(), Failure> {
         set: verb.set.clone(),
         out: verb.out.clone(),
         seed: common.seed,
+        engine: verb.engine,
     };
     if let Some(planned) = verb.planning.run(|| Task::Sweep(request.clone()), common) {
         return planned;

@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use clap::Args;
 use collegial_ops as ops;
+use collegial_ops::engine::Engine;
 use collegial_ops::train::{self, Finished, Log, Request, RunEpoch, json_line};
 use collegial_report::visible;
 
@@ -56,6 +57,9 @@ pub struct Train {
     /// Save a checkpoint every so many steps too, not only every ten minutes and after every epoch
     #[arg(long, value_name = "STEPS")]
     save_every: Option<NonZeroU64>,
+    /// Who computes
+    #[arg(long, value_enum, default_value_t = Engine::Native)]
+    engine: Engine,
 }
 
 impl Train {
@@ -72,6 +76,7 @@ impl Train {
             runs: self.runs,
             save_every: self.save_every,
             seed: common.seed,
+            engine: self.engine,
         }
     }
 }

@@ -4,6 +4,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
 use clap::Args;
+use collegial_ops::engine::Engine;
 use collegial_ops::jobs::Task;
 use collegial_ops::search::Cost;
 use collegial_ops::validate::{self, DESIGNS, Request};
@@ -62,6 +63,9 @@ pub struct Validate {
     /// Where the page, figures, data and finished runs go [default: runs/validate-MODEL-DATA]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Who computes the trainings
+    #[arg(long, value_enum, default_value_t = Engine::Native)]
+    engine: Engine,
     #[command(flatten)]
     planning: Planning,
 }
@@ -88,6 +92,7 @@ pub fn run(verb: &Validate, common: &Common) -> Result<(), Failure> {
         set: verb.set.clone(),
         out: verb.out.clone(),
         seed: common.seed,
+        engine: verb.engine,
     };
     if let Some(planned) = verb.planning.run(|| Task::Validate(request.clone()), common) {
         return planned;

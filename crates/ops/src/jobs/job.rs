@@ -81,10 +81,10 @@ fn check(job: &Job, directory: &std::path::Path) -> Result<(), Error> {
     Err(Refusal::AnotherTraining { model: job.model.clone(), seed: job.seed }.into())
 }
 
-/// Keeps the sentence of a job that failed by itself: not one that was stopped, or that another
-/// process is working on.
+/// Keeps the sentence of a job that failed by itself: not one that was stopped, that another
+/// process is working on, or that a process with PyTorch will do.
 fn remember(error: &Error, job: &Job, directory: &std::path::Path, monitor: &dyn Monitor) {
-    let elsewhere = matches!(error, Error::Interrupted) || is_busy(error);
+    let elsewhere = matches!(error, Error::Interrupted) || is_busy(error) || error.needs_torch();
     if elsewhere {
         return;
     }

@@ -14,8 +14,8 @@ use collegial_train::checkpoint::Checkpoint;
 use collegial_train::data::Dataset;
 use collegial_train::recipe::{self, Recipe};
 use collegial_train::{
-    Data, Error as TrainError, Job, Outcome, RunDirectory, Saving, Trainer, TrainingMonitor, run as runs,
-    spec_for,
+    Data, Engine, Error as TrainError, Job, Outcome, RunDirectory, Saving, Trainer, TrainingMonitor,
+    run as runs, spec_for,
 };
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +49,9 @@ pub struct Request {
     pub save_every: Option<NonZeroU64>,
     /// Seed of weights, order and augmentation.
     pub seed: u64,
+    /// Who computes.
+    #[serde(skip_serializing_if = "Engine::is_native")]
+    pub engine: Engine,
 }
 
 impl Default for Request {
@@ -65,6 +68,7 @@ impl Default for Request {
             runs: NonZeroU32::MIN,
             save_every: None,
             seed: 0,
+            engine: Engine::Native,
         }
     }
 }
@@ -157,6 +161,7 @@ impl Log for () {}
 /// Where network, data and recipe do not belong together, or the monitor stopped it: then a
 /// checkpoint is saved and `resume` goes on from there.
 pub fn run(request: &Request, monitor: &dyn Monitor, log: &dyn Log) -> Result<Trained, Error> {
+    request.engine.check()?;
     let dataset = Dataset::open(&request.data).map_err(TrainError::from)?;
     let spec = spec_for(&request.model.bare_spec()?, &request.model.overrides(), &dataset)?;
     let directories = directories(request, &spec, &dataset);
@@ -165,7 +170,13 @@ pub fn run(request: &Request, monitor: &dyn Monitor, log: &dyn Log) -> Result<Tr
     introduce(&spec, &data, &recipe, monitor)?;
     let (mut finished, mut epochs, mut errors) = (vec![], vec![], vec![]);
     for (seed, directory) in directories {
-        let job = Job { spec: spec.clone(), recipe: recipe.clone(), seed, data: data.clone() };
+        let job = Job {
+            spec: spec.clone(),
+            recipe: recipe.clone(),
+            seed,
+            data: data.clone(),
+            engine: request.engine,
+        };
         let trainer = train(request, job, &directory, monitor, log)?;
         let progress = trainer.progress();
         let run = Finished {

@@ -1,0 +1,38 @@
+//! Engines of training besides the native one, for a host that brings them.
+
+use collegial_arch::Spec;
+pub use collegial_train::Engine;
+pub use collegial_train::engine::{EngineState, ForeignEngine, Setup, Stepped, provide, table};
+pub use collegial_train::{Error as TrainError, Recipe};
+use serde::Serialize;
+
+use crate::{Error, to_json};
+
+/// What an engine is made of, as data.
+#[derive(Serialize)]
+struct Document<'a> {
+    spec: &'a Spec,
+    recipe: &'a Recipe,
+    /// Channels, height and width of an image.
+    image: [usize; 3],
+    /// Names of parameters, and what their layers multiply them by where that is not 1.
+    factors: Vec<(&'a str, f64)>,
+    threads: usize,
+}
+
+/// The setup of an engine as JSON: `spec`, `recipe`, `image`, `factors` and `threads`.
+///
+/// # Errors
+///
+/// Where a number has no JSON form.
+pub fn document(setup: &Setup<'_>) -> Result<String, Error> {
+    let shape = setup.job.data.dataset().shape();
+    let factors = setup.factors.iter().map(|(name, factor)| (name.as_str(), *factor));
+    to_json(&Document {
+        spec: &setup.job.spec,
+        recipe: &setup.job.recipe,
+        image: [shape.channels, shape.height, shape.width],
+        factors: factors.filter(|(_, factor)| *factor != 1.0).collect(),
+        threads: setup.threads,
+    })
+}

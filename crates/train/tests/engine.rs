@@ -1,0 +1,128 @@
+//! The loop around an engine that is not the native one: here one that computes with a native
+//! network of its own, so that everything must come out the same to the bit.
+
+mod common;
+
+use std::path::Path;
+
+use collegial_arch::{Overrides, Spec};
+use collegial_nn::{Mode, Network, Optimiser};
+use collegial_stats::Silent;
+use collegial_train::checkpoint::{CheckpointFile, network_tensors, optimiser_tensors};
+use collegial_train::data::Dataset;
+use collegial_train::engine::{EngineState, ForeignEngine, Setup, Stepped, provide};
+use collegial_train::{
+    Data, Engine, Epoch, Error, Job, Loss, Outcome, Recipe, RunDirectory, Saving, Trainer, recipe, spec_for,
+};
+use common::{NETWORK, write_data};
+
+/// What the engine keeps for itself: how often it was loaded and saved.
+struct Mirror {
+    network: Network,
+    optimiser: Optimiser,
+    loss: Loss,
+    own: u64,
+}
+
+fn mirror(setup: &Setup<'_>) -> Result<Box<dyn ForeignEngine>, Error> {
+    let Job { spec, recipe, .. } = setup.job;
+    let network = Network::builder(&spec.graph()?).batch(recipe.batch).build()?;
+    assert!(setup.factors.iter().all(|(_, factor)| *factor == 1.0), "the standard parametrisation");
+    let optimiser = Optimiser::new(recipe.optimiser, network.values().len());
+    Ok(Box::new(Mirror { network, optimiser, loss: recipe.loss, own: 0 }))
+}
+
+impl ForeignEngine for Mirror {
+    fn load(&mut self, state: &EngineState) -> Result<(), Error> {
+        for (name, tensor) in state.network.iter() {
+            self.network.set(name, tensor.values())?;
+        }
+        for (kind, values) in self.optimiser.state_mut() {
+            for entry in self.network.parameters() {
+                let tensor = state.optimiser.get(&format!("{}.{kind}", entry.name))?;
+                values[entry.range.clone()].copy_from_slice(tensor.values());
+            }
+        }
+        self.optimiser.set_steps(state.steps);
+        self.own = state.own.as_u64().unwrap_or(0);
+        Ok(())
+    }
+
+    fn state(&mut self) -> Result<EngineState, Error> {
+        self.own += 1;
+        Ok(EngineState {
+            network: network_tensors(&self.network)?,
+            optimiser: optimiser_tensors(&self.network, &self.optimiser)?,
+            steps: self.optimiser.steps(),
+            own: self.own.into(),
+        })
+    }
+
+    fn step(&mut self, images: &[f32], labels: &[u32], rate: f64) -> Result<Stepped, Error> {
+        let labels: Vec<usize> = labels.iter().map(|&label| label as usize).collect();
+        let logits = self.network.forward(images, Mode::Train)?;
+        let classes = logits.len() / labels.len();
+        let wrong = |row: &[f32], label: usize| row.iter().any(|value| *value > row[label]);
+        let rows = logits.chunks_exact(classes).zip(&labels);
+        let errors = rows.filter(|(row, label)| wrong(row, **label)).count() as u64;
+        let mut gradient = vec![0.0; logits.len()];
+        let loss = self.loss.compute(logits, &labels, &mut gradient)?;
+        self.network.backward(&gradient)?;
+        self.network.update(&mut self.optimiser, rate as f32)?;
+        Ok(Stepped { loss, errors })
+    }
+
+    fn outputs(&mut self, images: &[f32]) -> Result<Vec<f32>, Error> {
+        Ok(self.network.forward(images, Mode::Evaluate)?.to_vec())
+    }
+}
+
+fn job(data: &Path, engine: Engine, epochs: u32) -> Job {
+    let dataset = Dataset::open(data).unwrap();
+    let changes = [format!("epochs={epochs}"), "batch=20".to_owned()];
+    let recipe = Recipe::build(recipe::text("mnist").unwrap(), &changes).unwrap();
+    let spec = spec_for(&Spec::from_toml(NETWORK).unwrap(), &Overrides::default(), &dataset).unwrap();
+    Job { spec, data: Data::new(dataset, &recipe).unwrap(), recipe, seed: 4, engine }
+}
+
+/// Trains to the end; gives the network's tensors and the epochs without their times.
+fn train(run: &Path, job: Job) -> (Vec<(String, Vec<f32>)>, Vec<Epoch>) {
+    let directory = RunDirectory::open(run).unwrap();
+    let begun = directory.latest().is_some();
+    let mut trainer =
+        if begun { Trainer::resume(job, directory) } else { Trainer::begin(job, directory) }.unwrap();
+    assert_eq!(trainer.run(&Silent, Saving::default()).unwrap(), Outcome::Finished);
+    let untimed =
+        |epoch: &Epoch| Epoch { seconds: 0.0, images_per_second: 0.0, waited: 0.0, ..epoch.clone() };
+    let history = trainer.progress().history.iter().map(untimed).collect();
+    let tensors = CheckpointFile::read(&trainer.checkpoint()).unwrap().into_tensors().unwrap();
+    (tensors.iter().map(|(name, tensor)| (name.to_owned(), tensor.values().to_vec())).collect(), history)
+}
+
+#[test]
+fn another_engine_is_trained_saved_and_resumed_like_the_native_one() {
+    let root = tempfile::tempdir().unwrap();
+    let data = root.path().join("data");
+    write_data(&data, 200, 50);
+    let run = |name: &str| root.path().join(name);
+    assert!(matches!(Engine::Torch.check(), Err(Error::NoTorch)));
+    let begun = Trainer::begin(job(&data, Engine::Torch, 3), RunDirectory::open(&run("none")).unwrap());
+    assert!(matches!(begun.err(), Some(Error::NoTorch)));
+
+    provide(mirror);
+    let native = train(&run("native"), job(&data, Engine::Native, 3));
+    assert_eq!(train(&run("foreign"), job(&data, Engine::Torch, 3)), native);
+    train(&run("parts"), job(&data, Engine::Torch, 1));
+    assert_eq!(train(&run("parts"), job(&data, Engine::Torch, 3)), native);
+    // What the engine keeps for itself went through the checkpoint: one at the beginning and one per
+    // epoch.
+    let checkpoint = collegial_train::run::find_model(&run("parts")).unwrap();
+    let training = checkpoint.with_file_name(collegial_train::checkpoint::TRAINING_FILE);
+    let header: collegial_train::checkpoint::TrainingHeader =
+        CheckpointFile::read(&training).unwrap().own_header().unwrap();
+    assert_eq!((header.engine, header.engine_state.as_u64()), (Engine::Torch, Some(4)));
+
+    let other = Trainer::resume(job(&data, Engine::Native, 4), RunDirectory::open(&run("parts")).unwrap());
+    let said = other.err().unwrap().to_string();
+    assert!(said.contains("engine") && said.contains("torch"), "{said}");
+}
