@@ -1,5 +1,6 @@
 """The program `collegial`, as the wheel installs it."""
 
+import os
 import signal
 import sys
 
@@ -7,9 +8,20 @@ from . import _collegial
 
 
 def main():
+    sys.exit(_under_torchrun() if "TORCHELASTIC_RUN_ID" in os.environ else _program())
+
+
+def _program():
     # Python would only note a Ctrl-C and go on; the program has its own way with it.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    sys.exit(_collegial.main(["collegial", *sys.argv[1:]]))
+    return _collegial.main(["collegial", *sys.argv[1:]])
+
+
+def _under_torchrun():
+    """The first process is the program; the others share its trainings."""
+    from .torch import ranks
+
+    return ranks.run(_program) if ranks.is_torchrun() else _program()
 
 
 if __name__ == "__main__":

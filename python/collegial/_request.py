@@ -51,7 +51,10 @@ def widths_of(widths):
 
 def changes(given) -> list:
     """Changes to a recipe as "key=value" texts."""
-    return [f"{key}={value}" for key, value in given.items()] if isinstance(given, dict) else list(given)
+    if not isinstance(given, dict):
+        return list(given)
+    # TOML writes true and false.
+    return [f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in given.items()]
 
 
 def floats(array):

@@ -13,7 +13,7 @@ from ._jobs import run_all
 from ._progress import every_epoch, watching
 from ._request import call, changes, defaults, model_text, request
 from ._results import EvaluateResult, ExportResult, ReproduceResult, SweepResult, TrainResult, ValidateResult
-from ._types import Executor, Model, Path, Progress
+from ._types import Engine, Executor, Model, Path, Progress
 
 
 def train(
@@ -33,6 +33,7 @@ def train(
     outputs: int | None = None,
     image: int | None = None,
     seed: int = 0,
+    engine: Engine = "native",
     threads: int | None = None,
     progress: Progress = None,
     on_epoch: Callable[[dict], object] | None = None,
@@ -59,6 +60,7 @@ def train(
         outputs: Outputs of a fully connected network; must be the data set's.
         image: Side of the square images; must be the data set's.
         seed: Seed of weights, order and augmentation.
+        engine: Who computes: "native", or "torch" for PyTorch, on a GPU if there is one.
         threads: Number of threads; one per core by default. Results do not depend on it.
         progress: True for a bar, or a callable that is given how much is done and of how much.
         on_epoch: Called with the results of every epoch as soon as it is done.
@@ -66,6 +68,7 @@ def train(
     question = request(
         model, data=data, out=out, resume=resume, recipe=recipe, set=changes(set), epochs=epochs, limit=limit,
         runs=runs, save_every=save_every, classes=classes, inputs=inputs, outputs=outputs, image=image, seed=seed,
+        engine=engine,
     )  # fmt: skip
     with watching(progress) as callback:
         return TrainResult(_collegial.ask("train", question, threads, callback, every_epoch(on_epoch)))
@@ -155,6 +158,7 @@ def validate(
     report: Path | None = None,
     figures: Path | None = None,
     seed: int = 0,
+    engine: Engine = "native",
     executor: Executor = None,
     threads: int | None = None,
     progress: Progress = None,
@@ -179,6 +183,7 @@ def validate(
         report: Write a self-contained HTML page to this path.
         figures: Write the figures as SVG files, with their data as CSV, into this directory.
         seed: Seed of everything random.
+        engine: Who computes the trainings: "native", or "torch" for PyTorch, on a GPU if there is one.
         executor: Who trains: a number of processes, any `concurrent.futures.Executor` whose workers see `out`, or a function that makes
             one and is called again when it breaks; each training then has one thread, or `threads`. By default this process.
         threads: Number of threads; one per core by default. Results do not depend on it.
@@ -186,7 +191,7 @@ def validate(
     """
     fields = dict(
         data=data, designs=designs, runs=runs, decide=decide, max_runs=max_runs, epochs=epochs, limit=limit, cost=cost,
-        dual=dual, set=changes(set), out=out, seed=seed,
+        dual=dual, set=changes(set), out=out, seed=seed, engine=engine,
     )  # fmt: skip
     question = request(model, **fields)
     with watching(progress) as callback:
@@ -210,6 +215,7 @@ def sweep(
     set: dict[str, object] | Iterable[str] = (),
     out: Path | None = None,
     seed: int = 0,
+    engine: Engine = "native",
     executor: Executor = None,
     threads: int | None = None,
     progress: Progress = None,
@@ -227,6 +233,7 @@ def sweep(
         set: Changes to the recipe: {"learning_rate": 0.05}, or "key=value" texts.
         out: Where finished runs are kept ("runs/sweep-DATA" by default).
         seed: Seed of everything random.
+        engine: Who computes the trainings: "native", or "torch" for PyTorch, on a GPU if there is one.
         executor: Who trains: a number of processes, any `concurrent.futures.Executor` whose workers see `out`, or a function that makes
             one and is called again when it breaks; each training then has one thread, or `threads`. By default this process.
         threads: Number of threads; one per core by default. Results do not depend on it.
@@ -234,7 +241,7 @@ def sweep(
     """
     question = request(
         models=[model_text(model) for model in models], data=data, runs=runs, epochs=epochs, limit=limit, set=changes(set),
-        out=out, seed=seed,
+        out=out, seed=seed, engine=engine,
     )  # fmt: skip
     with watching(progress) as callback:
         if executor is not None:
@@ -249,6 +256,7 @@ def reproduce(
     data: Path | None = None,
     out: Path = "reproduction",
     seed: int = 0,
+    engine: Engine = "native",
     executor: Executor = None,
     threads: int | None = None,
     progress: Progress = None,
@@ -261,13 +269,14 @@ def reproduce(
         data: Directory under which the data sets are (MNIST, CIFAR-10, ...).
         out: Where pages, figures, data and finished parts go.
         seed: Seed of everything random.
+        engine: Who computes the trainings: "native", or "torch" for PyTorch, on a GPU if there is one.
         executor: Who trains: a number of processes, any `concurrent.futures.Executor` whose workers see `out`, or a function that makes
             one and is called again when it breaks; each training then has one thread, or `threads`. By default this process.
         threads: Number of threads; one per core by default. Results do not depend on it.
         progress: True for a bar, or a callable that is given how much is done and of how much.
     """
     names = [items] if isinstance(items, str) else list(items)
-    fields = dict(scale=scale, data=data, out=out, seed=seed)
+    fields = dict(scale=scale, data=data, out=out, seed=seed, engine=engine)
     command = call("reproduce", items, fields, defaults(reproduce))
     question = request(items=names, command=command, **fields)
     with watching(progress) as callback:

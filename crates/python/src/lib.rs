@@ -3,6 +3,7 @@
 //! Python's words.
 
 mod answer;
+mod engine;
 mod interruptible;
 mod pool;
 mod words;
@@ -32,6 +33,13 @@ mod _collegial {
     #[pymodule_export]
     use super::{Answer, CollegialError, ask, forward, main, ntk, redesigned, shard, table, to_toml};
 
+    /// Trainings of this process can be computed by PyTorch.
+    #[pymodule_init]
+    fn init(_module: &super::Bound<'_, super::PyModule>) -> super::PyResult<()> {
+        super::engine::provide();
+        Ok(())
+    }
+
     #[pymodule_export]
     #[allow(non_upper_case_globals)]
     const __version__: &str = env!("CARGO_PKG_VERSION");
@@ -56,6 +64,7 @@ fn ask<'py>(
         "moments" => Answer::boxed(ops::moments::run(&ops::request(&request)?)?),
         verb => pool::on_threads(threads, || match verb {
             "fit" => Answer::boxed(ops::fit::run(&ops::request(&request)?, watch)?),
+            "regress" => Answer::boxed(ops::ntk::regress::run(&ops::request(&request)?, watch)?),
             "merge" => Answer::boxed(ops::merge::run(&ops::request(&request)?, watch)?),
             "search" => Answer::boxed(ops::search::run(&ops::request(&request)?, watch)?),
             "train" => Answer::boxed(ops::train::run(&ops::request(&request)?, watch, watch)?),
@@ -175,6 +184,7 @@ fn table(sentences: Vec<String>, headings: Vec<String>, rows: Vec<Vec<String>>) 
 
 /// The program; gives its exit code.
 #[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "Python's lists come as values")]
 fn main(py: Python<'_>, words: Vec<OsString>) -> u8 {
-    py.detach(|| collegial::main(words))
+    py.detach(|| collegial::main(&words))
 }
