@@ -10,7 +10,7 @@ or a `Spec`. `collegial.torch` (imported by itself, needs PyTorch) builds the ne
 
 from ._collegial import CollegialError, __version__
 from ._jobs import gather, job, status
-from ._questions import fit, forward, info, models, moments, ntk, search
+from ._questions import fit, forward, info, models, moments, ntk, regress, search
 from ._results import (
     EvaluateResult,
     ExportResult,
@@ -20,6 +20,7 @@ from ._results import (
     ModelsResult,
     MomentsResult,
     Record,
+    RegressResult,
     ReproduceResult,
     Result,
     SearchResult,
@@ -41,6 +42,7 @@ __all__ = [
     "ModelsResult",
     "MomentsResult",
     "Record",
+    "RegressResult",
     "ReproduceResult",
     "Result",
     "SearchResult",
@@ -60,6 +62,7 @@ __all__ = [
     "models",
     "moments",
     "ntk",
+    "regress",
     "reproduce",
     "search",
     "status",

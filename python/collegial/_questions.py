@@ -13,7 +13,7 @@ from ._collegial import CollegialError
 from ._jobs import renewed, run_calls
 from ._progress import watching
 from ._request import call, defaults, floats, model_text, request, widths_of
-from ._results import FitResult, InfoResult, ModelsResult, MomentsResult, SearchResult
+from ._results import FitResult, InfoResult, ModelsResult, MomentsResult, RegressResult, SearchResult
 from ._types import Executor, Model, Path, Progress
 
 if TYPE_CHECKING:
@@ -288,6 +288,53 @@ def ntk(
     import numpy
 
     return numpy.load(fields["out"], mmap_mode="r")
+
+
+def regress(
+    model: Model,
+    data: Path,
+    count: int | None = None,
+    *,
+    test_count: int | None = None,
+    seed: int = 0,
+    weights: Path | None = None,
+    parametrisation: Literal["ntk", "standard"] | None = None,
+    norms: Literal["none", "frozen"] | None = None,
+    output: int | None = None,
+    trace: bool = False,
+    out: Path | None = None,
+    memory: int | str | None = None,
+    threads: int | None = None,
+    progress: Progress = None,
+) -> RegressResult:
+    """How well the tangent kernel itself predicts the classes of a data set, by kernel ridge regression.
+
+    The ridge is chosen by leave-one-out in closed form.
+
+    Args:
+        model: A name, the path or text of a spec, a dict, a `Spec`, or a checkpoint. Classes and image size are the data set's.
+        data: Directory of the data set.
+        count: Training images, the first ones (1000 by default).
+        test_count: Test images, the first ones; as many by default, or all that there are.
+        seed: Seed of weights that are drawn.
+        weights: A safetensors file or a checkpoint; drawn where it is not given.
+        parametrisation: Gradients by the N(0, 1) weights or by the actual ones. By default the first; of given
+            weights those they were trained by.
+        norms: What becomes of batch norms: removed, or frozen at their running statistics. By default the first; of
+            given weights the second.
+        output: Whose kernel it is: which output's, from 0.
+        trace: The sum of the kernels of all outputs.
+        out: A .npy file for the kernel: a row per image, training images first, a column per training image.
+        memory: Bytes that tiles may take, or text such as "4G"; by default half of what is free.
+        threads: Number of threads; one per core by default. Results do not depend on it.
+        progress: True for a bar, or a callable that is given how much is done and of how much.
+    """
+    question = request(
+        model, regress=True, data=data, count=count, test_count=test_count, seed=seed, weights=weights,
+        parametrisation=parametrisation, norms=norms, output=output, trace=trace, out=out, memory=memory,
+    )  # fmt: skip
+    with watching(progress) as callback:
+        return RegressResult(_collegial.ask("regress", question, threads, callback))
 
 
 #: Tasks that an executor is given for a kernel's tiles.

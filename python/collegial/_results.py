@@ -305,6 +305,22 @@ class EvaluateResult(Result):
         return ax
 
 
+class RegressResult(Result):
+    """Errors of kernel regression. `to_pandas()` gives the ridges that were tried."""
+
+    _main = "ridges"
+    model: str
+    inputs: int
+    test_inputs: int
+    readout: str
+    ridge: float
+    leave_one_out_error: float
+    test_error: float
+    test_error_ci: list[float]
+    ridges: list[Record]
+    seconds: float
+
+
 class ExportResult(Result):
     """What was written."""
 

@@ -80,3 +80,18 @@ def test_other_threads_run_meanwhile():
     done.set()
     thread.join()
     assert fit.seconds < 0.1 or len(ticks) > 2
+
+
+def test_regression_with_the_kernel(data, tmp_path):
+    found = collegial.regress("fc3-32", data, 60, test_count=40, seed=1, out=tmp_path / "kernel.npy")
+    assert (found.inputs, found.test_inputs, found.model) == (60, 40, "fc3-32")
+    assert found.ridge in [tried.ridge for tried in found.ridges]
+    # The same by hand: ridge regression on the labels' unit vectors less 1/10.
+    kernel = numpy.load(tmp_path / "kernel.npy").astype("f8")
+    assert kernel.shape == (100, 60)
+    labels = numpy.eye(10)[numpy.arange(60) % 10] - 0.1
+    weights = numpy.linalg.solve(kernel[:60] + found.ridge * numpy.eye(60), labels)
+    guesses = (kernel[60:] @ weights).argmax(1)
+    assert found.test_error == (guesses != numpy.arange(40) % 10).mean()
+    with pytest.raises(collegial.CollegialError, match="count"):
+        collegial.regress("fc3-32", data, 60, test_count=-1)
