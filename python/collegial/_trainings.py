@@ -61,7 +61,7 @@ def train(
         image: Side of the square images; must be the data set's.
         seed: Seed of weights, order and augmentation.
         engine: Who computes: "native", or "torch" for PyTorch, on a GPU if there is one.
-        threads: Number of threads; one per core by default. Results do not depend on it.
+        threads: Number of threads; one per core by default. Results of the native engine do not depend on it.
         progress: True for a bar, or a callable that is given how much is done and of how much.
         on_epoch: Called with the results of every epoch as soon as it is done.
     """
@@ -186,7 +186,7 @@ def validate(
         engine: Who computes the trainings: "native", or "torch" for PyTorch, on a GPU if there is one.
         executor: Who trains: a number of processes, any `concurrent.futures.Executor` whose workers see `out`, or a function that makes
             one and is called again when it breaks; each training then has one thread, or `threads`. By default this process.
-        threads: Number of threads; one per core by default. Results do not depend on it.
+        threads: Number of threads; one per core by default. Results of the native engine do not depend on it.
         progress: True for a bar, or a callable that is given how much is done and of how much.
     """
     fields = dict(
@@ -236,7 +236,7 @@ def sweep(
         engine: Who computes the trainings: "native", or "torch" for PyTorch, on a GPU if there is one.
         executor: Who trains: a number of processes, any `concurrent.futures.Executor` whose workers see `out`, or a function that makes
             one and is called again when it breaks; each training then has one thread, or `threads`. By default this process.
-        threads: Number of threads; one per core by default. Results do not depend on it.
+        threads: Number of threads; one per core by default. Results of the native engine do not depend on it.
         progress: True for a bar, or a callable that is given how much is done and of how much.
     """
     question = request(
@@ -272,7 +272,7 @@ def reproduce(
         engine: Who computes the trainings: "native", or "torch" for PyTorch, on a GPU if there is one.
         executor: Who trains: a number of processes, any `concurrent.futures.Executor` whose workers see `out`, or a function that makes
             one and is called again when it breaks; each training then has one thread, or `threads`. By default this process.
-        threads: Number of threads; one per core by default. Results do not depend on it.
+        threads: Number of threads; one per core by default. Results of the native engine do not depend on it.
         progress: True for a bar, or a callable that is given how much is done and of how much.
     """
     names = [items] if isinstance(items, str) else list(items)
