@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use collegial_arch::{Cost, Spec};
 use collegial_report::{Figure, Page, Provenance, Table, duration};
+use collegial_search::Limits;
 use collegial_search::paper::Search;
 use collegial_stats::Silent;
 use collegial_train::data::Dataset;
@@ -135,7 +136,7 @@ pub(crate) fn answer(request: &Request, share: Share<'_>, monitor: &dyn Monitor)
     };
     let dataset = Dataset::open(&request.data).map_err(TrainError::from)?;
     let baseline = spec_for(&request.model.bare_spec()?, &request.model.overrides(), &dataset)?;
-    let search = Search::new(baseline.clone()).cost(request.cost);
+    let search = Search::new(baseline.clone()).within(Limits::new().cost(request.cost));
     let recipe = recipe(&dataset, request.epochs, request.limit, &request.set)?;
     let out = request.out.clone().unwrap_or_else(|| default_directory(&baseline, &dataset));
     let data = Data::new(dataset, &recipe)?;

@@ -15,6 +15,7 @@
 mod curve;
 mod designs;
 mod error;
+mod limits;
 pub mod paper;
 mod problem;
 pub mod timing;
@@ -22,8 +23,9 @@ pub mod timing;
 pub use curve::{CurvePoint, Flat};
 pub use designs::{
     BlockInputs, BlockVariance, BothProblems, DesignAnswer, DesignOptimum, DesignSearch, Edge, Freedom, Gain,
-    NearbyDesign, OtherInputs, ScoredBlocks, StageAnswer, StageDesigns,
+    NearbyDesign, OtherInputs, Redesigned, ScoredBlocks, StageAnswer, StageDesigns,
 };
 pub use error::Error;
+pub use limits::Limits;
 pub use problem::{Problem, Rule, VarianceSource};
 pub use timing::{Timing, Timings};

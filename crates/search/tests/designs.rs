@@ -8,7 +8,7 @@ use collegial_ntk::covariance::Images;
 use collegial_ntk::exact::{Gate, PatchSums, block_second_moment_ratio};
 use collegial_ntk::fit::measure_variance;
 use collegial_search::{
-    BlockInputs, DesignAnswer, DesignSearch, Edge, Gain, Problem, Rule, ScoredBlocks, VarianceSource,
+    BlockInputs, DesignAnswer, DesignSearch, Edge, Gain, Limits, Problem, Rule, ScoredBlocks, VarianceSource,
 };
 use collegial_stats::Silent;
 use proptest::prelude::*;
@@ -39,12 +39,20 @@ fn white_optima_of_the_papers_baselines() {
     ] {
         let answer = white(name);
         assert_eq!((answer.primal.design, answer.dual.design), (design(primal), design(dual)), "{name}");
-        assert!((answer.primal.score_ratio - gain).abs() < 0.006, "{name}: {}", answer.primal.score_ratio);
-        assert!((answer.dual.cost_ratio - saving).abs() < 0.006, "{name}: {}", answer.dual.cost_ratio);
+        assert!(
+            (answer.primal.network.score_ratio - gain).abs() < 0.006,
+            "{name}: {}",
+            answer.primal.network.score_ratio
+        );
+        assert!(
+            (answer.dual.network.cost_ratio - saving).abs() < 0.006,
+            "{name}: {}",
+            answer.dual.network.cost_ratio
+        );
         assert_eq!((answer.primal.gain, answer.dual.gain), (Gain::Better, Gain::Better));
         assert_eq!((answer.primal.edge, answer.variance_source), (None, VarianceSource::Exact));
-        assert!(answer.primal.parameters <= answer.baseline_parameters);
-        assert!(answer.dual.score <= answer.baseline_score);
+        assert!(answer.primal.network.parameters <= answer.baseline_parameters);
+        assert!(answer.dual.network.score <= answer.baseline_score);
     }
 }
 
@@ -171,14 +179,17 @@ fn a_search_is_quick() {
 fn regnets_have_a_group_width_to_choose() {
     for (name, inputs) in [("regnet_x_400mf", BlockInputs::White), ("regnet_y_400mf", BlockInputs::Network)] {
         let answer = search(name).block_inputs(inputs).run().unwrap();
-        assert!(answer.primal.parameters <= answer.baseline_parameters, "{name}");
-        assert!(answer.primal.score <= answer.baseline_score && answer.dual.cost_ratio >= 1.0, "{name}");
+        assert!(answer.primal.network.parameters <= answer.baseline_parameters, "{name}");
+        assert!(
+            answer.primal.network.score <= answer.baseline_score && answer.dual.network.cost_ratio >= 1.0,
+            "{name}"
+        );
         let blocks: usize = answer.blocks.iter().map(|block| block.count).sum();
         assert_eq!(blocks, spec(name).blocks().unwrap().iter().map(|block| block.count).sum::<usize>());
         // The design's own score is what a network built with it has.
         let built = spec(name).with_design(answer.primal.design).unwrap();
         let score = ScoredBlocks::of(&built, inputs, &Images::natural()).unwrap().score();
-        assert!((score / answer.primal.score - 1.0).abs() < 1e-9, "{name}: {score}");
+        assert!((score / answer.primal.network.score - 1.0).abs() < 1e-9, "{name}: {score}");
     }
     assert_eq!(search("regnet_x_400mf").run().unwrap().baseline_design, Some(design("2x16d")));
 }
@@ -190,8 +201,11 @@ fn nothing_beats_the_optimum() {
     let baseline = Spec::from_toml(toml).unwrap();
     for cost in [Cost::Params, Cost::Flops] {
         let budget = baseline.graph().unwrap().counts().unwrap().total.of(cost).unwrap();
-        let answer =
-            DesignSearch::new(baseline.clone()).block_inputs(BlockInputs::White).cost(cost).run().unwrap();
+        let answer = DesignSearch::new(baseline.clone())
+            .block_inputs(BlockInputs::White)
+            .within(Limits::new().cost(cost))
+            .run()
+            .unwrap();
         let score = |design: Design| {
             ScoredBlocks::of(&baseline.with_design(design).unwrap(), BlockInputs::White, &Images::natural())
                 .unwrap()
@@ -211,9 +225,9 @@ fn nothing_beats_the_optimum() {
                 cheapest = cheapest.min(price(candidate));
             }
         }
-        assert!((answer.primal.score / lowest - 1.0).abs() < 1e-12, "{:?} {lowest}", answer.primal);
+        assert!((answer.primal.network.score / lowest - 1.0).abs() < 1e-12, "{:?} {lowest}", answer.primal);
         assert_eq!(price(answer.dual.design), cheapest, "{:?}", answer.dual);
-        assert!((score(answer.primal.design) / answer.primal.score - 1.0).abs() < 1e-12);
+        assert!((score(answer.primal.design) / answer.primal.network.score - 1.0).abs() < 1e-12);
     }
 }
 
@@ -226,18 +240,18 @@ proptest! {
         let total = spec(name).graph().unwrap().counts().unwrap().total.of(cost).unwrap();
         let budget = (share * total as f64) as u64;
         let rule = if nearest { Rule::Nearest } else { Rule::Under };
-        let answer = search(name).cost(cost).budget(budget).rule(rule).run().unwrap();
+        let answer = search(name).within(Limits::new().cost(cost).budget(budget).rule(rule)).run().unwrap();
         for row in &answer.nearby {
             prop_assert!(row.distance >= 0.0, "{:?} beats {:?}", row, answer.primal);
             if row.problem == Problem::Dual {
-                prop_assert!(row.score_ratio >= 1.0 - 1e-9);
+                prop_assert!(row.network.score_ratio >= 1.0 - 1e-9);
             }
         }
         if rule == Rule::Under {
             let counts = spec(name).with_design(answer.primal.design).unwrap().graph().unwrap().counts().unwrap();
             prop_assert!(counts.total.of(cost).unwrap() <= budget);
         }
-        prop_assert!(answer.dual.score <= answer.baseline_score * (1.0 + 1e-9));
+        prop_assert!(answer.dual.network.score <= answer.baseline_score * (1.0 + 1e-9));
     }
 }
 
@@ -246,26 +260,33 @@ proptest! {
 #[test]
 fn the_nearest_design_costs_about_the_budget() {
     for name in ["resnext50-32x4d", "resnext29-8x16d", "bottleneck-144x1d"] {
-        let answer = search(name).rule(Rule::Nearest).run().unwrap();
-        assert!((0.6..1.6).contains(&answer.primal.cost_ratio), "{name}: {:?}", answer.primal);
+        let answer = search(name).within(Limits::new().rule(Rule::Nearest)).run().unwrap();
+        assert!((0.6..1.6).contains(&answer.primal.network.cost_ratio), "{name}: {:?}", answer.primal);
     }
 }
 
 #[test]
 fn edges_and_lists_are_told() {
-    let answer = search("resnext29-1x128d").widths(vec![20, 30, 500]).run().unwrap();
+    let answer = search("resnext29-1x128d").within(Limits::new().widths(vec![20, 30, 500])).run().unwrap();
     assert_eq!((answer.primal.width, answer.primal.edge), (20, Some(Edge::Narrowest)));
     assert_eq!(answer.left_out, [500]);
-    let few = search("resnext29-1x128d").max_multiplicity(4).run().unwrap();
+    let few = search("resnext29-1x128d").within(Limits::new().max_multiplicity(4)).run().unwrap();
     assert!(few.primal.design.multiplicity <= 4 && few.primal.width > 30, "{}", few.primal.design);
-    assert_eq!(search("resnext29-1x128d").multiple_of(8).run().unwrap().primal.width % 8, 0);
-    let refusal = search("resnext29-1x128d").budget(1000).run().unwrap_err().to_string();
+    assert_eq!(
+        search("resnext29-1x128d").within(Limits::new().multiple_of(8)).run().unwrap().primal.width % 8,
+        0
+    );
+    let refusal =
+        search("resnext29-1x128d").within(Limits::new().budget(1000)).run().unwrap_err().to_string();
     assert!(refusal.contains("no design fits a budget of 1000") && refusal.contains("1x1d"), "{refusal}");
-    let none = search("bottleneck-8").multiple_of(16).run().unwrap_err().to_string();
+    let none = search("bottleneck-8").within(Limits::new().multiple_of(16)).run().unwrap_err().to_string();
     assert!(none.contains("inner width 8"), "{none}");
     assert!(search("bottleneck-1").run().unwrap_err().to_string().contains("at least 2"));
     assert!(search("wrn28-10").run().is_err());
-    assert!(search("resnext29-1x128d").widths(vec![200]).run().is_err(), "200 is above the inner width");
+    assert!(
+        search("resnext29-1x128d").within(Limits::new().widths(vec![200])).run().is_err(),
+        "200 is above the inner width"
+    );
 }
 
 /// Modules without a closed form are sampled, to the requested precision.
@@ -275,7 +296,11 @@ fn modules_without_a_formula_are_sampled() {
                 { type = \"dense\", width = 12, activation = \"tanh\" }, { type = \"dense\", width = 1 }]\n";
     let baseline = Spec::from_toml(toml).unwrap();
     let widths = vec![2, 6, 12];
-    let answer = DesignSearch::new(baseline.clone()).sampling(0.05, 3).widths(widths.clone()).run().unwrap();
+    let answer = DesignSearch::new(baseline.clone())
+        .sampling(0.05, 3)
+        .within(Limits::new().widths(widths.clone()))
+        .run()
+        .unwrap();
     assert_eq!(answer.variance_source, VarianceSource::Measured);
     assert!(answer.blocks.is_empty());
     // The draws themselves, and every design one after the other.
@@ -289,7 +314,7 @@ fn modules_without_a_formula_are_sampled() {
         (1..=40).map(move |m| (sample.variance / m as f64, design(m)))
     });
     let best = designs.filter(within).min_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
-    assert_eq!((answer.primal.score, answer.primal.design), best);
+    assert_eq!((answer.primal.network.score, answer.primal.design), best);
     let refusal = DesignSearch::new(Spec::from_toml(toml).unwrap()).exact().run().unwrap_err().to_string();
     assert!(refusal.contains("tanh") && refusal.contains("layer"), "{refusal}");
 }

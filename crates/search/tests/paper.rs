@@ -2,7 +2,7 @@
 
 use collegial_arch::{Cost, Design, Overrides, Spec};
 use collegial_search::paper::{Answer, Exact, Law, Search, per_stage};
-use collegial_search::{Rule, VarianceSource};
+use collegial_search::{Limits, Rule, VarianceSource};
 
 /// α as fitted in section 5.2.
 const ALPHA: f64 = 1.60;
@@ -66,8 +66,10 @@ fn network_designs_are_refitted_on_the_whole_network() {
     assert_eq!(designs("resnext29-1x128d"), ("37x10d".into(), "10x10d".into()));
     assert_eq!(designs("resnext29-1x226d"), ("101x10d".into(), "14x10d".into()));
     assert_eq!(designs("resnext50-1x64d").0, "12x10d");
-    let under =
-        Search::new(spec("resnext38-1x96d")).rule(Rule::Under).run(&Law::new(ALPHA).unwrap()).unwrap();
+    let under = Search::new(spec("resnext38-1x96d"))
+        .within(Limits::new().rule(Rule::Under))
+        .run(&Law::new(ALPHA).unwrap())
+        .unwrap();
     assert_eq!((under.primal.design, under.dual.design), (design("22x10d"), design("8x10d")));
     assert_eq!(search("resnext38-1x96d").primal.design, design("23x10d"));
 }
@@ -88,8 +90,10 @@ fn the_networks_real_numbers_are_reported() {
 
 #[test]
 fn by_flops_the_optimum_is_8_and_44x8d_is_in_its_vicinity() {
-    let answer =
-        Search::new(spec("resnext29-1x128d")).cost(Cost::Flops).run(&Law::new(ALPHA).unwrap()).unwrap();
+    let answer = Search::new(spec("resnext29-1x128d"))
+        .within(Limits::new().cost(Cost::Flops))
+        .run(&Law::new(ALPHA).unwrap())
+        .unwrap();
     assert_eq!(answer.primal.width, 8);
     let multiplicity = answer.primal.design.multiplicity;
     // The paper prints 44x8d (4.199 GFLOPs against the baseline's 4.186, so not the nearest but one

@@ -3,7 +3,7 @@
 use collegial_arch::{Cost, Module, Spec};
 use collegial_ntk::fit::VarianceSample;
 use collegial_search::paper::{Exact, Law, Measured, Search, Variance, free_widths};
-use collegial_search::{Error, Rule};
+use collegial_search::{Error, Limits, Rule};
 use proptest::prelude::*;
 
 fn spec(name: &str) -> Spec {
@@ -21,35 +21,42 @@ fn law() -> Law {
 #[test]
 fn widths_can_be_kept_to_multiples_and_lists() {
     let search = Search::new(spec("resnext29-1x128d"));
-    assert_eq!(search.clone().multiple_of(8).run(&law()).unwrap().primal.width, 8);
-    assert_eq!(search.clone().widths(vec![20, 30, 500]).run(&law()).unwrap().primal.width, 20);
-    let answer = search.max_multiplicity(16).run(&law()).unwrap();
+    assert_eq!(search.clone().within(Limits::new().multiple_of(8)).run(&law()).unwrap().primal.width, 8);
+    assert_eq!(
+        search.clone().within(Limits::new().widths(vec![20, 30, 500])).run(&law()).unwrap().primal.width,
+        20
+    );
+    let answer = search.within(Limits::new().max_multiplicity(16)).run(&law()).unwrap();
     assert!(answer.primal.design.multiplicity <= 16 && answer.primal.width > 10, "{}", answer.primal.design);
 }
 
 #[test]
 fn the_budget_can_be_another_than_the_baselines() {
     let search = Search::new(spec("resnext29-1x128d"));
-    let half = search.clone().budget(7_000_000).rule(Rule::Under).run(&law()).unwrap();
+    let half = search.clone().within(Limits::new().budget(7_000_000).rule(Rule::Under)).run(&law()).unwrap();
     assert!(
         half.primal.parameters <= 7_000_000 && half.primal.parameters > 6_500_000,
         "{}",
         half.primal.parameters
     );
-    let refusal = search.budget(1000).rule(Rule::Under).run(&law()).unwrap_err();
+    let refusal = search.within(Limits::new().budget(1000).rule(Rule::Under)).run(&law()).unwrap_err();
     assert!(matches!(refusal, Error::Budget { budget: 1000, .. }));
     assert!(refusal.to_string().contains("the smallest, 1x1d, has"), "{refusal}");
-    let scaled = Search::new(spec("bottleneck-128")).budget(107_008).run(&law()).unwrap();
+    let scaled =
+        Search::new(spec("bottleneck-128")).within(Limits::new().budget(107_008)).run(&law()).unwrap();
     assert!((scaled.primal.multiplicity - 32.56 / 2.0).abs() < 0.01, "{}", scaled.primal.multiplicity);
 }
 
 #[test]
 fn wide_and_narrow_extremes_have_answers() {
-    let narrow = Search::new(spec("resnext29-1x128d")).widths(vec![1]).run(&law()).unwrap();
+    let narrow =
+        Search::new(spec("resnext29-1x128d")).within(Limits::new().widths(vec![1])).run(&law()).unwrap();
     assert_eq!(narrow.primal.design.width, 1);
-    let huge = Search::new(spec("bottleneck-100000")).widths(vec![10]).run(&law()).unwrap();
+    let huge =
+        Search::new(spec("bottleneck-100000")).within(Limits::new().widths(vec![10])).run(&law()).unwrap();
     assert!(huge.primal.parameters > huge.baseline_parameters / 20, "{}", huge.primal.design);
-    let few = Search::new(spec("resnext29-1x128d")).max_multiplicity(33).run(&law()).unwrap();
+    let few =
+        Search::new(spec("resnext29-1x128d")).within(Limits::new().max_multiplicity(33)).run(&law()).unwrap();
     assert_eq!(few.primal.design.to_string(), "33x11d", "37x10d has too many members");
 }
 
@@ -64,7 +71,8 @@ fn independent_errors_add_in_quadrature() {
         trials: 1,
     };
     let measured = Measured::new(&[sample(4, 0.5), sample(8, 0.2)]);
-    let answer = Search::new(spec("bottleneck-8")).widths(vec![4, 8]).run(&measured).unwrap();
+    let answer =
+        Search::new(spec("bottleneck-8")).within(Limits::new().widths(vec![4, 8])).run(&measured).unwrap();
     let [low, high] = answer.curve[0].efficiency_ci;
     assert!(((high - low) / (2.0 * answer.curve[0].efficiency) - 0.02 * 2f64.sqrt()).abs() < 1e-9);
 }
@@ -86,11 +94,23 @@ fn refusals_say_what_would_do() {
     assert!(Law::new(0.0).is_err() && Law::new(-1.0).is_err() && Law::new(f64::INFINITY).is_err());
     let narrow = Search::new(spec("bottleneck-1")).run(&law()).unwrap_err().to_string();
     assert!(narrow.contains("width 1") && narrow.contains("at least 2"), "{narrow}");
-    let none = Search::new(spec("bottleneck-8")).multiple_of(16).run(&law()).unwrap_err().to_string();
+    let none = Search::new(spec("bottleneck-8"))
+        .within(Limits::new().multiple_of(16))
+        .run(&law())
+        .unwrap_err()
+        .to_string();
     assert!(none.contains("the nearest feasible multiple is 8"), "{none}");
-    let beyond = Search::new(spec("bottleneck-8")).widths(vec![20]).run(&law()).unwrap_err().to_string();
+    let beyond = Search::new(spec("bottleneck-8"))
+        .within(Limits::new().widths(vec![20]))
+        .run(&law())
+        .unwrap_err()
+        .to_string();
     assert!(beyond.contains("the nearest feasible width is 8"), "{beyond}");
-    let few = Search::new(spec("bottleneck-8")).max_multiplicity(0).run(&law()).unwrap_err().to_string();
+    let few = Search::new(spec("bottleneck-8"))
+        .within(Limits::new().max_multiplicity(0))
+        .run(&law())
+        .unwrap_err()
+        .to_string();
     assert!(few.contains("the fewest possible is 1"), "{few}");
     assert!(
         Search::new(spec("wrn28-10"))
@@ -175,6 +195,10 @@ fn the_closed_form_stands_beside_the_law() {
 
 #[test]
 fn time_is_not_counted() {
-    let refusal = Search::new(spec("bottleneck-8")).cost(Cost::Time).run(&law()).unwrap_err().to_string();
+    let refusal = Search::new(spec("bottleneck-8"))
+        .within(Limits::new().cost(Cost::Time))
+        .run(&law())
+        .unwrap_err()
+        .to_string();
     assert_eq!(refusal, "time is measured, not counted; take params, flops or activations");
 }

@@ -3,7 +3,7 @@
 
 use collegial_arch::{Cost, Spec, StageDesign};
 use collegial_ntk::covariance::Images;
-use collegial_search::{BlockInputs, DesignSearch, Error, Freedom, ScoredBlocks, StageAnswer};
+use collegial_search::{BlockInputs, DesignSearch, Error, Freedom, Limits, ScoredBlocks, StageAnswer};
 
 fn parameters(spec: &Spec) -> u64 {
     spec.graph().unwrap().counts().unwrap().total.parameters
@@ -26,8 +26,11 @@ fn more_freedom_is_never_worse_and_every_name_is_a_model() {
             let stages = answer(&spec, inputs, Freedom::Stages);
             let free = answer(&spec, inputs, Freedom::StagesAndWidths);
             let moved = stages.moved.as_ref().unwrap();
-            assert!(moved.primal.score <= one.primal.score && moved.primal.score <= stages.kept.primal.score);
-            assert!(moved.dual.cost_ratio >= one.dual.cost_ratio);
+            assert!(
+                moved.primal.score <= one.primal.network.score
+                    && moved.primal.score <= stages.kept.primal.score
+            );
+            assert!(moved.dual.cost_ratio >= one.dual.network.cost_ratio);
             assert!(moved.primal.gap < 0.02 && moved.dual.gap < 0.02, "{name}: {moved:?}");
             assert!(free.kept.primal.score <= stages.kept.primal.score * (1.0 + 1e-9));
             for designs in
@@ -68,7 +71,7 @@ fn two_widths_for_all_stages() {
     let spec: Spec = "resnext29-1x128d".parse().unwrap();
     let one = DesignSearch::new(spec.clone()).run().unwrap();
     let free = answer(&spec, BlockInputs::Network, Freedom::Widths);
-    assert!(free.moved.is_none() && free.kept.primal.score <= one.primal.score);
+    assert!(free.moved.is_none() && free.kept.primal.score <= one.primal.network.score);
     let first = free.kept.primal.designs[0];
     let last = free.kept.primal.designs[2];
     assert_eq!((last.multiplicity, last.widths), (first.multiplicity, first.widths.map(|width| 4 * width)));
@@ -76,7 +79,8 @@ fn two_widths_for_all_stages() {
         parameters(&free.kept.primal.model.as_deref().unwrap().parse().unwrap()),
         free.kept.primal.parameters
     );
-    let eights = DesignSearch::new(spec).multiple_of(8).stages(Freedom::Widths).unwrap();
+    let eights =
+        DesignSearch::new(spec).within(Limits::new().multiple_of(8)).stages(Freedom::Widths).unwrap();
     assert!(eights.kept.primal.designs[0].widths.iter().all(|width| width % 8 == 0));
 }
 
@@ -85,7 +89,7 @@ fn what_has_no_stages_is_told_so() {
     let stages = |name: &str, freedom| DesignSearch::new(name.parse().unwrap()).stages(freedom).unwrap_err();
     assert!(matches!(stages("bottleneck-64", Freedom::Stages), Error::NoStages { .. }));
     assert!(matches!(stages("regnet_x_400mf", Freedom::Widths), Error::NoCommonWidths { .. }));
-    let small = DesignSearch::new("resnext29-1x128d".parse().unwrap()).budget(600_000);
+    let small = DesignSearch::new("resnext29-1x128d".parse().unwrap()).within(Limits::new().budget(600_000));
     assert!(
         small.stages(Freedom::Stages).unwrap_err().to_string().contains("no designs per stage fit a budget")
     );
@@ -97,7 +101,7 @@ fn no_other_designs_are_better_than_the_gap_says() {
     let toml = "kind = \"resnext\"\nstem = \"small\"\nblocks = [1, 1]\ndesign = \"1x3d\"\nclasses = 4\nimage = 8\nstem_channels = 6\noutputs = 8";
     let spec = Spec::from_toml(toml).unwrap();
     let found = DesignSearch::new(spec.clone())
-        .cost(Cost::Params)
+        .within(Limits::new().cost(Cost::Params))
         .block_inputs(BlockInputs::White)
         .stages(Freedom::Stages)
         .unwrap();

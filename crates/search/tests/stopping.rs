@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use collegial_search::paper::{Exact, Search};
-use collegial_search::{DesignSearch, Error};
+use collegial_search::{DesignSearch, Error, Limits};
 use collegial_stats::Monitor;
 
 /// Stops at the last of so many questions.
@@ -54,6 +54,6 @@ fn a_search_over_integer_designs_stops() {
 fn algorithm_2_stops() {
     let search = Search::new("fc6-500".parse().unwrap());
     stops_everywhere(500, |monitor| search.run_watched(&Exact, monitor));
-    let few = search.max_multiplicity(20);
+    let few = search.within(Limits::new().max_multiplicity(20));
     stops_everywhere(2 * 500, |monitor| few.run_watched(&Exact, monitor));
 }

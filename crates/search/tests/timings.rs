@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use collegial_arch::{Cost, Design, Overrides, Spec};
 use collegial_search::timing::measure;
-use collegial_search::{DesignSearch, Error, Gain, Timing, Timings};
+use collegial_search::{DesignSearch, Error, Gain, Limits, Timing, Timings};
 use collegial_stats::{Monitor, Silent};
 
 fn design(text: &str) -> Design {
@@ -23,12 +23,15 @@ fn given_times_decide() {
         (answer.cost, answer.primal.design, answer.dual.design),
         (Cost::Time, design("21x16d"), design("9x16d"))
     );
-    assert!((answer.dual.cost_ratio - 2.5).abs() < 1e-6 && (answer.primal.score_ratio - 2.47).abs() < 0.01);
+    assert!(
+        (answer.dual.network.cost_ratio - 2.5).abs() < 1e-6
+            && (answer.primal.network.score_ratio - 2.47).abs() < 0.01
+    );
     // Where all are slower, the baseline is the best.
     let slow = Timings::given(1.0, &[(design("66x6d"), 3.0)]).unwrap();
     let answer = search.clone().timings(slow).run().unwrap();
     assert_eq!((answer.primal.gain, answer.dual.gain), (Gain::BaselineIsBest, Gain::BaselineIsBest));
-    assert!(matches!(search.cost(Cost::Time).run().unwrap_err(), Error::NoTimings));
+    assert!(matches!(search.within(Limits::new().cost(Cost::Time)).run().unwrap_err(), Error::NoTimings));
     assert!(matches!(
         Timings::given(1.0, &[(design("2x2d"), f64::NAN)]).unwrap_err(),
         Error::NotATime { .. }
@@ -38,7 +41,7 @@ fn given_times_decide() {
 fn small() -> DesignSearch {
     let image = Overrides { image: Some(8), inputs: Some(32), outputs: Some(32), ..Overrides::default() };
     let block = "bottleneck-32".parse::<Spec>().unwrap().with(&image).unwrap();
-    DesignSearch::new(block).widths(vec![8, 16])
+    DesignSearch::new(block).within(Limits::new().widths(vec![8, 16]))
 }
 
 #[test]
@@ -47,7 +50,7 @@ fn measured_times_have_intervals_and_an_answer() {
     assert!(timings.baseline > 0.0);
     // Of every width the fewest members that have the baseline's score come first.
     for width in [8, 16] {
-        let fewest = small().widths(vec![width]).run().unwrap().dual.design;
+        let fewest = small().within(Limits::new().widths(vec![width])).run().unwrap().dual.design;
         let first = timings.designs.iter().find(|timing| timing.design.width == width).unwrap();
         assert_eq!(first.design, fewest);
     }
@@ -64,7 +67,7 @@ fn measured_times_have_intervals_and_an_answer() {
             assert!(designs.contains(&answer.primal.design) && designs.contains(&answer.dual.design));
             let ratio = |design| timings.designs.iter().find(|timing| timing.design == design);
             assert!(ratio(answer.primal.design).is_none_or(|timing| timing.ratio <= 1.0), "{answer:?}");
-            assert!(answer.dual.score_ratio >= 1.0 - 1e-6);
+            assert!(answer.dual.network.score_ratio >= 1.0 - 1e-6);
         }
         Err(error) => {
             assert!(matches!(error, Error::TooBusy), "{error}");

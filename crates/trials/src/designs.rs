@@ -146,7 +146,7 @@ impl Line<'_> {
     }
 
     fn candidate(&self, width: usize, problem: Problem) -> Result<Candidate, Error> {
-        let answer: Answer = self.search.clone().widths(vec![width]).run(self.variance)?;
+        let answer: Answer = self.search.at_width(width).run(self.variance)?;
         let Optimum { design, parameters, variance, real_efficiency, variance_reduction, .. } = match problem
         {
             Problem::Primal => &answer.primal,

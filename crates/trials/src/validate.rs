@@ -177,7 +177,7 @@ impl Question<'_> {
         Ok(Validation {
             model: self.baseline.name(),
             data: self.data.identity().to_string(),
-            cost: self.search.chosen_cost(),
+            cost: self.search.cost(),
             variance_source: variance.source(),
             alpha: variance.alpha(),
             epochs: self.recipe.epochs,

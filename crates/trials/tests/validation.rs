@@ -1,8 +1,8 @@
 //! `validate` on made-up images.
 
 use collegial_arch::{Cost, Overrides, Spec};
-use collegial_search::VarianceSource;
 use collegial_search::paper::Search;
+use collegial_search::{Limits, VarianceSource};
 use collegial_stats::Silent;
 use collegial_train::data::Dataset;
 use collegial_train::{Data, Recipe, spec_for};
@@ -20,7 +20,7 @@ fn validated(model: &str, write: impl Fn(&std::path::Path), cost: Cost, dual: bo
     let changes = ["epochs=1".to_owned(), "batch=25".to_owned()];
     let recipe = Recipe::build(collegial_train::recipe::text(name).unwrap(), &changes).unwrap();
     let data = Data::new(dataset, &recipe).unwrap();
-    let search = Search::new(baseline.clone()).cost(cost);
+    let search = Search::new(baseline.clone()).within(Limits::new().cost(cost));
     let parts = Parts::open(root.path().join("parts")).unwrap();
     let context = Context::new(3, &parts, &Silent);
     let question = Question {

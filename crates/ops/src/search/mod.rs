@@ -10,6 +10,7 @@ use std::borrow::Cow;
 pub use collegial_arch::Cost;
 use collegial_arch::Spec;
 use collegial_report::{Card, Figure, Page, Provenance, Table};
+use collegial_search::Limits;
 pub use collegial_search::{BlockInputs, Rule, VarianceSource};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -106,6 +107,17 @@ impl Request {
     fn timed(self) -> Self {
         let cost = if self.timings.is_some() && self.cost == Cost::Params { Cost::Time } else { self.cost };
         Self { cost, ..self }
+    }
+
+    /// Which designs may be chosen.
+    fn limits(&self) -> Limits {
+        Limits::new()
+            .cost(self.cost)
+            .rule(self.rule)
+            .budget(self.budget.map(|budget| budget.0))
+            .widths(self.widths.as_ref().map(|widths| widths.0.clone()))
+            .multiple_of(self.multiple_of)
+            .max_multiplicity(self.max_multiplicity)
     }
 
     /// Whether Algorithm 2 as printed must answer.

@@ -2,6 +2,7 @@
 
 use collegial_arch::{Overrides, Spec};
 use collegial_report::{Align, Figure, Section, Table, significant};
+use collegial_search::Limits;
 use collegial_search::paper::{Answer, Exact, Law, Search};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -93,7 +94,7 @@ fn matching_alphas(settings: &Settings, search: &Search) -> Result<Vec<f64>, Err
     let width = published::value("fig3.primal_width")?.value as usize;
     // A few widths around the published one say whether it is the best, which is all that is asked
     // here.
-    let near = search.clone().widths((width - 3..=width + 3).collect());
+    let near = search.clone().within(Limits::new().widths((width - 3..=width + 3).collect::<Vec<_>>()));
     let [from, to] = settings.alphas;
     let steps = ((to - from) / settings.alpha_step).round() as usize;
     let mut alphas = vec![];

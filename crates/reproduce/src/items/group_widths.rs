@@ -2,7 +2,7 @@
 
 use collegial_arch::{Cost, Spec, families};
 use collegial_report::{Align, Axis, Figure, Line, Points, Section, Stroke, Table};
-use collegial_search::DesignSearch;
+use collegial_search::{DesignSearch, Limits};
 use collegial_stats::{Interval, bootstrap, spearman};
 use serde::Serialize;
 use serde_json::json;
@@ -69,7 +69,7 @@ fn row(model: String) -> Result<Row, Error> {
     let published = blocks.last().map_or(0, |block| block.bottleneck.width);
     let first = blocks.first().map_or(1, |block| block.bottleneck.members * block.bottleneck.width);
     let recommended = |cost| -> Result<Recommended, Error> {
-        let curve = DesignSearch::new(spec.clone()).cost(cost).run()?.curve;
+        let curve = DesignSearch::new(spec.clone()).within(Limits::new().cost(cost)).run()?.curve;
         let best = curve.iter().max_by(|a, b| a.efficiency.total_cmp(&b.efficiency));
         let best = best.ok_or_else(|| Error::experiment(model.as_str(), Misfit::NoWidth))?;
         let near = curve.iter().filter(|point| point.efficiency >= 0.95 * best.efficiency);

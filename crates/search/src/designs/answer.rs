@@ -29,6 +29,23 @@ pub enum Gain {
     Worse,
 }
 
+/// The whole network with another design, beside the baseline.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Redesigned {
+    /// Its parameters.
+    pub parameters: u64,
+    /// Its FLOPs.
+    pub flops: u64,
+    /// Its score: the mean over blocks of Var(n)/m.
+    pub score: f64,
+    /// The same, under its older name.
+    pub variance: f64,
+    /// The baseline's score over its own: how many times less.
+    pub score_ratio: f64,
+    /// The baseline's cost over its own: how many times cheaper.
+    pub cost_ratio: f64,
+}
+
 /// The best design of one problem.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct DesignOptimum {
@@ -38,18 +55,9 @@ pub struct DesignOptimum {
     pub multiplicity: f64,
     /// m x n.
     pub design: Design,
-    /// Parameters of the whole network with it.
-    pub parameters: u64,
-    /// FLOPs of the whole network with it.
-    pub flops: u64,
-    /// The score: the mean over blocks of Var(n)/m.
-    pub score: f64,
-    /// The same, under its older name.
-    pub variance: f64,
-    /// The baseline's score over its own: how many times less.
-    pub score_ratio: f64,
-    /// The baseline's cost over its own: how many times cheaper.
-    pub cost_ratio: f64,
+    /// The whole network with it.
+    #[serde(flatten)]
+    pub network: Redesigned,
     /// ρ of this width: the baseline's cost over that of the real-valued m that has the baseline's
     /// score.
     pub efficiency: f64,
@@ -68,18 +76,9 @@ pub struct NearbyDesign {
     pub design: Design,
     /// n.
     pub width: usize,
-    /// Parameters of the whole network.
-    pub parameters: u64,
-    /// FLOPs of the whole network.
-    pub flops: u64,
-    /// The score.
-    pub score: f64,
-    /// The same, under its older name.
-    pub variance: f64,
-    /// The baseline's score over its own.
-    pub score_ratio: f64,
-    /// The baseline's cost over its own.
-    pub cost_ratio: f64,
+    /// The whole network with it.
+    #[serde(flatten)]
+    pub network: Redesigned,
     /// How much worse than the optimum, in score (primal) or in cost (dual): 0.01 is one per cent.
     pub distance: f64,
 }

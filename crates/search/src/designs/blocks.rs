@@ -204,7 +204,7 @@ fn correlated(correlation: f64, columns: usize, gate: Gate) -> Result<PatchSums,
 
 #[cfg(test)]
 mod tests {
-    use super::super::table::{Limits, Table};
+    use super::super::table::{Allowed, Table};
     use super::super::variances::Variances;
     use super::*;
     use crate::Rule;
@@ -244,8 +244,8 @@ mod tests {
         let widths: Vec<usize> = (1..=128).collect();
         let variances = Variances::exact(&spec, blocks.unwrap(), &widths, &Silent).unwrap();
         let budget = spec.graph().unwrap().counts().unwrap().total.parameters;
-        let limits = Limits { cost: Cost::Params, budget, rule: Rule::Under, max_multiplicity: usize::MAX };
-        let table = Table::new(&spec, &widths, &variances, budget, limits, &Silent).unwrap();
+        let allowed = Allowed { cost: Cost::Params, budget, rule: Rule::Under, max_multiplicity: usize::MAX };
+        let table = Table::new(&spec, &widths, &variances, budget, allowed, &Silent).unwrap();
         let (primal, dual) = (table.primal().unwrap(), table.dual().unwrap());
         Optima {
             primal: primal.design.to_string(),

@@ -2,7 +2,7 @@
 
 use collegial_arch::{Design, Spec, Totals};
 
-use super::answer::{DesignOptimum, Edge, Gain, NearbyDesign};
+use super::answer::{DesignOptimum, Edge, Gain, NearbyDesign, Redesigned};
 use super::table::{Candidate, Table};
 use crate::{Error, Problem};
 
@@ -26,20 +26,23 @@ pub(super) fn baseline_design(spec: &Spec) -> Option<Design> {
 }
 
 impl Describe<'_> {
-    fn totals(&self, design: Design) -> Result<Totals, Error> {
-        Ok(self.baseline.with_design(design)?.graph()?.counts()?.total)
-    }
-
-    fn ratios(&self, candidate: Candidate) -> (f64, f64) {
-        let table = self.table;
-        (table.baseline_score / candidate.score, table.baseline_cost as f64 / candidate.cost as f64)
+    fn network(&self, candidate: Candidate) -> Result<Redesigned, Error> {
+        let Totals { parameters, flops, .. } =
+            self.baseline.with_design(candidate.design)?.graph()?.counts()?.total;
+        Ok(Redesigned {
+            parameters,
+            flops,
+            score: candidate.score,
+            variance: candidate.score,
+            score_ratio: self.table.baseline_score / candidate.score,
+            cost_ratio: self.table.baseline_cost as f64 / candidate.cost as f64,
+        })
     }
 
     /// The best design of a problem.
     pub fn optimum(&self, problem: Problem, best: Candidate) -> Result<DesignOptimum, Error> {
-        let totals = self.totals(best.design)?;
-        let (score_ratio, cost_ratio) = self.ratios(best);
-        let Table { widths, limits, baseline_cost, baseline_score, .. } = self.table;
+        let network = self.network(best)?;
+        let Table { widths, allowed, baseline_cost, baseline_score, .. } = self.table;
         let width = best.design.width;
         let at = widths.partition_point(|other| other.width < width);
         let edge = match () {
@@ -49,8 +52,8 @@ impl Describe<'_> {
             () => None,
         };
         let gained = match problem {
-            Problem::Primal => score_ratio,
-            Problem::Dual => cost_ratio,
+            Problem::Primal => network.score_ratio,
+            Problem::Dual => network.cost_ratio,
         };
         let gain = match () {
             () if baseline_design(self.baseline) == Some(best.design) => Gain::BaselineIsBest,
@@ -60,16 +63,11 @@ impl Describe<'_> {
         Ok(DesignOptimum {
             width,
             multiplicity: match problem {
-                Problem::Primal => widths[at].real_primal(limits.budget),
+                Problem::Primal => widths[at].real_primal(allowed.budget),
                 Problem::Dual => widths[at].variance / baseline_score,
             },
             design: best.design,
-            parameters: totals.parameters,
-            flops: totals.flops,
-            score: best.score,
-            variance: best.score,
-            score_ratio,
-            cost_ratio,
+            network,
             efficiency: widths[at].efficiency(*baseline_cost, *baseline_score),
             gain,
             edge,
@@ -83,8 +81,6 @@ impl Describe<'_> {
         candidate: Candidate,
         best: Candidate,
     ) -> Result<NearbyDesign, Error> {
-        let totals = self.totals(candidate.design)?;
-        let (score_ratio, cost_ratio) = self.ratios(candidate);
         let distance = match problem {
             Problem::Primal => candidate.score / best.score - 1.0,
             Problem::Dual => candidate.cost as f64 / best.cost as f64 - 1.0,
@@ -93,12 +89,7 @@ impl Describe<'_> {
             problem,
             design: candidate.design,
             width: candidate.design.width,
-            parameters: totals.parameters,
-            flops: totals.flops,
-            score: candidate.score,
-            variance: candidate.score,
-            score_ratio,
-            cost_ratio,
+            network: self.network(candidate)?,
             distance,
         })
     }

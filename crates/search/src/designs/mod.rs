@@ -22,7 +22,9 @@ mod table;
 mod variances;
 mod width;
 
-pub use answer::{BlockVariance, DesignAnswer, DesignOptimum, Edge, Gain, NearbyDesign, OtherInputs};
+pub use answer::{
+    BlockVariance, DesignAnswer, DesignOptimum, Edge, Gain, NearbyDesign, OtherInputs, Redesigned,
+};
 pub use blocks::{BlockInputs, ScoredBlocks};
 pub use search::DesignSearch;
 pub use stages::{BothProblems, Freedom, StageAnswer, StageDesigns};

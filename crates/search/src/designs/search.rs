@@ -9,25 +9,19 @@ use super::answer::{DesignAnswer, OtherInputs};
 use super::blocks::{BlockInputs, ScoredBlocks};
 use super::cost::network_cost;
 use super::describe::{Describe, baseline_design};
-use super::table::{Limits, Table};
+use super::table::{Allowed, Table};
 use super::variances::Variances;
 use crate::curve::FLATNESS;
-use crate::error::check_widths;
-use crate::{Error, Flat, Problem, Rule, Timings};
+use crate::{Error, Flat, Limits, Problem, Rule, Timings};
 
 /// A question: which integer design should replace this baseline in the whole network?
 #[derive(Clone, Debug)]
 pub struct DesignSearch {
     pub(super) baseline: Spec,
-    pub(super) cost: Cost,
-    rule: Rule,
+    pub(super) limits: Limits,
     pub(super) inputs: BlockInputs,
     pub(super) images: Images,
-    pub(super) budget: Option<u64>,
     timings: Option<Timings>,
-    widths: Option<Vec<usize>>,
-    pub(super) multiple_of: usize,
-    pub(super) max_multiplicity: usize,
     exact: bool,
     precision: f64,
     seed: u64,
@@ -38,38 +32,27 @@ impl DesignSearch {
     pub fn new(baseline: Spec) -> Self {
         Self {
             baseline,
-            cost: Cost::Params,
-            rule: Rule::Under,
+            limits: Limits::new(),
             inputs: BlockInputs::Network,
             images: Images::natural(),
-            budget: None,
             timings: None,
-            widths: None,
-            multiple_of: 1,
-            max_multiplicity: MAX_DIMENSION,
             exact: false,
             precision: 0.01,
             seed: 0,
         }
     }
 
-    /// Sets the cost. By default parameters.
+    /// Sets which designs may be chosen. By default those of at most the baseline's parameters.
     #[must_use]
-    pub fn cost(self, cost: Cost) -> Self {
-        Self { cost, ..self }
+    pub fn within(self, limits: Limits) -> Self {
+        Self { limits, ..self }
     }
 
     /// Sets time as the cost, with the designs that were timed: only they and the baseline are
     /// looked at.
     #[must_use]
     pub fn timings(self, timings: Timings) -> Self {
-        Self { cost: Cost::Time, timings: Some(timings), ..self }
-    }
-
-    /// Sets how the primal meets the budget. By default it stays within it.
-    #[must_use]
-    pub fn rule(self, rule: Rule) -> Self {
-        Self { rule, ..self }
+        Self { limits: self.limits.cost(Cost::Time), timings: Some(timings), ..self }
     }
 
     /// Sets what the blocks see. By default what images look like there in the network; a module by
@@ -83,31 +66,6 @@ impl DesignSearch {
     #[must_use]
     pub fn images(self, images: Images) -> Self {
         Self { images, ..self }
-    }
-
-    /// Sets what the whole network may cost. By default what the baseline costs.
-    #[must_use]
-    pub fn budget(self, budget: u64) -> Self {
-        Self { budget: Some(budget), ..self }
-    }
-
-    /// Sets which widths to look at. By default all up to the whole inner width m n of the
-    /// baseline.
-    #[must_use]
-    pub fn widths(self, widths: Vec<usize>) -> Self {
-        Self { widths: Some(widths), ..self }
-    }
-
-    /// Keeps to widths that are a multiple of this (8 is kind to hardware). By default of 1.
-    #[must_use]
-    pub fn multiple_of(self, multiple_of: usize) -> Self {
-        Self { multiple_of, ..self }
-    }
-
-    /// Sets the largest number of members. By default there is no limit.
-    #[must_use]
-    pub fn max_multiplicity(self, most: usize) -> Self {
-        Self { max_multiplicity: most, ..self }
     }
 
     /// Insists on the closed form, which is an error that names the layer where there is none. By
@@ -140,7 +98,7 @@ impl DesignSearch {
     ///
     /// As those of [`run`](Self::run), those of sampling, and [`Error::Interrupted`].
     pub fn run_watched(&self, monitor: &dyn Monitor) -> Result<DesignAnswer, Error> {
-        if let (Cost::Time, None) = (self.cost, &self.timings) {
+        if let (Cost::Time, None) = (self.limits.cost, &self.timings) {
             return Err(Error::NoTimings);
         }
         let network = self.baseline.module().is_none();
@@ -199,9 +157,7 @@ impl DesignSearch {
         if most < 2 {
             return Err(Error::NarrowBaseline { name: self.baseline.name(), width: most });
         }
-        if self.multiple_of == 0 {
-            return Err(Error::MultipleOfZero);
-        }
+        let step = self.limits.step()?;
         if let Some(timings) = &self.timings {
             let mut widths = timings.widths()?;
             widths.extend(baseline_design(&self.baseline).map(|design| design.width));
@@ -209,18 +165,10 @@ impl DesignSearch {
             widths.dedup();
             return Ok((widths, vec![]));
         }
-        if self.widths.is_none() {
-            check_widths(most, self.multiple_of)?;
-        }
-        let mut widths = self.widths.clone().unwrap_or_else(|| (1..=most).collect());
-        widths.sort_unstable();
-        widths.dedup();
-        let allowed = |width: &usize| *width > 0 && *width <= most && width.is_multiple_of(self.multiple_of);
-        let (inside, outside): (Vec<usize>, Vec<usize>) = widths.into_iter().partition(allowed);
-        let left_out = if self.widths.is_some() { outside } else { vec![] };
+        let (inside, left_out) = self.limits.candidates(most)?;
         if inside.is_empty() {
-            let nearest = (most / self.multiple_of * self.multiple_of).max(1);
-            return Err(Error::WidthsOutside { multiple_of: self.multiple_of, most, nearest });
+            let nearest = (most / step * step).max(1);
+            return Err(Error::WidthsOutside { multiple_of: step, most, nearest });
         }
         Ok((inside, left_out))
     }
@@ -256,14 +204,15 @@ impl DesignSearch {
         if let Some(timings) = &self.timings {
             return Table::timed(&self.baseline, widths, variances, timings);
         }
-        let baseline_cost = u64::try_from(network_cost(&self.baseline, self.cost)?).unwrap_or(u64::MAX);
-        let limits = Limits {
-            cost: self.cost,
-            budget: self.budget.unwrap_or(baseline_cost),
-            rule: self.rule,
-            max_multiplicity: self.max_multiplicity,
+        let Limits { cost, budget, rule, .. } = self.limits;
+        let baseline_cost = u64::try_from(network_cost(&self.baseline, cost)?).unwrap_or(u64::MAX);
+        let allowed = Allowed {
+            cost,
+            budget: budget.unwrap_or(baseline_cost),
+            rule: rule.unwrap_or(Rule::Under),
+            max_multiplicity: self.max_multiplicity(),
         };
-        Table::new(&self.baseline, widths, variances, baseline_cost, limits, monitor)
+        Table::new(&self.baseline, widths, variances, baseline_cost, allowed, monitor)
     }
 
     fn answer(
@@ -290,9 +239,9 @@ impl DesignSearch {
             baseline_flops: baseline.flops,
             baseline_score: variances.baseline,
             baseline_variance: variances.baseline,
-            cost: self.cost,
-            budget: table.limits.budget,
-            rule: self.rule,
+            cost: self.limits.cost,
+            budget: table.allowed.budget,
+            rule: self.limits.rule.unwrap_or(Rule::Under),
             variance_source: variances.source,
             block_inputs: inputs,
             alpha: None,
@@ -309,6 +258,11 @@ impl DesignSearch {
         })
     }
 
+    /// The most members there can be.
+    pub(super) fn max_multiplicity(&self) -> usize {
+        self.limits.max_multiplicity.unwrap_or(MAX_DIMENSION)
+    }
+
     /// The baseline.
     pub(crate) fn baseline(&self) -> &Spec {
         &self.baseline
@@ -317,7 +271,8 @@ impl DesignSearch {
     /// Designs whose times are worth knowing: per width the one that has the baseline's score. The
     /// widths are the requested ones, or a few powers of two and the best by parameters.
     pub(crate) fn designs_to_time(&self) -> Result<Vec<Planned>, Error> {
-        let counted = Self { cost: Cost::Params, timings: None, ..self.clone() };
+        let limits = self.limits.clone().cost(Cost::Params);
+        let counted = Self { limits, timings: None, ..self.clone() };
         let inputs = if self.baseline.module().is_none() { self.inputs } else { BlockInputs::White };
         let (all, _) = counted.candidates()?;
         let variances = counted.variances(inputs, &all, &Silent)?;
@@ -328,10 +283,10 @@ impl DesignSearch {
             |width: usize| width == best || (width.is_power_of_two() && (low..=high).contains(&width));
         let mut plan = vec![];
         for width in &table.widths {
-            if self.widths.is_none() && !worth(width.width) {
+            if self.limits.widths.is_none() && !worth(width.width) {
                 continue;
             }
-            let most = width.most(self.max_multiplicity);
+            let most = width.most(self.max_multiplicity());
             let m = width.dual(variances.baseline, most)?;
             if m > 0 {
                 plan.push(Planned { dual: Design { multiplicity: m, width: width.width }, most });

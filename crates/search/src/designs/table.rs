@@ -27,7 +27,7 @@ pub(super) struct Candidate {
 
 /// What is allowed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
+pub(super) struct Allowed {
     pub cost: Cost,
     pub budget: u64,
     pub rule: Rule,
@@ -36,7 +36,7 @@ pub(super) struct Limits {
 
 /// Both problems' best design of every width.
 pub(super) struct Table<'a> {
-    pub limits: Limits,
+    pub allowed: Allowed,
     pub baseline_cost: u64,
     pub baseline_score: f64,
     /// By width.
@@ -52,21 +52,21 @@ impl<'a> Table<'a> {
         widths: &[usize],
         variances: &Variances,
         baseline_cost: u64,
-        limits: Limits,
+        allowed: Allowed,
         monitor: &dyn Monitor,
     ) -> Result<Self, Error> {
-        let model = CostModel::new(baseline, limits.cost)?;
+        let model = CostModel::new(baseline, allowed.cost)?;
         let target = variances.baseline * (1.0 + EQUAL);
         let (mut list, mut primal, mut dual) = (Vec::with_capacity(widths.len()), vec![], vec![]);
         for (&width, variances) in widths.iter().zip(&variances.of_width) {
             go_on(monitor)?;
             let width = Width::new(baseline, width, variances.clone(), model.of_width(width)?);
-            let most = limits.max_multiplicity;
-            primal.extend(width.candidate(width.primal(limits.budget, limits.rule, most)?)?);
+            let most = allowed.max_multiplicity;
+            primal.extend(width.candidate(width.primal(allowed.budget, allowed.rule, most)?)?);
             dual.extend(width.candidate(width.dual(target, most)?)?);
             list.push(width);
         }
-        Ok(Self { limits, baseline_cost, baseline_score: variances.baseline, widths: list, primal, dual })
+        Ok(Self { allowed, baseline_cost, baseline_score: variances.baseline, widths: list, primal, dual })
     }
 
     /// Looks at the designs whose time is known, and at the baseline.
@@ -77,7 +77,8 @@ impl<'a> Table<'a> {
         timings: &Timings,
     ) -> Result<Self, Error> {
         let budget = nanoseconds(timings.baseline);
-        let limits = Limits { cost: Cost::Time, budget, rule: Rule::Under, max_multiplicity: MAX_DIMENSION };
+        let allowed =
+            Allowed { cost: Cost::Time, budget, rule: Rule::Under, max_multiplicity: MAX_DIMENSION };
         let mut timed: Vec<(Design, f64)> =
             timings.known().map(|timing| (timing.design, timing.ratio)).collect();
         if let Some(own) = baseline_design(baseline)
@@ -99,7 +100,7 @@ impl<'a> Table<'a> {
         let target = variances.baseline * (1.0 + EQUAL);
         let within = |candidate: &&Candidate| candidate.cost <= i128::from(budget);
         Ok(Self {
-            limits,
+            allowed,
             baseline_cost: budget,
             baseline_score: variances.baseline,
             widths: list,
@@ -120,7 +121,7 @@ impl<'a> Table<'a> {
         let better = |a: &&Candidate, b: &&Candidate| a.score.total_cmp(&b.score).then(a.cost.cmp(&b.cost));
         match self.primal.iter().min_by(better) {
             Some(best) => Ok(*best),
-            None if self.limits.cost == Cost::Time => Err(Error::NothingAsFast),
+            None if self.allowed.cost == Cost::Time => Err(Error::NothingAsFast),
             None => Err(self.refusal()?),
         }
     }
@@ -131,8 +132,8 @@ impl<'a> Table<'a> {
         let singles = singles.collect::<Result<Vec<(i128, usize)>, Error>>()?;
         let (needs, width) = singles.into_iter().min().unwrap_or((0, 1));
         Ok(Error::Budget {
-            budget: self.limits.budget,
-            cost: self.limits.cost,
+            budget: self.allowed.budget,
+            cost: self.allowed.cost,
             smallest: Design { multiplicity: 1, width },
             needs: u64::try_from(needs).unwrap_or(u64::MAX),
         })
@@ -167,7 +168,7 @@ impl<'a> Table<'a> {
 
     /// Both objectives at every width, with a real-valued m.
     pub fn curve(&self) -> Vec<CurvePoint> {
-        let point = |width: &Width| width.point(self.limits.budget, self.baseline_cost, self.baseline_score);
+        let point = |width: &Width| width.point(self.allowed.budget, self.baseline_cost, self.baseline_score);
         self.widths.iter().map(point).collect()
     }
 }

@@ -10,74 +10,41 @@ use super::correction::{integer_multiplicity, network_cost, refusal};
 use super::curve::Curve;
 use super::variance::{Exact, Variance};
 use crate::curve::FLATNESS;
-use crate::error::{check_widths, go_on};
-use crate::{CurvePoint, Error, Flat, Problem, Rule};
+use crate::error::go_on;
+use crate::{CurvePoint, Error, Flat, Limits, Problem, Rule};
 
 /// A question: which design should replace this baseline?
 #[derive(Clone, Debug)]
 pub struct Search {
     baseline: Spec,
-    cost: Cost,
-    rule: Rule,
-    budget: Option<u64>,
-    widths: Option<Vec<usize>>,
-    multiple_of: usize,
-    max_multiplicity: Option<usize>,
+    limits: Limits,
 }
 
 impl Search {
     /// By parameters, over every width up to the baseline's, nearest to the baseline's cost.
     pub fn new(baseline: Spec) -> Self {
-        Self {
-            baseline,
-            cost: Cost::Params,
-            rule: Rule::Nearest,
-            budget: None,
-            widths: None,
-            multiple_of: 1,
-            max_multiplicity: None,
-        }
+        Self { baseline, limits: Limits::new() }
     }
 
-    /// Sets the cost β, a count. By default parameters.
+    /// Sets which designs may be chosen; their cost must be a count.
     #[must_use]
-    pub fn cost(self, cost: Cost) -> Self {
-        Self { cost, ..self }
+    pub fn within(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// The same question about one width.
+    #[must_use]
+    pub fn at_width(&self, width: usize) -> Self {
+        self.clone().within(self.limits.clone().widths(vec![width]))
     }
 
     /// The cost β that is counted.
-    pub fn chosen_cost(&self) -> Cost {
-        self.cost
+    pub fn cost(&self) -> Cost {
+        self.limits.cost
     }
 
-    /// Sets how the primal's multiplicity is rounded. By default to the nearest.
-    #[must_use]
-    pub fn rule(self, rule: Rule) -> Self {
-        Self { rule, ..self }
-    }
-
-    /// Sets what the whole network may cost. By default what the baseline costs.
-    #[must_use]
-    pub fn budget(self, budget: u64) -> Self {
-        Self { budget: Some(budget), ..self }
-    }
-
-    /// Sets which widths to look at. By default all up to the baseline's.
-    #[must_use]
-    pub fn widths(self, widths: Vec<usize>) -> Self {
-        Self { widths: Some(widths), ..self }
-    }
-
-    /// Keeps to widths that are a multiple of this (8 is kind to hardware). By default of 1.
-    #[must_use]
-    pub fn multiple_of(self, multiple_of: usize) -> Self {
-        Self { multiple_of, ..self }
-    }
-
-    /// Sets the largest number of members. By default there is no limit.
-    #[must_use]
-    pub fn max_multiplicity(self, most: usize) -> Self {
-        Self { max_multiplicity: Some(most), ..self }
+    fn rule(&self) -> Rule {
+        self.limits.rule.unwrap_or(Rule::Nearest)
     }
 
     /// The block that is analysed, checked to be wide enough.
@@ -93,31 +60,17 @@ impl Search {
     /// The widths to look at, ascending.
     pub fn candidate_widths(&self) -> Result<Vec<usize>, Error> {
         let width = self.module()?.width()?;
-        if self.multiple_of == 0 {
-            return Err(Error::MultipleOfZero);
-        }
-        if self.widths.is_none() {
-            check_widths(width, self.multiple_of)?;
-        }
-        let mut widths = self.widths.clone().unwrap_or_else(|| (1..=width).collect());
-        widths.retain(|&candidate| {
-            candidate > 0 && candidate <= width && candidate.is_multiple_of(self.multiple_of)
-        });
-        widths.sort_unstable();
-        widths.dedup();
-        if widths.is_empty() {
-            return Err(self.no_widths(width));
-        }
-        Ok(widths)
+        let (widths, _) = self.limits.candidates(width)?;
+        if widths.is_empty() { Err(self.no_widths(width)) } else { Ok(widths) }
     }
 
     /// The refusal of a list without a feasible width, with the nearest one.
     fn no_widths(&self, width: usize) -> Error {
-        let step = self.multiple_of;
+        let step = self.limits.multiple_of;
         if step > width {
             return Error::NoMultiple { multiple_of: step, width };
         }
-        let wanted = self.widths.iter().flatten().copied().min().unwrap_or(1);
+        let wanted = self.limits.widths.iter().flatten().copied().min().unwrap_or(1);
         let nearest = (wanted.div_ceil(step) * step).clamp(step, width / step * step);
         Error::NoListedWidth { multiple_of: step, width, nearest }
     }
@@ -135,18 +88,18 @@ impl Search {
     pub fn run_watched(&self, variance: &dyn Variance, monitor: &dyn Monitor) -> Result<Answer, Error> {
         let module = self.module()?;
         let widths = self.candidate_widths()?;
-        let baseline_cost = network_cost(&self.baseline, self.cost)?;
+        let baseline_cost = network_cost(&self.baseline, self.cost())?;
         let exact = Exact.of(&module).ok().map(|exact| exact.value / module.members() as f64);
         let context = Context {
             search: self,
             module: &module,
             baseline_cost,
-            budget: self.budget.unwrap_or(baseline_cost),
+            budget: self.limits.budget.unwrap_or(baseline_cost),
             exact,
         };
         context.check_budget(widths[0])?;
         let share = context.budget as f64 / baseline_cost as f64;
-        let whole = Curve::watched(&module, &widths, self.cost, variance, share, monitor)?;
+        let whole = Curve::watched(&module, &widths, self.cost(), variance, share, monitor)?;
         let curve = context.within_members(whole, monitor)?;
         let (Some(&best), Some(&dual)) = (curve.optimum(), curve.dual_optimum()) else {
             return Err(Error::NoWidths);
@@ -166,10 +119,10 @@ impl Search {
             baseline_variance: variance.of(&module)?.value / module.members() as f64,
             baseline_exact_variance: exact,
             analysed: Analysed::of(&self.baseline, &module),
-            cost: self.cost,
-            cost_unit: self.cost.unit(),
+            cost: self.cost(),
+            cost_unit: self.cost().unit(),
             budget: context.budget,
-            rule: self.rule,
+            rule: self.rule(),
             variance_source: variance.source(),
             alpha: variance.alpha(),
             alpha_ci: variance.alpha_interval(),
@@ -212,8 +165,7 @@ struct Corrected {
 impl Context<'_> {
     /// Refuses a budget that one member of the narrowest width already exceeds.
     fn check_budget(&self, narrowest: usize) -> Result<(), Error> {
-        let Search { baseline, .. } = self.search;
-        match refusal(baseline, narrowest, self.search.cost, self.budget)? {
+        match refusal(&self.search.baseline, narrowest, self.search.cost(), self.budget)? {
             Error::Budget { needs, .. } if needs <= self.budget => Ok(()),
             refusal => Err(refusal),
         }
@@ -221,14 +173,11 @@ impl Context<'_> {
 
     /// The widths whose whole network needs no more members than allowed.
     fn within_members(&self, curve: Curve, monitor: &dyn Monitor) -> Result<Curve, Error> {
-        let Search { baseline, rule, max_multiplicity, .. } = self.search;
-        let Some(most) = *max_multiplicity else { return Ok(curve) };
+        let Some(most) = self.search.limits.max_multiplicity else { return Ok(curve) };
         let (mut points, mut fewest) = (vec![], usize::MAX);
         for point in curve.points {
             go_on(monitor)?;
-            let needed =
-                integer_multiplicity(baseline, point.width, self.search.cost, self.budget, *rule, usize::MAX);
-            let needed = needed.map_or(1, |design| design.multiplicity);
+            let needed = self.integer(point.width, usize::MAX).map_or(1, |design| design.multiplicity);
             fewest = fewest.min(needed);
             if needed <= most {
                 points.push(point);
@@ -240,17 +189,23 @@ impl Context<'_> {
         Ok(Curve { points })
     }
 
+    /// The integer correction of the primal's m, with at most so many members.
+    fn integer(&self, width: usize, most: usize) -> Result<Design, Error> {
+        let Search { baseline, limits } = self.search;
+        integer_multiplicity(baseline, width, limits.cost, self.budget, self.search.rule(), most)
+    }
+
     fn corrected(&self, point: &CurvePoint, problem: Problem) -> Result<Corrected, Error> {
-        let Search { baseline, cost, rule, max_multiplicity, .. } = self.search;
-        let most = max_multiplicity.unwrap_or(usize::MAX);
+        let Search { baseline, limits } = self.search;
+        let most = limits.max_multiplicity.unwrap_or(usize::MAX);
         let design = match problem {
-            Problem::Primal => integer_multiplicity(baseline, point.width, *cost, self.budget, *rule, most)?,
+            Problem::Primal => self.integer(point.width, most)?,
             Problem::Dual => {
                 Design::new((point.dual_multiplicity.round() as usize).clamp(1, most), point.width)?
             }
         };
         let network = baseline.with_design(design)?;
-        let real_efficiency = self.baseline_cost as f64 / network_cost(&network, *cost)? as f64;
+        let real_efficiency = self.baseline_cost as f64 / network_cost(&network, limits.cost)? as f64;
         Ok(Corrected { design, totals: network.graph()?.counts()?.total, real_efficiency })
     }
 

@@ -70,8 +70,10 @@ pub(super) fn run(
     let draws = request.draws.unwrap_or(DRAWS);
     let norm = request.norm.unwrap_or(NormPolicy::None);
     let mut list: Vec<Checked> = vec![];
-    let optima =
-        [(answer.primal.design, answer.primal.score_ratio), (answer.dual.design, answer.dual.score_ratio)];
+    let optima = [
+        (answer.primal.design, answer.primal.network.score_ratio),
+        (answer.dual.design, answer.dual.network.score_ratio),
+    ];
     let mut networks = vec![(baseline.clone(), 1.0)];
     for (design, score_ratio) in optima {
         let network = baseline.with_design(design)?;

@@ -32,18 +32,18 @@ impl Designs {
         [
             Card {
                 question: self.budget_name(),
-                number: times(primal.score_ratio),
+                number: times(primal.network.score_ratio),
                 about: primal_about,
                 name: self.primal_name(),
-                note: format!("{} of the {unit}", percent(1.0 / primal.cost_ratio)),
+                note: format!("{} of the {unit}", percent(1.0 / primal.network.cost_ratio)),
                 tone: Tone::Cost,
             },
             Card {
                 question: "Same variance".to_owned(),
-                number: times(dual.cost_ratio),
+                number: times(dual.network.cost_ratio),
                 about: dual_about,
                 name: self.dual_name(),
-                note: format!("{} of the variance", percent(1.0 / dual.score_ratio)),
+                note: format!("{} of the variance", percent(1.0 / dual.network.score_ratio)),
                 tone: Tone::Variance,
             },
         ]
@@ -59,9 +59,16 @@ impl Designs {
             .file("same-cost")
             .x(Axis::log("width n of a member"))
             .y(Axis::log(self.what_is_drawn()));
-        self.marked(figure, curve, Problem::Primal, Tone::Cost, |row| row.score, answer.baseline_score)
-            .with(Mark::new(best.design.to_string(), best.width as f64, best.score).tone(Tone::Cost))
-            .describe(self.sentences().first().cloned().unwrap_or_default())
+        self.marked(
+            figure,
+            curve,
+            Problem::Primal,
+            Tone::Cost,
+            |row| row.network.score,
+            answer.baseline_score,
+        )
+        .with(Mark::new(best.design.to_string(), best.width as f64, best.network.score).tone(Tone::Cost))
+        .describe(self.sentences().first().cloned().unwrap_or_default())
     }
 
     /// How many times cheaper at the baseline's score.
@@ -74,8 +81,11 @@ impl Designs {
             .file("same-variance")
             .x(Axis::log("width n of a member"))
             .y(Axis::linear(format!("the baseline's {} over the design's", answer.cost.unit())));
-        self.marked(figure, curve, Problem::Dual, Tone::Variance, |row| row.cost_ratio, 1.0)
-            .with(Mark::new(best.design.to_string(), best.width as f64, best.cost_ratio).tone(Tone::Variance))
+        self.marked(figure, curve, Problem::Dual, Tone::Variance, |row| row.network.cost_ratio, 1.0)
+            .with(
+                Mark::new(best.design.to_string(), best.width as f64, best.network.cost_ratio)
+                    .tone(Tone::Variance),
+            )
             .describe(self.sentences().get(1).cloned().unwrap_or_default())
     }
 
@@ -113,9 +123,9 @@ impl Designs {
 
     /// What a browser says of a design.
     fn title(&self, row: &NearbyDesign) -> String {
-        let share = percent(1.0 / row.cost_ratio);
+        let share = percent(1.0 / row.network.cost_ratio);
         let unit = self.answer.cost.unit();
-        format!("{}: {:.2} times less variance, {share} of the {unit}", row.design, row.score_ratio)
+        format!("{}: {:.2} times less variance, {share} of the {unit}", row.design, row.network.score_ratio)
     }
 
     fn what_is_drawn(&self) -> &'static str {

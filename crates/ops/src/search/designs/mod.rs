@@ -152,8 +152,8 @@ fn gated(baseline: &Spec) -> bool {
 }
 
 fn question(request: &Request, baseline: &Spec) -> DesignSearch {
-    let mut search = DesignSearch::new(baseline.clone())
-        .cost(request.cost)
+    let search = DesignSearch::new(baseline.clone())
+        .within(request.limits())
         .block_inputs(request.block_inputs)
         .multiple_of(request.multiple_of)
         .sampling(request.precision.unwrap_or(PRECISION), request.seed);

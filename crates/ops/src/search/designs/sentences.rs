@@ -103,20 +103,20 @@ impl Designs {
             ),
             Gain::Better if self.near_best() => format!(
                 "{budget}: {baseline} is within {} of the best design, {}, with {} of the {unit}, by {what}.",
-                percent(primal.score_ratio - 1.0),
+                percent(primal.network.score_ratio - 1.0),
                 self.primal_name(),
-                percent(1.0 / primal.cost_ratio)
+                percent(1.0 / primal.network.cost_ratio)
             ),
             Gain::Better => format!(
                 "{budget}: {} has {:.2} times less {what}, with {} of the {unit}.",
                 self.primal_name(),
-                primal.score_ratio,
-                percent(1.0 / primal.cost_ratio)
+                primal.network.score_ratio,
+                percent(1.0 / primal.network.cost_ratio)
             ),
             Gain::Worse => format!(
                 "{budget}: nothing that is allowed is as good as {baseline}. The best, {}, has {:.2} times as much {what}.",
                 self.primal_name(),
-                1.0 / primal.score_ratio
+                1.0 / primal.network.score_ratio
             ),
         }
     }
@@ -132,7 +132,7 @@ impl Designs {
 
     /// Whether the baseline itself is nearly as good as the best at its own cost.
     fn near_best(&self) -> bool {
-        self.own_budget && self.answer.primal.score_ratio < NEAR
+        self.own_budget && self.answer.primal.network.score_ratio < NEAR
     }
 
     fn dual_sentence(&self) -> String {
@@ -145,19 +145,19 @@ impl Designs {
             Gain::Better if *cost == Cost::Time => format!(
                 "Same variance: {} takes {:.2} times less {unit}, and has {} of the variance.",
                 self.dual_name(),
-                dual.cost_ratio,
-                percent(1.0 / dual.score_ratio)
+                dual.network.cost_ratio,
+                percent(1.0 / dual.network.score_ratio)
             ),
             Gain::Better => format!(
                 "Same variance: {} has {:.2} times fewer {unit}, and {} of the variance.",
                 self.dual_name(),
-                dual.cost_ratio,
-                percent(1.0 / dual.score_ratio)
+                dual.network.cost_ratio,
+                percent(1.0 / dual.network.score_ratio)
             ),
             Gain::Worse => format!(
                 "Same variance: nothing that is allowed is cheaper than {baseline}. The cheapest, {}, has {} of the {unit}.",
                 self.dual_name(),
-                percent(1.0 / dual.cost_ratio)
+                percent(1.0 / dual.network.cost_ratio)
             ),
         }
     }
@@ -192,7 +192,7 @@ impl Designs {
             name(kept),
             kept.score_ratio,
             flops(kept.flops),
-            self.answer.primal.score_ratio
+            self.answer.primal.network.score_ratio
         )];
         if let Some(moved) = stages.moved.as_ref().map(|moved| &moved.primal) {
             sentences.push(format!(

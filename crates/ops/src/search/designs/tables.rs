@@ -2,7 +2,7 @@
 
 use collegial_arch::{Design, Designs as Named};
 use collegial_report::{Align, Table, grouped, significant};
-use collegial_search::{Freedom, Problem, StageDesigns};
+use collegial_search::{Freedom, Problem, Redesigned, StageDesigns};
 
 use super::Designs;
 use super::sentences::percent;
@@ -33,15 +33,15 @@ impl Designs {
         };
         let text = |design: Design| self.design_text(design);
         let baseline = answer.baseline_design.map_or_else(|| answer.baseline.clone(), text);
-        let counts = [answer.baseline_parameters, answer.baseline_flops];
-        table.push(row("baseline", baseline, counts, answer.baseline_score));
+        let own = [answer.baseline_parameters, answer.baseline_flops];
+        table.push(row("baseline", baseline, own, answer.baseline_score));
         for (name, problem, best) in [
             (self.primal_group(), Problem::Primal, &answer.primal),
             ("same variance", Problem::Dual, &answer.dual),
         ] {
-            table.push(row(name, text(best.design), [best.parameters, best.flops], best.score));
+            table.push(row(name, text(best.design), counts(&best.network), best.network.score));
             for other in answer.nearby.iter().filter(|other| other.problem == problem) {
-                table.push(row("  nearby", text(other.design), [other.parameters, other.flops], other.score));
+                table.push(row("  nearby", text(other.design), counts(&other.network), other.network.score));
             }
         }
         table
@@ -75,7 +75,7 @@ impl Designs {
             (self.primal_group(), &answer.primal, Problem::Primal),
             ("same variance", &answer.dual, Problem::Dual),
         ] {
-            push(name, one.design.to_string(), [one.parameters, one.flops], one.score);
+            push(name, one.design.to_string(), counts(&one.network), one.network.score);
             let kept = of_problem(&stages.kept, of);
             push(more, joined(kept), [kept.parameters, kept.flops], kept.score);
             if let Some(moved) = stages.moved.as_ref().map(|moved| of_problem(moved, of)) {
@@ -112,6 +112,10 @@ impl Designs {
 }
 
 /// The designs of one of the problems.
+fn counts(network: &Redesigned) -> [u64; 2] {
+    [network.parameters, network.flops]
+}
+
 fn of_problem(both: &collegial_search::BothProblems, problem: Problem) -> &StageDesigns {
     match problem {
         Problem::Primal => &both.primal,

@@ -14,7 +14,7 @@ use collegial_reproduce::drawings;
 use collegial_search::paper::{
     Answer as Optima, Exact, Law, Measured, Search, Variance, free_widths, per_stage,
 };
-use collegial_search::{Rule, ScoredBlocks, VarianceSource};
+use collegial_search::{ScoredBlocks, VarianceSource};
 use collegial_stats::Instant;
 use serde::Serialize;
 
@@ -47,7 +47,7 @@ pub struct Paper {
 pub(super) fn run(request: &Request, baseline: &Spec, monitor: &dyn Monitor) -> Result<Paper, Error> {
     let source = source(request, baseline);
     check(request, source)?;
-    let question = question(request, baseline);
+    let question = Search::new(baseline.clone()).within(request.limits());
     let start = Instant::now();
     let (variance, fit) = variance(request, source, &question, monitor)?;
     let mut answer = question.run_watched(variance.as_ref(), monitor)?;
@@ -99,23 +99,6 @@ fn check(request: &Request, source: VarianceSource) -> Result<(), Refusal> {
         return Err(Refusal::StagesNotMeasured);
     }
     Ok(())
-}
-
-fn question(request: &Request, baseline: &Spec) -> Search {
-    let mut question = Search::new(baseline.clone())
-        .cost(request.cost)
-        .rule(request.rule.unwrap_or(Rule::Nearest))
-        .multiple_of(request.multiple_of);
-    if let Some(budget) = request.budget {
-        question = question.budget(budget.0);
-    }
-    if let Some(widths) = &request.widths {
-        question = question.widths(widths.0.clone());
-    }
-    if let Some(most) = request.max_multiplicity {
-        question = question.max_multiplicity(most);
-    }
-    question
 }
 
 /// The requested variance function, and the fit behind it if there is one.

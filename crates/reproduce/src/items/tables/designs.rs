@@ -3,7 +3,7 @@
 use collegial_arch::{Cost, Design, Spec};
 use collegial_report::{Align, Section, Table};
 use collegial_search::paper::{Law, Optimum, Search};
-use collegial_search::{Problem, Rule};
+use collegial_search::{Limits, Problem, Rule};
 use serde::Deserialize;
 
 use crate::error::Misfit;
@@ -91,9 +91,9 @@ impl Designs {
     }
 
     fn search(&self, baseline: &Spec, design: Design, optimum: bool, alpha: f64) -> Result<Optimum, Error> {
-        let search = Search::new(baseline.clone()).rule(self.rule).cost(self.cost);
-        let search = if optimum { search } else { search.widths(vec![design.width]) };
-        let answer = search.run(&Law::new(alpha)?)?;
+        let widths = (!optimum).then(|| vec![design.width]);
+        let limits = Limits::new().rule(self.rule).cost(self.cost).widths(widths);
+        let answer = Search::new(baseline.clone()).within(limits).run(&Law::new(alpha)?)?;
         Ok(match self.problem {
             Problem::Primal => answer.primal,
             Problem::Dual => answer.dual,

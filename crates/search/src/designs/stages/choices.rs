@@ -75,7 +75,7 @@ impl Group {
                 most = members * widths.into_iter().max().unwrap_or(1);
             }
         }
-        let step = search.multiple_of.max(1);
+        let step = search.limits.multiple_of.max(1);
         let widths = |most: usize| (1..=most / step).map(move |n| n * step);
         let mut choices: Vec<Choice> = widths(most).map(|n| choice([n, n])).collect();
         if free_widths && let Some(best) = best_product(&choices) {
@@ -84,7 +84,7 @@ impl Group {
             choices.extend(pairs.filter(|[n1, n2]| n1 != n2).map(choice));
         }
         let baseline = blocks.score_of(&stages);
-        let max_members = search.max_multiplicity as f64;
+        let max_members = search.max_multiplicity() as f64;
         Ok(Self { stages, choices, budget: share * spent, baseline, max_members })
     }
 

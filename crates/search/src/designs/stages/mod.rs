@@ -123,7 +123,7 @@ impl<'a> StageProblem<'a> {
     fn new(search: &'a DesignSearch, freedom: Freedom) -> Result<Self, Error> {
         let baseline = &search.baseline;
         let inputs = if baseline.module().is_some() { BlockInputs::White } else { search.inputs };
-        let (fixed, costs) = stage_costs(baseline, search.cost)?;
+        let (fixed, costs) = stage_costs(baseline, search.limits.cost)?;
         let blocks = ScoredBlocks::of(baseline, inputs, &search.images)?;
         let stages: Vec<usize> = (0..costs.len()).collect();
         if freedom.stages() && stages.len() < 2 {
@@ -132,8 +132,8 @@ impl<'a> StageProblem<'a> {
         if !freedom.stages() && matches!(baseline, Spec::Regnet(_)) {
             return Err(Error::NoCommonWidths { name: baseline.name() });
         }
-        let (cost, fixed) = (network_cost(baseline, search.cost)? as f64, fixed as f64);
-        let budget = search.budget.map_or(cost, |budget| budget as f64);
+        let (cost, fixed) = (network_cost(baseline, search.limits.cost)? as f64, fixed as f64);
+        let budget = search.limits.budget.map_or(cost, |budget| budget as f64);
         let share = ((budget - fixed) / (cost - fixed)).max(0.0);
         let parts: Vec<Vec<usize>> = match freedom.stages() {
             true => stages.into_iter().map(|stage| vec![stage]).collect(),
@@ -155,7 +155,7 @@ impl<'a> StageProblem<'a> {
         dual: Option<(Vec<Pick>, f64)>,
     ) -> Result<BothProblems, Error> {
         let (picks, gap) =
-            primal.ok_or(Error::StageBudget { budget: self.budget as u64, cost: self.search.cost })?;
+            primal.ok_or(Error::StageBudget { budget: self.budget as u64, cost: self.search.limits.cost })?;
         let primal = self.describe(&picks, gap)?;
         let (picks, gap) = dual.ok_or(Error::NoDual)?;
         Ok(BothProblems { primal, dual: self.describe(&picks, gap)? })
