@@ -92,7 +92,7 @@ pub(crate) fn compute(
     request: &Request,
     share: Share<'_>,
     monitor: &dyn Monitor,
-    wanted: impl Fn(&dyn Item) -> bool,
+    wanted: impl Fn(&Item) -> bool,
     mut done: impl FnMut(Report) -> Result<(), Failed>,
 ) -> Result<(), Error> {
     let items = choose(&request.items)?;
@@ -110,7 +110,7 @@ pub(crate) fn compute(
         share,
         engine: request.engine,
     };
-    for item in items.into_iter().filter(|item| wanted(*item)) {
+    for item in items.into_iter().filter(|item| wanted(item)) {
         reproduce(item, &context).and_then(&mut done).map_err(|error| told(error, monitor))?;
     }
     Ok(())
@@ -138,14 +138,14 @@ pub(crate) fn told(error: Failed, monitor: &dyn Monitor) -> Error {
 }
 
 /// The items that were named, once each; `all` stands for every one.
-fn choose(names: &[String]) -> Result<Vec<&'static dyn Item>, Error> {
+fn choose(names: &[String]) -> Result<Vec<&'static Item>, Error> {
     if names.iter().any(|name| name == "all") {
-        return Ok(ITEMS.to_vec());
+        return Ok(ITEMS.iter().collect());
     }
     if names.is_empty() {
         return Err(Refusal::NoItems.into());
     }
-    let mut items: Vec<&'static dyn Item> = vec![];
+    let mut items: Vec<&'static Item> = vec![];
     for name in names {
         let item = item(name)?;
         if !items.iter().any(|known| known.name() == item.name()) {

@@ -49,6 +49,12 @@ from_trials!(
 );
 
 impl Error {
+    /// The refusal of a name, with those that there are.
+    pub(crate) fn unknown_item(name: &str) -> Self {
+        let known: Vec<&str> = crate::ITEMS.iter().map(crate::Item::name).collect();
+        Self::UnknownItem { name: name.to_owned(), known: known.join(", ") }
+    }
+
     /// An experiment that does not fit the program.
     pub(crate) fn experiment(source_name: impl Into<String>, reason: Misfit) -> Self {
         Self::Experiment { source_name: source_name.into(), reason }

@@ -33,6 +33,11 @@ impl Experiment {
         Ok(Self { name, title: text("title")?, about: text("about")?, tables })
     }
 
+    /// The item's name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
     /// What the figure or table shows, as a title.
     pub fn title(&self) -> &str {
         &self.title

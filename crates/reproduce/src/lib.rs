@@ -6,7 +6,7 @@
 //! sections for its page, and its data. Whatever takes long is a part ([`Context::part`]), kept in
 //! a file, so that a run that was interrupted goes on where it was.
 //!
-//! To add one: write its experiment file, implement [`Item`] on a unit struct, and name it in
+//! To add one: write its experiment file and a function from that to its outcome, and name both in
 //! [`ITEMS`].
 
 mod comparison;
@@ -16,6 +16,7 @@ pub mod drawings;
 mod error;
 mod experiment;
 mod images;
+mod item;
 mod items;
 mod pages;
 pub mod published;
@@ -29,40 +30,8 @@ pub use comparison::{Comparison, Verdict};
 pub use context::Context;
 pub use error::{Error, Misfit};
 pub use experiment::Experiment;
+pub use item::{Item, item};
 pub use items::ITEMS;
 pub use pages::{write_index, write_report};
 pub use report::{Outcome, Report, Summary, reproduce};
 pub use scale::{NotAScale, Scale};
-
-/// One figure or table of the paper.
-pub trait Item: Sync {
-    /// What it is called on the command line: `fig3`.
-    fn name(&self) -> &'static str;
-
-    /// The text of `experiments/NAME.toml`.
-    fn experiment(&self) -> &'static str;
-
-    /// Whether it trains networks, which a plan can list as jobs.
-    fn trains(&self) -> bool {
-        false
-    }
-
-    /// Computes it at the context's scale.
-    ///
-    /// # Errors
-    ///
-    /// Whatever keeps it from an outcome; data that is not there is a verdict, not an error.
-    fn run(&self, experiment: &Experiment, context: &Context) -> Result<Outcome, Error>;
-}
-
-/// The item of this name.
-///
-/// # Errors
-///
-/// If there is none; the sentence lists what there is.
-pub fn item(name: &str) -> Result<&'static dyn Item, Error> {
-    ITEMS.iter().copied().find(|item| item.name() == name).ok_or_else(|| {
-        let known: Vec<&str> = ITEMS.iter().map(|item| item.name()).collect();
-        Error::UnknownItem { name: name.to_owned(), known: known.join(", ") }
-    })
-}

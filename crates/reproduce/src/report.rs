@@ -6,7 +6,7 @@ use collegial_report::{Section, Table};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{Comparison, Context, Error, Experiment, Item, Scale, Verdict};
+use crate::{Comparison, Context, Error, Item, Scale, Verdict};
 
 /// What an item found.
 #[derive(Debug, Default)]
@@ -114,9 +114,9 @@ pub struct Report {
 /// # Errors
 ///
 /// Whatever keeps it from an outcome.
-pub fn reproduce(item: &dyn Item, context: &Context) -> Result<Report, Error> {
+pub fn reproduce(item: &Item, context: &Context) -> Result<Report, Error> {
     let start = Instant::now();
-    let experiment = Experiment::parse(item.name(), item.experiment())?;
+    let experiment = item.experiment()?;
     let outcome = item.run(&experiment, context)?;
     Ok(Report {
         item: item.name(),

@@ -12,10 +12,7 @@ use serde_json::json;
 
 use crate::error::Misfit;
 use crate::published;
-use crate::{Comparison, Context, Error, Experiment, Item, Outcome, Verdict};
-
-/// Fig. 2.
-pub struct Fig2;
+use crate::{Comparison, Context, Error, Experiment, Outcome, Verdict};
 
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -59,33 +56,24 @@ struct Curves {
     infinite: Vec<f64>,
 }
 
-impl Item for Fig2 {
-    fn name(&self) -> &'static str {
-        "fig2"
-    }
-
-    fn experiment(&self) -> &'static str {
-        include_str!("../../experiments/fig2.toml")
-    }
-
-    fn run(&self, experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {
-        let curves = Curves::draw(experiment.settings(context.scale)?, context)?;
-        let (limit, width) = (curves.limit()?, curves.width()?);
-        Ok(Outcome {
-            sentence: curves.sentence(),
-            comparisons: vec![limit, width],
-            figures: vec![
-                (curves.surface(), "The surface as one curve per m, from one member at the bottom upwards, each shifted by the same step.".into()),
-                (curves.cut(), "The cut: few members, many, and one network that is much wider.".into()),
-            ],
-            sections: vec![curves.convergence(), curves.narrow_section()],
-            data: json!({
-                "angles": curves.angles, "infinite_width": curves.infinite,
-                "ensemble": curves.ensemble, "wide": curves.wide, "narrow": curves.narrow,
-            }),
-            ..Outcome::default()
-        })
-    }
+/// Fig. 2.
+pub fn run(experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {
+    let curves = Curves::draw(experiment.settings(context.scale)?, context)?;
+    let (limit, width) = (curves.limit()?, curves.width()?);
+    Ok(Outcome {
+        sentence: curves.sentence(),
+        comparisons: vec![limit, width],
+        figures: vec![
+            (curves.surface(), "The surface as one curve per m, from one member at the bottom upwards, each shifted by the same step.".into()),
+            (curves.cut(), "The cut: few members, many, and one network that is much wider.".into()),
+        ],
+        sections: vec![curves.convergence(), curves.narrow_section()],
+        data: json!({
+            "angles": curves.angles, "infinite_width": curves.infinite,
+            "ensemble": curves.ensemble, "wide": curves.wide, "narrow": curves.narrow,
+        }),
+        ..Outcome::default()
+    })
 }
 
 /// Whether a largest difference, in standard errors, is what chance explains.

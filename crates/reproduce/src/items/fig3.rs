@@ -10,10 +10,7 @@ use serde_json::json;
 use crate::drawings::search::{dual_figure, gap_sentence, primal_figure};
 use crate::error::Misfit;
 use crate::published;
-use crate::{Comparison, Context, Error, Experiment, Item, Outcome};
-
-/// Fig. 3.
-pub struct Fig3;
+use crate::{Comparison, Context, Error, Experiment, Outcome};
 
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -26,45 +23,33 @@ struct Settings {
     alpha_step: f64,
 }
 
-impl Item for Fig3 {
-    fn name(&self) -> &'static str {
-        "fig3"
-    }
-
-    fn experiment(&self) -> &'static str {
-        include_str!("../../experiments/fig3.toml")
-    }
-
-    fn run(&self, experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {
-        let settings: Settings = experiment.settings(context.scale)?;
-        let search = search(&settings)?;
-        let alphas = matching_alphas(&settings, &search)?;
-        let (Some(low), Some(high)) = (alphas.first(), alphas.last()) else {
-            let [low, high] = settings.alphas;
-            return Err(Error::experiment("experiments/fig3.toml", Misfit::NoAlpha { low, high }));
-        };
-        let alpha = alphas[alphas.len() / 2];
-        let answer = search.run(&Law::new(alpha)?)?;
-        let exact = search.run(&Exact)?;
-        Ok(Outcome {
-            sentence: format!(
-                "With alpha = {alpha:.2}, members of width {} are best: m = {:.1} of them at the baseline's parameters, m = {:.1} at its variance with {:.2} times fewer parameters. All \
-                 published numbers hold for alpha from {low:.3} to {high:.3}.",
-                answer.primal.width,
-                answer.primal.multiplicity,
-                answer.dual.multiplicity,
-                answer.dual.efficiency
-            ),
-            comparisons: comparisons(&answer)?,
-            figures: figures(&answer, &exact),
-            sections: vec![beyond(&answer, &exact)],
-            data: json!({
-                "alpha": alpha, "alpha_range": [low, high],
-                "law": answer, "exact": exact,
-            }),
-            ..Outcome::default()
-        })
-    }
+/// Fig. 3.
+pub fn run(experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {
+    let settings: Settings = experiment.settings(context.scale)?;
+    let search = search(&settings)?;
+    let alphas = matching_alphas(&settings, &search)?;
+    let (Some(low), Some(high)) = (alphas.first(), alphas.last()) else {
+        let [low, high] = settings.alphas;
+        return Err(Error::experiment("experiments/fig3.toml", Misfit::NoAlpha { low, high }));
+    };
+    let alpha = alphas[alphas.len() / 2];
+    let answer = search.run(&Law::new(alpha)?)?;
+    let exact = search.run(&Exact)?;
+    Ok(Outcome {
+        sentence: format!(
+            "With alpha = {alpha:.2}, members of width {} are best: m = {:.1} of them at the baseline's parameters, m = {:.1} at its variance with {:.2} times fewer parameters. All \
+             published numbers hold for alpha from {low:.3} to {high:.3}.",
+            answer.primal.width, answer.primal.multiplicity, answer.dual.multiplicity, answer.dual.efficiency
+        ),
+        comparisons: comparisons(&answer)?,
+        figures: figures(&answer, &exact),
+        sections: vec![beyond(&answer, &exact)],
+        data: json!({
+            "alpha": alpha, "alpha_range": [low, high],
+            "law": answer, "exact": exact,
+        }),
+        ..Outcome::default()
+    })
 }
 
 fn search(settings: &Settings) -> Result<Search, Error> {

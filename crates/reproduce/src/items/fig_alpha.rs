@@ -14,10 +14,7 @@ use crate::drawings::fit::{figure, residual_figure, verdict_sentence};
 use crate::drawings::search::dual_figure;
 use crate::error::Misfit;
 use crate::published;
-use crate::{Comparison, Context, Error, Experiment, Item, Outcome};
-
-/// The appendix figure on alpha.
-pub struct FigAlpha;
+use crate::{Comparison, Context, Error, Experiment, Outcome};
 
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -57,49 +54,40 @@ impl Grid {
     }
 }
 
-impl Item for FigAlpha {
-    fn name(&self) -> &'static str {
-        "fig-alpha"
+/// The appendix figure on alpha.
+pub fn run(experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {
+    let settings: Settings = experiment.settings(context.scale)?;
+    let baseline: Spec = settings.baseline.parse()?;
+    let module = settings.module.parse::<Spec>()?.analysed_module()?;
+    let mut fits = vec![];
+    for grid in &settings.grids {
+        fits.push((grid.name.as_str(), fit(grid, &module, settings.trials, context)?));
     }
-
-    fn experiment(&self) -> &'static str {
-        include_str!("../../experiments/fig-alpha.toml")
-    }
-
-    fn run(&self, experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {
-        let settings: Settings = experiment.settings(context.scale)?;
-        let baseline: Spec = settings.baseline.parse()?;
-        let module = settings.module.parse::<Spec>()?.analysed_module()?;
-        let mut fits = vec![];
-        for grid in &settings.grids {
-            fits.push((grid.name.as_str(), fit(grid, &module, settings.trials, context)?));
-        }
-        let Some((grid, fitted)) = fits.first() else {
-            return Err(Error::experiment("experiments/fig-alpha.toml", Misfit::Nothing { what: "grid" }));
-        };
-        let alpha = published::value("block.alpha")?;
-        let law = Search::new(baseline.clone()).run(&Law::new(alpha.value)?)?;
-        let measured = measured(baseline, settings.precision, context)?;
-        let interval = [fitted.alpha_ci.low, fitted.alpha_ci.high];
-        let says = published::statement("block.alpha")?.says;
-        Ok(Outcome {
-            sentence: format!(
-                "Widths {grid} and {} draws each give alpha = {:.2} (95 % interval {:.2} to {:.2}).",
-                settings.trials, fitted.alpha, interval[0], interval[1]
-            ),
-            comparisons: vec![Comparison::measured(says, alpha, fitted.alpha, interval)],
-            figures: vec![
-                (figure(fitted), "The second moment of the kernel and the fitted line.".into()),
-                (residual_figure(fitted), "How far the measurements are from the line.".into()),
-            ],
-            sections: vec![grids(&fits), without_the_law(&law, &measured)],
-            data: json!({
-                "fits": fits.iter().map(|(name, fit)| json!({"grid": name, "fit": fit})).collect::<Vec<_>>(),
-                "law": law, "measured": measured,
-            }),
-            ..Outcome::default()
-        })
-    }
+    let Some((grid, fitted)) = fits.first() else {
+        return Err(Error::experiment("experiments/fig-alpha.toml", Misfit::Nothing { what: "grid" }));
+    };
+    let alpha = published::value("block.alpha")?;
+    let law = Search::new(baseline.clone()).run(&Law::new(alpha.value)?)?;
+    let measured = measured(baseline, settings.precision, context)?;
+    let interval = [fitted.alpha_ci.low, fitted.alpha_ci.high];
+    let says = published::statement("block.alpha")?.says;
+    Ok(Outcome {
+        sentence: format!(
+            "Widths {grid} and {} draws each give alpha = {:.2} (95 % interval {:.2} to {:.2}).",
+            settings.trials, fitted.alpha, interval[0], interval[1]
+        ),
+        comparisons: vec![Comparison::measured(says, alpha, fitted.alpha, interval)],
+        figures: vec![
+            (figure(fitted), "The second moment of the kernel and the fitted line.".into()),
+            (residual_figure(fitted), "How far the measurements are from the line.".into()),
+        ],
+        sections: vec![grids(&fits), without_the_law(&law, &measured)],
+        data: json!({
+            "fits": fits.iter().map(|(name, fit)| json!({"grid": name, "fit": fit})).collect::<Vec<_>>(),
+            "law": law, "measured": measured,
+        }),
+        ..Outcome::default()
+    })
 }
 
 fn fit(grid: &Grid, module: &Module, trials: u64, context: &Context) -> Result<Fit, Error> {

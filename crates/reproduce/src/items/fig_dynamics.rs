@@ -10,10 +10,7 @@ use serde_json::json;
 
 use super::dynamics::{Change, Descent, Ensemble, Slope, Task, change, slope};
 use crate::images::{self, Synthetic};
-use crate::{Comparison, Context, Error, Experiment, Item, Outcome, Scale, Verdict};
-
-/// The figure of Theorem 1.
-pub struct FigDynamics;
+use crate::{Comparison, Context, Error, Experiment, Outcome, Scale, Verdict};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -47,62 +44,52 @@ const CLAIMS: [&str; 3] = [
 const EQUAL: &str = "(a) and (b) change equally at equal m n: ratio (b) / (a)";
 const SMALLER: &str = "(c) changes less than (a) at equal parameters: ratio (c) / (a)";
 
-impl Item for FigDynamics {
-    fn name(&self) -> &'static str {
-        "fig-dynamics"
-    }
-
-    fn experiment(&self) -> &'static str {
-        include_str!("../../experiments/fig-dynamics.toml")
-    }
-
-    fn run(&self, experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {
-        let settings: Settings = experiment.settings(context.scale)?;
-        let Some(dataset) = images::open(context, Kind::Mnist, settings.synthetic)? else {
-            let open = |what: &str| Comparison::claim(what, "", "", Verdict::no_data("MNIST"));
-            return Ok(Outcome {
-                sentence: "There is no MNIST under the data directory.".into(),
-                comparisons: CLAIMS.iter().chain(&[EQUAL, SMALLER]).map(|what| open(what)).collect(),
-                ..Outcome::default()
-            });
-        };
-        let task = Task::new(&dataset, settings.images)?;
-        let panels = follow(&settings, &task, dataset.shape().len(), context)?;
-        let equal = ratio(&panels[1], &panels[0], context.seed);
-        let smaller = ratio(&panels[2], &panels[0], context.seed);
-        Ok(Outcome {
-            sentence: format!(
-                "Over m n the change of the kernel falls with slopes {}; Theorem 1 says -1. At equal m n an ensemble changes {:.2} ({:.2} to {:.2}) times as much as a single network, at equal \
-                 parameters members of width {} change {:.2} ({:.2} to {:.2}) times as much.",
-                panels.iter().map(|panel| words(&panel.slope)).collect::<Vec<_>>().join(", "),
-                equal[0],
-                equal[1],
-                equal[2],
-                settings.constant_width,
-                smaller[0],
-                smaller[1],
-                smaller[2]
-            ),
-            comparisons: comparisons(&panels, equal, smaller, context.scale),
-            figures: vec![
-                (
-                    size_figure(&panels),
-                    "Theorem 1: at equal m n the kernel moves equally. The dotted line has slope -1.".into(),
-                ),
-                (
-                    parameter_figure(&panels),
-                    "At equal parameters many members of constant width move less than one wide network."
-                        .into(),
-                ),
-            ],
-            sections: vec![
-                Section::new("Every size")
-                    .table(table(&panels), "Means over all draws and all entries off the diagonal."),
-            ],
-            data: json!({"panels": panels, "equal_size_ratio": equal, "equal_parameters_ratio": smaller}),
+/// The figure of Theorem 1.
+pub fn run(experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {
+    let settings: Settings = experiment.settings(context.scale)?;
+    let Some(dataset) = images::open(context, Kind::Mnist, settings.synthetic)? else {
+        let open = |what: &str| Comparison::claim(what, "", "", Verdict::no_data("MNIST"));
+        return Ok(Outcome {
+            sentence: "There is no MNIST under the data directory.".into(),
+            comparisons: CLAIMS.iter().chain(&[EQUAL, SMALLER]).map(|what| open(what)).collect(),
             ..Outcome::default()
-        })
-    }
+        });
+    };
+    let task = Task::new(&dataset, settings.images)?;
+    let panels = follow(&settings, &task, dataset.shape().len(), context)?;
+    let equal = ratio(&panels[1], &panels[0], context.seed);
+    let smaller = ratio(&panels[2], &panels[0], context.seed);
+    Ok(Outcome {
+        sentence: format!(
+            "Over m n the change of the kernel falls with slopes {}; Theorem 1 says -1. At equal m n an ensemble changes {:.2} ({:.2} to {:.2}) times as much as a single network, at equal \
+             parameters members of width {} change {:.2} ({:.2} to {:.2}) times as much.",
+            panels.iter().map(|panel| words(&panel.slope)).collect::<Vec<_>>().join(", "),
+            equal[0],
+            equal[1],
+            equal[2],
+            settings.constant_width,
+            smaller[0],
+            smaller[1],
+            smaller[2]
+        ),
+        comparisons: comparisons(&panels, equal, smaller, context.scale),
+        figures: vec![
+            (
+                size_figure(&panels),
+                "Theorem 1: at equal m n the kernel moves equally. The dotted line has slope -1.".into(),
+            ),
+            (
+                parameter_figure(&panels),
+                "At equal parameters many members of constant width move less than one wide network.".into(),
+            ),
+        ],
+        sections: vec![
+            Section::new("Every size")
+                .table(table(&panels), "Means over all draws and all entries off the diagonal."),
+        ],
+        data: json!({"panels": panels, "equal_size_ratio": equal, "equal_parameters_ratio": smaller}),
+        ..Outcome::default()
+    })
 }
 
 /// The ensembles of the three panels.

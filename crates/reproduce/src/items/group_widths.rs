@@ -8,10 +8,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::error::Misfit;
-use crate::{Comparison, Context, Error, Experiment, Item, Outcome, Verdict};
-
-/// Group widths of RegNets.
-pub struct GroupWidths;
+use crate::{Comparison, Context, Error, Experiment, Outcome, Verdict};
 
 /// Keys the draws of networks for intervals.
 const STREAM: u32 = 0x6777;
@@ -40,27 +37,18 @@ struct Recommended {
     inner_width: f64,
 }
 
-impl Item for GroupWidths {
-    fn name(&self) -> &'static str {
-        "group-widths"
-    }
-
-    fn experiment(&self) -> &'static str {
-        include_str!("../../experiments/group-widths.toml")
-    }
-
-    fn run(&self, _experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {
-        let names = families().into_iter().filter(|family| family.title == "RegNet");
-        let rows: Vec<Row> = names.flat_map(|family| family.names).map(row).collect::<Result<_, _>>()?;
-        Ok(Outcome {
-            sentence: sentence(&rows, context.seed),
-            comparisons: comparisons(&rows, context.seed),
-            figures: vec![figure(&rows)],
-            sections: vec![why(&rows), all(&rows)],
-            data: json!({"networks": rows}),
-            ..Outcome::default()
-        })
-    }
+/// Group widths of RegNets.
+pub fn run(_experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {
+    let names = families().into_iter().filter(|family| family.title == "RegNet");
+    let rows: Vec<Row> = names.flat_map(|family| family.names).map(row).collect::<Result<_, _>>()?;
+    Ok(Outcome {
+        sentence: sentence(&rows, context.seed),
+        comparisons: comparisons(&rows, context.seed),
+        figures: vec![figure(&rows)],
+        sections: vec![why(&rows), all(&rows)],
+        data: json!({"networks": rows}),
+        ..Outcome::default()
+    })
 }
 
 fn row(model: String) -> Result<Row, Error> {

@@ -10,42 +10,49 @@ mod fig_alpha;
 mod fig_dynamics;
 mod group_widths;
 mod network;
-mod paper_table;
 mod prediction;
 mod tables;
 mod timing;
 mod trained;
 
 use crate::Item;
+use cifar::{CIFAR_10, CIFAR_100};
+
+/// An item with the experiment file of its name.
+macro_rules! item {
+    ($name:literal, $run:expr) => {
+        Item::new($name, include_str!(concat!("../../experiments/", $name, ".toml")), $run)
+    };
+}
 
 /// Every figure and table in the paper's order, then what goes beyond it.
-pub const ITEMS: &[&dyn Item] = &[
-    &fig2::Fig2,
-    &fig3::Fig3,
-    &fig4::Fig4,
-    &cifar::CIFAR_100,
-    &paper_table::TABLES[0],
-    &paper_table::TABLES[1],
-    &paper_table::TABLES[2],
-    &paper_table::TABLES[3],
-    &cifar::CIFAR_10,
-    &paper_table::TABLES[4],
-    &fig_alpha::FigAlpha,
-    &fig_dynamics::FigDynamics,
-    &network::Network,
-    &group_widths::GroupWidths,
-    &prediction::Prediction,
-    &evidence::Summary,
-    &evidence::TABLES[0],
-    &evidence::TABLES[1],
-    &evidence::TABLES[2],
-    &evidence::TABLES[3],
-    &evidence::TABLES[4],
-    &evidence::TABLES[5],
-    &evidence::TABLES[6],
-    &evidence::TABLES[7],
-    &evidence::TABLES[8],
-    &evidence::TABLES[9],
-    &evidence::TABLES[10],
-    &evidence::TABLES[11],
+pub const ITEMS: &[Item] = &[
+    item!("fig2", fig2::run),
+    item!("fig3", fig3::run),
+    item!("fig4", fig4::run).training(),
+    item!("fig-cifar100", |experiment, context| CIFAR_100.run(experiment, context)).training(),
+    item!("table1", tables::run).training(),
+    item!("table2", tables::run).training(),
+    item!("table3", tables::run).training(),
+    item!("table4", tables::run).training(),
+    item!("fig-cifar10", |experiment, context| CIFAR_10.run(experiment, context)).training(),
+    item!("table5", tables::run).training(),
+    item!("fig-alpha", fig_alpha::run),
+    item!("fig-dynamics", fig_dynamics::run),
+    item!("network", network::run),
+    item!("group-widths", group_widths::run),
+    item!("prediction", prediction::run),
+    item!("evidence", evidence::summary),
+    item!("evidence-paper", evidence::run),
+    item!("evidence-resnext", evidence::run),
+    item!("evidence-cifar-zoo", evidence::run),
+    item!("evidence-cifar-readmes", evidence::run),
+    item!("evidence-wrn", evidence::run),
+    item!("evidence-timm", evidence::run),
+    item!("evidence-imgclsmob", evidence::run),
+    item!("evidence-paddleclas", evidence::run),
+    item!("evidence-mmpretrain", evidence::run),
+    item!("evidence-pycls", evidence::run),
+    item!("evidence-resnest", evidence::run),
+    item!("evidence-deep-roots", evidence::run),
 ];

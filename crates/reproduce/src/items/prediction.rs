@@ -10,16 +10,13 @@ use serde_json::json;
 
 use crate::contrast::Contrast;
 use crate::error::Misfit;
-use crate::{Comparison, Context, Error, Experiment, Item, Outcome, Verdict};
+use crate::{Comparison, Context, Error, Experiment, Outcome, Verdict};
 
 /// The runs that were made.
 const CSV: &str = include_str!("../../evidence/prediction-runs.csv");
 
 /// Test errors after the last epoch.
 const SCORED: &str = "test_error_3";
-
-/// Three designs against their baseline.
-pub struct Prediction;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -60,40 +57,31 @@ struct Trained {
     errors: Vec<f64>,
 }
 
-impl Item for Prediction {
-    fn name(&self) -> &'static str {
-        "prediction"
+/// Three designs against their baseline.
+pub fn run(experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {
+    let settings: Settings = experiment.settings(context.scale)?;
+    let few = || Error::experiment("evidence/prediction-runs.csv", Misfit::FewRuns);
+    let mut all = vec![trained(&settings.network, settings.baseline, "baseline")?];
+    for planned in &settings.designs {
+        all.push(trained(&settings.network, planned.design, &planned.role)?);
     }
-
-    fn experiment(&self) -> &'static str {
-        include_str!("../../experiments/prediction.toml")
-    }
-
-    fn run(&self, experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {
-        let settings: Settings = experiment.settings(context.scale)?;
-        let few = || Error::experiment("evidence/prediction-runs.csv", Misfit::FewRuns);
-        let mut all = vec![trained(&settings.network, settings.baseline, "baseline")?];
-        for planned in &settings.designs {
-            all.push(trained(&settings.network, planned.design, &planned.role)?);
-        }
-        let contrasts: Vec<Contrast> = all[1..]
-            .iter()
-            .map(|one| Contrast::of(&one.errors, &all[0].errors).ok_or_else(few))
-            .collect::<Result<_, _>>()?;
-        let comparison = |(planned, contrast): (&Planned, &Contrast)| {
-            let what = format!("{}, {}: test error minus the baseline's", planned.design, planned.role);
-            let verdict = planned.prediction.verdict(contrast, settings.equal_within);
-            Comparison::claim(what, planned.prediction.words(), contrast.words(), verdict)
-        };
-        Ok(Outcome {
-            sentence: sentence(&settings, &contrasts),
-            tables: vec![outcomes(&settings, &contrasts)],
-            comparisons: settings.designs.iter().zip(&contrasts).map(comparison).collect(),
-            figures: vec![figure(&all, &contrasts, settings.equal_within)],
-            sections: vec![designs(&all)],
-            data: json!({"designs": all, "contrasts": contrasts}),
-        })
-    }
+    let contrasts: Vec<Contrast> = all[1..]
+        .iter()
+        .map(|one| Contrast::of(&one.errors, &all[0].errors).ok_or_else(few))
+        .collect::<Result<_, _>>()?;
+    let comparison = |(planned, contrast): (&Planned, &Contrast)| {
+        let what = format!("{}, {}: test error minus the baseline's", planned.design, planned.role);
+        let verdict = planned.prediction.verdict(contrast, settings.equal_within);
+        Comparison::claim(what, planned.prediction.words(), contrast.words(), verdict)
+    };
+    Ok(Outcome {
+        sentence: sentence(&settings, &contrasts),
+        tables: vec![outcomes(&settings, &contrasts)],
+        comparisons: settings.designs.iter().zip(&contrasts).map(comparison).collect(),
+        figures: vec![figure(&all, &contrasts, settings.equal_within)],
+        sections: vec![designs(&all)],
+        data: json!({"designs": all, "contrasts": contrasts}),
+    })
 }
 
 fn trained(network: &Spec, design: Design, role: &str) -> Result<Trained, Error> {

@@ -1,7 +1,7 @@
 //! Networks that others trained: does less kernel variance go with less error in their published
 //! tables?
 //!
-//! One item per table ([`Table`]), and one over all of them ([`Summary`]). A table's file is in
+//! One item per table ([`run`]), and one over all of them ([`summary`]). A table's file is in
 //! `evidence/`, with its sources in `evidence/README.md`. Designs are compared only within one
 //! recipe and one skeleton (blocks per stage), so that nothing but m and n differs.
 
@@ -13,14 +13,14 @@ mod summary;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::{Context, Error, Experiment, Item, Outcome};
+use crate::{Context, Error, Experiment, Outcome, item};
 use body::Body;
-pub use summary::Summary;
+pub use summary::run as summary;
 
 /// One published table.
-pub struct Table {
+struct Table {
+    /// The item's name.
     name: &'static str,
-    experiment: &'static str,
     csv: &'static str,
 }
 
@@ -34,9 +34,8 @@ struct Settings {
 macro_rules! tables {
     ($($name:literal: $file:literal;)+) => {
         /// The tables, the paper's own first.
-        pub const TABLES: &[Table] = &[$(Table {
+        const TABLES: &[Table] = &[$(Table {
             name: concat!("evidence-", $name),
-            experiment: include_str!(concat!("../../../experiments/evidence-", $name, ".toml")),
             csv: include_str!(concat!("../../../evidence/", $file, ".csv")),
         }),+];
     };
@@ -65,32 +64,25 @@ const NOT_COMPARED: [(&str, &str); 2] = [
 
 impl Table {
     fn body(&self, seed: u64) -> Result<Body, Error> {
-        let experiment = Experiment::parse(self.name, self.experiment)?;
+        let experiment = item(self.name)?.experiment()?;
         let settings: Settings = experiment.settings(crate::Scale::Paper)?;
         Body::read(self.name, experiment.title(), self.csv, settings.targets, seed)
     }
 }
 
-impl Item for Table {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn experiment(&self) -> &'static str {
-        self.experiment
-    }
-
-    fn run(&self, _experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {
-        let body = self.body(context.seed)?;
-        let groups = body.groups(body.primary());
-        let tests = claims::tests(&groups, context.seed);
-        Ok(Outcome {
-            sentence: show::sentence(&body, &tests),
-            comparisons: claims::comparisons(&tests),
-            figures: show::figures(&groups),
-            sections: show::sections(&body, context.seed),
-            data: json!({"table": body.scored, "tests": tests}),
-            ..Outcome::default()
-        })
-    }
+/// What one table says.
+pub fn run(experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {
+    let unknown = || Error::unknown_item(experiment.name());
+    let table = TABLES.iter().find(|table| table.name == experiment.name()).ok_or_else(unknown)?;
+    let body = table.body(context.seed)?;
+    let groups = body.groups(body.primary());
+    let tests = claims::tests(&groups, context.seed);
+    Ok(Outcome {
+        sentence: show::sentence(&body, &tests),
+        comparisons: claims::comparisons(&tests),
+        figures: show::figures(&groups),
+        sections: show::sections(&body, context.seed),
+        data: json!({"table": body.scored, "tests": tests}),
+        ..Outcome::default()
+    })
 }

@@ -10,42 +10,30 @@ use serde_json::json;
 use super::body::Body;
 use super::claims::{self, CLAIMS};
 use super::{NOT_COMPARED, TABLES};
-use crate::{Comparison, Context, Error, Experiment, Item, Outcome};
+use crate::{Comparison, Context, Error, Experiment, Outcome};
 
 /// What all tables say together.
-pub struct Summary;
-
-impl Item for Summary {
-    fn name(&self) -> &'static str {
-        "evidence"
-    }
-
-    fn experiment(&self) -> &'static str {
-        include_str!("../../../experiments/evidence.toml")
-    }
-
-    fn run(&self, _experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {
-        let seed = context.seed;
-        let bodies: Vec<Body> = TABLES.iter().map(|table| table.body(seed)).collect::<Result<_, _>>()?;
-        // The paper's own table is where the claim comes from: others' tables are the test.
-        let others = Pool::of(bodies[1..].iter().map(|body| body.groups(body.primary())), seed);
-        let ordinary = bodies[1..].iter().map(|body| body.groups_without_outliers(body.primary()));
-        let ordinary = Pool::of(ordinary, seed);
-        Ok(Outcome {
-            sentence: sentence(&others),
-            comparisons: comparisons(&others),
-            figures: vec![figure(&bodies)],
-            sections: vec![
-                predictors(&others),
-                together(&others),
-                by_table(&bodies, seed),
-                sensitivity(&others, &ordinary),
-                not_compared(seed)?,
-            ],
-            data: json!({"others": others.tests, "without_outliers": ordinary.tests}),
-            ..Outcome::default()
-        })
-    }
+pub fn run(_experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {
+    let seed = context.seed;
+    let bodies: Vec<Body> = TABLES.iter().map(|table| table.body(seed)).collect::<Result<_, _>>()?;
+    // The paper's own table is where the claim comes from: others' tables are the test.
+    let others = Pool::of(bodies[1..].iter().map(|body| body.groups(body.primary())), seed);
+    let ordinary = bodies[1..].iter().map(|body| body.groups_without_outliers(body.primary()));
+    let ordinary = Pool::of(ordinary, seed);
+    Ok(Outcome {
+        sentence: sentence(&others),
+        comparisons: comparisons(&others),
+        figures: vec![figure(&bodies)],
+        sections: vec![
+            predictors(&others),
+            together(&others),
+            by_table(&bodies, seed),
+            sensitivity(&others, &ordinary),
+            not_compared(seed)?,
+        ],
+        data: json!({"others": others.tests, "without_outliers": ordinary.tests}),
+        ..Outcome::default()
+    })
 }
 
 /// A test over several tables, with the 95 % interval of the share of right pairs.
@@ -316,7 +304,7 @@ mod tests {
     #[test]
     fn the_figure_shows_every_table() {
         for table in TABLES {
-            let name = Item::name(table);
+            let name = table.name;
             let shown = SERIES.iter().filter(|(_, names)| names.contains(&name)).count();
             assert_eq!(shown, 1, "{name}");
         }

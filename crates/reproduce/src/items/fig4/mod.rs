@@ -18,10 +18,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::images::{self, Synthetic};
-use crate::{Comparison, Context, Error, Experiment, Item, Outcome, Scale, Verdict};
-
-/// Fig. 4.
-pub struct Fig4;
+use crate::{Comparison, Context, Error, Experiment, Outcome, Scale, Verdict};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -41,68 +38,52 @@ struct Settings {
 const PRIMAL: &str = "at fixed cost, the test error follows Var(K)";
 const DUAL: &str = "at fixed Var(K), a larger cost does not lower the test error";
 
-impl Item for Fig4 {
-    fn name(&self) -> &'static str {
-        "fig4"
+/// Fig. 4.
+pub fn run(experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {
+    if context.scale == Scale::Laptop {
+        return judged::outcome(context);
     }
-
-    fn experiment(&self) -> &'static str {
-        include_str!("../../../experiments/fig4.toml")
-    }
-
-    fn trains(&self) -> bool {
-        true
-    }
-
-    fn run(&self, experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {
-        if context.scale == Scale::Laptop {
-            return judged::outcome(context);
-        }
-        let settings: Settings = experiment.settings(context.scale)?;
-        let Some(dataset) = images::open(context, Kind::Mnist, settings.synthetic)? else {
-            let open = |what| Comparison::claim(what, "", "", Verdict::no_data("MNIST"));
-            return Ok(Outcome {
-                sentence: "There is no MNIST under the data directory.".into(),
-                comparisons: vec![open(PRIMAL), open(DUAL)],
-                ..Outcome::default()
-            });
-        };
-        let (primal, dual) = train(&settings, dataset, context)?;
-        let [low, high] = primal.range().map(|error| 100.0 * error);
-        let [dual_low, dual_high] = dual.range().map(|error| 100.0 * error);
-        Ok(Outcome {
-            sentence: format!(
-                "Rank correlation of the predicted variance with the mean test error at fixed cost: {}; of the cost with the test error at fixed variance: {}. Mean \
-                 errors range from {low:.2} to {high:.2} % at fixed cost, from {dual_low:.2} to {dual_high:.2} % at fixed variance.",
-                primal.correlation_words(),
-                dual.correlation_words()
-            ),
-            comparisons: vec![
-                primal_comparison(&primal, context.scale),
-                dual_comparison(&dual, context.scale),
-            ],
-            figures: vec![
-                (
-                    primal.figure(),
-                    "One point per design of the same cost; lower variance should be lower error.".into(),
-                ),
-                (dual.figure(), "One point per design of the same variance; cost should not matter.".into()),
-                (primal.width_figure(), "The same designs over the width of their members.".into()),
-                (dual.width_figure(), "The same designs over the width of their members.".into()),
-            ],
-            sections: vec![
-                Section::new("The designs")
-                    .prose(format!(
-                        "Every design was trained {} times; errors are means with standard errors.",
-                        primal.runs()
-                    ))
-                    .table(primal.table(), "On the primal curve: the baseline's cost.")
-                    .table(dual.table(), "On the dual curve: the baseline's variance."),
-            ],
-            data: json!({"primal": primal, "dual": dual}),
+    let settings: Settings = experiment.settings(context.scale)?;
+    let Some(dataset) = images::open(context, Kind::Mnist, settings.synthetic)? else {
+        let open = |what| Comparison::claim(what, "", "", Verdict::no_data("MNIST"));
+        return Ok(Outcome {
+            sentence: "There is no MNIST under the data directory.".into(),
+            comparisons: vec![open(PRIMAL), open(DUAL)],
             ..Outcome::default()
-        })
-    }
+        });
+    };
+    let (primal, dual) = train(&settings, dataset, context)?;
+    let [low, high] = primal.range().map(|error| 100.0 * error);
+    let [dual_low, dual_high] = dual.range().map(|error| 100.0 * error);
+    Ok(Outcome {
+        sentence: format!(
+            "Rank correlation of the predicted variance with the mean test error at fixed cost: {}; of the cost with the test error at fixed variance: {}. Mean \
+             errors range from {low:.2} to {high:.2} % at fixed cost, from {dual_low:.2} to {dual_high:.2} % at fixed variance.",
+            primal.correlation_words(),
+            dual.correlation_words()
+        ),
+        comparisons: vec![primal_comparison(&primal, context.scale), dual_comparison(&dual, context.scale)],
+        figures: vec![
+            (
+                primal.figure(),
+                "One point per design of the same cost; lower variance should be lower error.".into(),
+            ),
+            (dual.figure(), "One point per design of the same variance; cost should not matter.".into()),
+            (primal.width_figure(), "The same designs over the width of their members.".into()),
+            (dual.width_figure(), "The same designs over the width of their members.".into()),
+        ],
+        sections: vec![
+            Section::new("The designs")
+                .prose(format!(
+                    "Every design was trained {} times; errors are means with standard errors.",
+                    primal.runs()
+                ))
+                .table(primal.table(), "On the primal curve: the baseline's cost.")
+                .table(dual.table(), "On the dual curve: the baseline's variance."),
+        ],
+        data: json!({"primal": primal, "dual": dual}),
+        ..Outcome::default()
+    })
 }
 
 fn train(settings: &Settings, dataset: Dataset, context: &Context) -> Result<(Sweep, Sweep), Error> {

@@ -11,11 +11,8 @@ use collegial_ntk::explicit::NormPolicy;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::{Comparison, Context, Error, Experiment, Item, Outcome, Scale, Verdict};
+use crate::{Comparison, Context, Error, Experiment, Outcome, Scale, Verdict};
 use curve::{Curve, Relation};
-
-/// The kernel's variance of whole networks against the score.
-pub struct Network;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -41,38 +38,25 @@ struct Baseline {
     spec: Spec,
 }
 
-impl Item for Network {
-    fn name(&self) -> &'static str {
-        "network"
-    }
-
-    fn experiment(&self) -> &'static str {
-        include_str!("../../../experiments/network.toml")
-    }
-
-    fn run(&self, experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {
-        let settings: Settings = experiment.settings(context.scale)?;
-        let curves: Vec<Curve> = settings
-            .curves
-            .iter()
-            .map(|base| Curve::draw(base, &settings, context))
-            .collect::<Result<_, _>>()?;
-        let relations: Vec<Relation> =
-            curves.iter().flat_map(|curve| curve.relations(context.seed)).collect();
-        let standings = choice::all(&curves, context.seed);
-        Ok(Outcome {
-            sentence: show::sentence(&relations, &standings, context.scale),
-            comparisons: comparisons(&relations, context.scale),
-            figures: curves.iter().map(show::figure).collect(),
-            sections: vec![
-                show::standings(&standings, context.scale),
-                show::relations(&relations),
-                show::designs(&curves),
-            ],
-            data: json!({"curves": curves, "relations": relations, "standings": standings}),
-            ..Outcome::default()
-        })
-    }
+/// The kernel's variance of whole networks against the score.
+pub fn run(experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {
+    let settings: Settings = experiment.settings(context.scale)?;
+    let curves: Vec<Curve> =
+        settings.curves.iter().map(|base| Curve::draw(base, &settings, context)).collect::<Result<_, _>>()?;
+    let relations: Vec<Relation> = curves.iter().flat_map(|curve| curve.relations(context.seed)).collect();
+    let standings = choice::all(&curves, context.seed);
+    Ok(Outcome {
+        sentence: show::sentence(&relations, &standings, context.scale),
+        comparisons: comparisons(&relations, context.scale),
+        figures: curves.iter().map(show::figure).collect(),
+        sections: vec![
+            show::standings(&standings, context.scale),
+            show::relations(&relations),
+            show::designs(&curves),
+        ],
+        data: json!({"curves": curves, "relations": relations, "standings": standings}),
+        ..Outcome::default()
+    })
 }
 
 /// One claim per curve and norm policy: the score ranks the network's variances.

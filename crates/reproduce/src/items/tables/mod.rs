@@ -88,7 +88,7 @@ struct Row {
 }
 
 /// Runs a table's experiment.
-pub fn run(name: &str, experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {
+pub fn run(experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {
     let settings: Settings = experiment.settings(context.scale)?;
     let mut outcome = Outcome::default();
     let (mut data, mut specs) = (vec![], vec![]);
@@ -115,7 +115,7 @@ pub fn run(name: &str, experiment: &Experiment, context: &Context) -> Result<Out
             _ => None,
         })
         .collect();
-    let errors = errors(name, &settings, &specs, context)?;
+    let errors = errors(experiment.name(), &settings, &specs, context)?;
     for part in &settings.tables {
         for row in rows(part, settings.classes)? {
             let compare = |(column, published): &(String, Number)| {
