@@ -8,15 +8,28 @@ use serde::Serialize;
 use crate::{Error, Style};
 
 /// What a verb answers. Text, figures and pages are made on request only.
-pub trait Answer: Send + Sync {
-    /// The JSON document that scripts read.
-    fn json(&self) -> Result<String, Error>;
-    /// For people, on a terminal.
-    fn text(&self, style: &Style) -> String;
+pub trait Answer: Document + Send + Sync {
     /// The main table, for spreadsheets.
     fn table(&self) -> Table;
     /// The gist: sentences, then a table.
     fn summary(&self) -> (Vec<String>, Table);
+
+    /// The JSON document that scripts read.
+    fn json(&self) -> Result<String, Error> {
+        self.document()
+    }
+
+    /// For people, on a terminal: the gist, its table first, and how long it took.
+    fn text(&self, _style: &Style) -> String {
+        let (sentences, table) = self.summary();
+        let time = self.seconds().map(|seconds| format!("{seconds:.2} s\n")).unwrap_or_default();
+        format!("{}\n{}\n{time}", table.to_text(), sentences.join("\n"))
+    }
+
+    /// How long it took, where that is worth a line of the text.
+    fn seconds(&self) -> Option<f64> {
+        None
+    }
 
     /// The gist as a fragment of a page, for notebooks.
     fn html(&self) -> String {
@@ -40,10 +53,16 @@ pub trait Answer: Send + Sync {
     }
 }
 
-/// The gist as text, and how long it took.
-pub(crate) fn timed(answer: &dyn Answer, seconds: f64) -> String {
-    let (sentences, table) = answer.summary();
-    format!("{}\n{}\n{seconds:.2} s\n", table.to_text(), sentences.join("\n"))
+/// What has a JSON form: everything that serialises.
+pub trait Document {
+    /// The JSON form, indented.
+    fn document(&self) -> Result<String, Error>;
+}
+
+impl<T: Serialize> Document for T {
+    fn document(&self) -> Result<String, Error> {
+        to_json(self)
+    }
 }
 
 /// The same without how long it took, for pages: one that is made again is the same to the byte.

@@ -9,9 +9,8 @@ use collegial_ntk::draws::EntryStatistics;
 use collegial_report::{Align, Table, significant};
 use serde::Serialize;
 
-use crate::answer::timed;
 use crate::ntk::{self, Request};
-use crate::{Answer, Error, Monitor, Refusal, Style, to_json};
+use crate::{Answer, Error, Monitor, Refusal};
 
 /// Draws where nothing else is said.
 pub const DRAWS: u64 = 100;
@@ -149,12 +148,8 @@ impl Draws {
 }
 
 impl Answer for Draws {
-    fn json(&self) -> Result<String, Error> {
-        to_json(self)
-    }
-
-    fn text(&self, _style: &Style) -> String {
-        timed(self, self.seconds)
+    fn seconds(&self) -> Option<f64> {
+        Some(self.seconds)
     }
 
     fn table(&self) -> Table {

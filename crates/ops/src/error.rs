@@ -121,15 +121,39 @@ pub enum Error {
 }
 
 /// What is wrong with the content of a file.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ContentError {
-    /// A reader refuses it, or the network its tensors.
-    #[error("{0}")]
-    Reader(
-        /// In its words.
-        String,
-    ),
+    /// It should be text.
+    #[error(transparent)]
+    NotText(#[from] std::str::Utf8Error),
+    /// Its tensors do not serve as the network's weights.
+    #[error(transparent)]
+    Weights(#[from] collegial_ntk::Error),
+    /// It should be the plan of a kernel's tiles.
+    #[error("it is not a kernel's plan ({0})")]
+    NotAPlan(#[from] serde_json::Error),
+    /// A byte of it differs from what was written.
+    #[error("it has changed since it was written")]
+    Changed,
+    /// A line of it differs from what was written.
+    #[error("line {line} has changed since it was written")]
+    ChangedLine {
+        /// Counted from 1.
+        line: usize,
+    },
+    /// The plan is another kernel's.
+    #[error(
+        "{} was begun as another kernel (not the same: {}); give another `out=`, or remove it and this directory",
+        file.display(),
+        differing.join(", ")
+    )]
+    AnotherKernel {
+        /// The file of the kernel.
+        file: PathBuf,
+        /// What the two kernels depend on and differ in.
+        differing: Vec<String>,
+    },
     /// A network whose outputs are not the data set's classes.
     #[error(
         "it has {outputs} outputs, but the data set has {classes} classes; name the outputs' classes with `class_list=`"

@@ -10,7 +10,7 @@ use collegial_train::recipe::{self, Recipe};
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Source, note_doubts};
-use crate::{Answer, Error, Model, Monitor, Refusal, Style, files, to_json};
+use crate::{Answer, Error, Model, Monitor, Refusal, Style, files};
 
 /// Which network, in which form, where to.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -234,10 +234,6 @@ fn training(model: &Path) -> Option<TrainingHeader> {
 }
 
 impl Answer for Exported {
-    fn json(&self) -> Result<String, Error> {
-        to_json(self)
-    }
-
     fn text(&self, _style: &Style) -> String {
         let beside = self.data.as_ref().map(|data| format!(" and {}", data.display()));
         let (parameters, bytes) = (grouped(self.parameters), grouped(self.bytes as u64));

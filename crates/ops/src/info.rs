@@ -5,7 +5,7 @@ use collegial_report::{Align, Table, grouped};
 use serde::{Deserialize, Serialize};
 
 use crate::model::{self, Source};
-use crate::{Answer, Error, Model, Monitor, Refusal, Style, to_json};
+use crate::{Answer, Error, Model, Monitor, Refusal};
 
 /// Which network.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -88,14 +88,6 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Counted, Error> {
 }
 
 impl Answer for Counted {
-    fn json(&self) -> Result<String, Error> {
-        to_json(self)
-    }
-
-    fn text(&self, _style: &Style) -> String {
-        format!("{}\n{}\n", self.layer_table(true).to_text(), self.sentences().join("\n"))
-    }
-
     fn table(&self) -> Table {
         self.layer_table(false)
     }

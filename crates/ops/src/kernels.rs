@@ -7,7 +7,7 @@ use collegial_stats::{Moments, Rng};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::{Answer, Error, Model, Refusal, Style, to_json};
+use crate::{Answer, Error, Model, Refusal, Style};
 
 /// Draws of members that one request may ask for.
 const MOST: u64 = 20_000_000;
@@ -102,10 +102,6 @@ fn draw(chain: &Sequence, members: usize, input: &[f32], request: &Request) -> R
 }
 
 impl Answer for Kernels {
-    fn json(&self) -> Result<String, Error> {
-        to_json(self)
-    }
-
     fn text(&self, _style: &Style) -> String {
         format!("{}\n", self.sentences().join("\n"))
     }

@@ -51,7 +51,7 @@ pub mod widths;
 mod words;
 
 pub(crate) use answer::untimed_json;
-pub use answer::{Answer, to_json};
+pub use answer::{Answer, Document, to_json};
 pub use budget::{Budget, NotABudget};
 pub use collegial_stats::{Monitor, Silent};
 pub use error::{ContentError, Error, InputsError};

@@ -151,8 +151,7 @@ pub fn of_content(name: &str, content: &[u8]) -> Result<Spec, Error> {
     let path = Path::new(name);
     let text = || {
         std::str::from_utf8(content)
-            .map_err(|error| ContentError::Reader(error.to_string()))
-            .map_err(|reason| Error::Content { path: path.to_owned(), reason })
+            .map_err(|error| Error::Content { path: path.to_owned(), reason: ContentError::NotText(error) })
     };
     match path.extension().and_then(|ending| ending.to_str()) {
         Some("toml") => Ok(Spec::from_toml(text()?)?),

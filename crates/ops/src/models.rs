@@ -4,7 +4,7 @@ use collegial_arch::{Family, Model, families, models};
 use collegial_report::{Align, Table, grouped, significant};
 use serde::{Deserialize, Serialize};
 
-use crate::{Answer, Error, Style, to_json};
+use crate::{Answer, Error, Style};
 
 /// There is nothing to choose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -51,10 +51,6 @@ impl Models {
 }
 
 impl Answer for Models {
-    fn json(&self) -> Result<String, Error> {
-        to_json(self)
-    }
-
     fn text(&self, style: &Style) -> String {
         let family = |family: &Family| {
             format!("{}\n{}\n\n{}", style.strong(family.title), family.form, self.of(family.title).to_text())

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::array;
 use crate::style::wrapped;
-use crate::{Answer, Error, Model, Refusal, Style, Widths, to_json};
+use crate::{Answer, Error, Model, Refusal, Style, Widths};
 
 /// Which network: a model, or widths in its place.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
@@ -142,10 +142,6 @@ fn module(request: &Request) -> Result<Module, Error> {
 }
 
 impl Answer for Exact {
-    fn json(&self) -> Result<String, Error> {
-        to_json(self)
-    }
-
     fn text(&self, _style: &Style) -> String {
         format!("{}\n{}", self.table().to_text(), wrapped(&self.alpha_sentence()).join("\n") + "\n")
     }

@@ -26,10 +26,9 @@ pub use collegial_train::data::Part;
 use collegial_train::{Error as TrainError, spec_for};
 use serde::{Deserialize, Serialize};
 
-use crate::answer::timed;
 use crate::array;
 use crate::model::{Source, note_doubts, unchecked, weights as weight_path};
-use crate::{Answer, ContentError, Error, Model, Monitor, Refusal, Style, to_json};
+use crate::{Answer, Error, Model, Monitor, Refusal};
 pub use amounts::{Memory, Share};
 
 /// Which network, at which weights, between which inputs.
@@ -125,9 +124,9 @@ impl Default for Request {
 /// Inputs drawn where nothing else is said.
 pub const COUNT: usize = 4;
 
-/// The kernel, with the inputs, weights and settings it was computed from.
+/// What a kernel was computed from.
 #[derive(Clone, Debug, Serialize)]
-pub struct Kernel {
+pub struct Basis {
     /// The network's name.
     pub model: String,
     /// How many inputs.
@@ -142,16 +141,24 @@ pub struct Kernel {
     pub norms: NormPolicy,
     /// Whose kernel it is.
     pub readout: String,
-    /// N x N, row by row.
-    pub kernel: Vec<Vec<f64>>,
-    /// How long it took.
-    pub seconds: f64,
     /// The weights that were used.
     #[serde(skip)]
     pub used_weights: TensorTable,
     /// The inputs that were used.
     #[serde(skip)]
     pub used_inputs: Vec<Vec<f32>>,
+}
+
+/// A kernel, computed whole.
+#[derive(Clone, Debug, Serialize)]
+pub struct Kernel {
+    /// What it was computed from.
+    #[serde(flatten)]
+    pub basis: Basis,
+    /// N x N, row by row.
+    pub kernel: Vec<Vec<f64>>,
+    /// How long it took.
+    pub seconds: f64,
 }
 
 /// Weights of a file.
@@ -179,13 +186,13 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Kernel, Error> {
         None => (drawn_weights(&graph, options.parametrisation, request.seed)?, None),
     };
     let matrix = kernel.at_watched(&weights, monitor).map_err(|error| match &source {
-        Some(path) if !error.is_interruption() => content(path, &error),
+        Some(path) if !error.is_interruption() => content(path, error),
         _ => error.into(),
     })?;
     check_finite(&matrix, inputs.len())?;
     let seconds = start.elapsed().as_secs_f64();
     let drawn = || format!("drawn, seed {}", request.seed);
-    Ok(Kernel {
+    let basis = Basis {
         model: spec.name(),
         inputs: inputs.len(),
         input,
@@ -193,11 +200,11 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Kernel, Error> {
         parametrisation: options.parametrisation,
         norms: options.norms,
         readout: options.readout.to_string(),
-        kernel: matrix.chunks_exact(inputs.len()).map(<[f64]>::to_vec).collect(),
-        seconds,
         used_weights: weights,
         used_inputs: inputs,
-    })
+    };
+    let rows = matrix.chunks_exact(basis.inputs).map(<[f64]>::to_vec);
+    Ok(Kernel { kernel: rows.collect(), basis, seconds })
 }
 
 /// The network, and its weights where they are given: by a field of their own, or by a checkpoint
@@ -243,8 +250,8 @@ fn check_finite(matrix: &[f64], inputs: usize) -> Result<(), Error> {
 }
 
 /// A file whose tensors do not serve.
-fn content(path: &Path, error: &dyn std::error::Error) -> Error {
-    Error::Content { path: path.to_owned(), reason: ContentError::Reader(error.to_string()) }
+fn content(path: &Path, error: collegial_ntk::Error) -> Error {
+    Error::Content { path: path.to_owned(), reason: error.into() }
 }
 
 /// The inputs and where they come from in words, and the network made to measure for them.
@@ -327,16 +334,19 @@ impl Kernel {
     ///
     /// If it is not square.
     pub fn to_npy(&self) -> Result<Vec<u8>, Error> {
-        array::write_rows(self.inputs, self.kernel.concat())
+        array::write_rows(self.basis.inputs, self.kernel.concat())
     }
+}
 
+impl Basis {
     /// The inputs that were used, one per row, as a .npy file.
     ///
     /// # Errors
     ///
     /// If they are not of one size.
     pub fn inputs_to_npy(&self) -> Result<Vec<u8>, Error> {
-        inputs_to_npy(&self.used_inputs)
+        let values: Vec<f64> = self.used_inputs.iter().flatten().map(|&x| f64::from(x)).collect();
+        array::write_rows(self.used_inputs.len(), values)
     }
 
     /// The weights that were used, as a safetensors file.
@@ -345,17 +355,8 @@ impl Kernel {
     ///
     /// Where the file's format cannot hold them.
     pub fn weights_to_safetensors(&self) -> Result<Vec<u8>, Error> {
-        weights_to_safetensors(&self.used_weights)
+        Ok(Archive::from(self.used_weights.clone()).to_bytes()?)
     }
-}
-
-fn inputs_to_npy(inputs: &[Vec<f32>]) -> Result<Vec<u8>, Error> {
-    let values: Vec<f64> = inputs.iter().flatten().map(|&x| f64::from(x)).collect();
-    array::write_rows(inputs.len(), values)
-}
-
-fn weights_to_safetensors(weights: &TensorTable) -> Result<Vec<u8>, Error> {
-    Ok(Archive::from(weights.clone()).to_bytes()?)
 }
 
 /// One row per input; its number first.
@@ -375,12 +376,8 @@ fn table(kernel: &[Vec<f64>], number: impl Fn(f64) -> String) -> Table {
 }
 
 impl Answer for Kernel {
-    fn json(&self) -> Result<String, Error> {
-        to_json(self)
-    }
-
-    fn text(&self, _style: &Style) -> String {
-        timed(self, self.seconds)
+    fn seconds(&self) -> Option<f64> {
+        Some(self.seconds)
     }
 
     fn table(&self) -> Table {
@@ -388,7 +385,8 @@ impl Answer for Kernel {
     }
 
     fn summary(&self) -> (Vec<String>, Table) {
-        let sentence = format!("{}: kernel of {} between {} inputs", self.model, self.readout, self.inputs);
+        let Basis { model, readout, inputs, .. } = &self.basis;
+        let sentence = format!("{model}: kernel of {readout} between {inputs} inputs");
         (vec![sentence], table(&self.kernel, |value| significant(value, 6)))
     }
 }

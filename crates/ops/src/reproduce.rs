@@ -11,7 +11,7 @@ use collegial_trials::Parts;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::{Answer, Error, Monitor, Refusal, Style, to_json};
+use crate::{Answer, Document, Error, Monitor, Refusal, Style, to_json};
 
 /// Which items, at which scale.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -167,14 +167,16 @@ impl Reproduced {
     }
 }
 
-impl Answer for Reproduced {
-    fn json(&self) -> Result<String, Error> {
+impl Document for Reproduced {
+    fn document(&self) -> Result<String, Error> {
         let items: Vec<_> = self.reports.iter().map(Report::to_json).collect();
         to_json(&json!({
             "scale": self.scale.name(), "seed": self.seed, "fails": self.fails(), "items": items,
         }))
     }
+}
 
+impl Answer for Reproduced {
     fn text(&self, style: &Style) -> String {
         self.reports.iter().map(|report| text(report, style)).collect()
     }

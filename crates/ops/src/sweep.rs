@@ -14,7 +14,7 @@ use collegial_trials::{Context, Parts, Training, mean, standard_error, train_all
 use serde::{Deserialize, Serialize};
 
 use crate::reproduce::told;
-use crate::{Answer, Error, Model, Monitor, Refusal, Style, to_json, validate};
+use crate::{Answer, Error, Model, Monitor, Refusal, Style, validate};
 
 /// Which networks, on which data, how often.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -135,10 +135,6 @@ pub(crate) fn answer(request: &Request, share: Share<'_>, monitor: &dyn Monitor)
 }
 
 impl Answer for Swept {
-    fn json(&self) -> Result<String, Error> {
-        to_json(self)
-    }
-
     fn text(&self, _style: &Style) -> String {
         let (sentences, table) = self.summary();
         format!("{}\n\n{}", sentences.join("\n"), table.to_text())

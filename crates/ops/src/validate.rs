@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::jobs;
 use crate::reproduce::told;
-use crate::{Answer, Error, Model, Monitor, Refusal, Style, files, to_json};
+use crate::{Answer, Error, Model, Monitor, Refusal, Style, files};
 
 /// Which baseline, on which data, how many designs and runs.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -242,10 +242,6 @@ impl Validated {
 }
 
 impl Answer for Validated {
-    fn json(&self) -> Result<String, Error> {
-        to_json(self)
-    }
-
     fn text(&self, style: &Style) -> String {
         let validation = &self.validation;
         let primal = validation.primal.table().to_text();

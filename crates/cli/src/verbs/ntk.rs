@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use collegial_ops::ntk::{self, Memory, NormPolicy, Parametrisation, Part, Request, Share, regress, tiled};
-use collegial_ops::{Error, draws, files};
+use collegial_ops::ntk::{
+    self, Basis, Memory, NormPolicy, Parametrisation, Part, Request, Share, regress, tiled,
+};
+use collegial_ops::{draws, files};
 
 use crate::arguments::{Common, Model};
 use crate::failure::Failure;
@@ -133,16 +135,12 @@ impl Ntk {
 
 impl Ntk {
     /// Writes the weights and inputs that were used, where that is wanted.
-    fn save(
-        &self,
-        weights: impl FnOnce() -> Result<Vec<u8>, Error>,
-        inputs: impl FnOnce() -> Result<Vec<u8>, Error>,
-    ) -> Result<(), Failure> {
+    fn save(&self, basis: &Basis) -> Result<(), Failure> {
         if let Some(path) = &self.save_weights {
-            files::write(path, &weights()?)?;
+            files::write(path, &basis.weights_to_safetensors()?)?;
         }
         if let Some(path) = &self.save_input {
-            files::write(path, &inputs()?)?;
+            files::write(path, &basis.inputs_to_npy()?)?;
         }
         Ok(())
     }
@@ -167,12 +165,12 @@ pub fn run(verb: &Ntk, common: &Common) -> Result<(), Failure> {
         let kernel = tiled::run(&request, &progress);
         drop(progress);
         let kernel = kernel?;
-        verb.save(|| kernel.weights_to_safetensors(), || kernel.inputs_to_npy())?;
+        verb.save(&kernel.basis)?;
         return show(&kernel, common.format());
     }
     let kernel = ntk::run(&request, &progress);
     drop(progress);
     let kernel = kernel?;
-    verb.save(|| kernel.weights_to_safetensors(), || kernel.inputs_to_npy())?;
+    verb.save(&kernel.basis)?;
     show(&kernel, common.format())
 }

@@ -14,7 +14,7 @@ use collegial_stats::Instant;
 use collegial_train::checksum;
 use serde::{Deserialize, Serialize};
 
-use crate::{Answer, Error, Model, Monitor, Refusal, Style, Widths, to_json};
+use crate::{Answer, Error, Model, Monitor, Refusal, Widths};
 
 /// The paper's T.
 pub const TRIALS: u64 = 2000;
@@ -263,13 +263,8 @@ impl Fitted {
 }
 
 impl Answer for Fitted {
-    fn json(&self) -> Result<String, Error> {
-        to_json(self)
-    }
-
-    fn text(&self, _style: &Style) -> String {
-        let (table, seconds) = (self.table().to_text(), self.seconds);
-        format!("{table}\n{}\n{seconds:.2} s\n", self.sentences().join("\n"))
+    fn seconds(&self) -> Option<f64> {
+        Some(self.seconds)
     }
 
     fn table(&self) -> Table {

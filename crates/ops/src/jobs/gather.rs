@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::Task;
 use super::status::section;
-use crate::{Answer, Error, Monitor, Style, files, reproduce, sweep, to_json, validate};
+use crate::{Answer, Document, Error, Monitor, Style, files, reproduce, sweep, to_json, validate};
 
 /// Which plan.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
@@ -158,15 +158,17 @@ fn reproduced(
     Ok(Some((Box::new(answer), page)))
 }
 
-impl Answer for Gathered {
-    fn json(&self) -> Result<String, Error> {
+impl Document for Gathered {
+    fn document(&self) -> Result<String, Error> {
         let answer: Value = match &self.answer {
             Some(answer) => serde_json::from_str(&answer.json()?).map_err(Error::Json)?,
             None => Value::Null,
         };
         to_json(&json!({ "complete": self.status.is_complete(), "status": self.status, "answer": answer }))
     }
+}
 
+impl Answer for Gathered {
     fn text(&self, style: &Style) -> String {
         let answer = match &self.answer {
             Some(answer) => answer.text(style),

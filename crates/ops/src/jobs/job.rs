@@ -8,7 +8,7 @@ use collegial_trials::jobs::{Job, Machine, Plan, State, forget_failure, keep_fai
 use serde::{Deserialize, Serialize};
 
 use super::Task;
-use crate::{Answer, Error, Monitor, Refusal, Style, to_json};
+use crate::{Answer, Error, Monitor, Refusal, Style};
 
 /// Which jobs of which plan.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
@@ -99,10 +99,6 @@ fn is_busy(error: &Error) -> bool {
 }
 
 impl Answer for Worked {
-    fn json(&self) -> Result<String, Error> {
-        to_json(self)
-    }
-
     fn text(&self, _style: &Style) -> String {
         let line = |job: &Finished| {
             let when = if job.before { "was finished before" } else { "is finished" };

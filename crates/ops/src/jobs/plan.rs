@@ -9,7 +9,7 @@ use collegial_trials::jobs::{Bill, Job, Ledger, Listed, Machine, Plan, PlanError
 use serde::{Deserialize, Serialize};
 
 use super::{Task, shell};
-use crate::{Answer, Error, Monitor, Refusal, Style, files, to_json};
+use crate::{Answer, Error, Monitor, Refusal, Style, files};
 
 /// Multiply-adds of a timed step at most, so that timing a network takes seconds.
 const TIMED: u64 = 4_000_000_000;
@@ -131,10 +131,6 @@ pub(crate) fn bill(listed: &mut [Listed], given: Option<f64>, monitor: &dyn Moni
 }
 
 impl Answer for Planned {
-    fn json(&self) -> Result<String, Error> {
-        to_json(self)
-    }
-
     fn text(&self, style: &Style) -> String {
         let (sentences, table) = self.summary();
         let [gather, status] = shell::afterwards(&self.directory);

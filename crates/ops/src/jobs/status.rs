@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::gather::ranges;
-use crate::{Answer, Error, Style, to_json};
+use crate::{Answer, Error, Style};
 
 /// Sentences of failed jobs that are shown to people.
 const SHOWN: usize = 10;
@@ -67,10 +67,6 @@ pub(super) fn section(status: &Status) -> Section {
 }
 
 impl Answer for Status {
-    fn json(&self) -> Result<String, Error> {
-        to_json(self)
-    }
-
     fn text(&self, _style: &Style) -> String {
         let (sentences, _) = self.summary();
         sentences.join("\n") + "\n"

@@ -52,22 +52,17 @@ pub(crate) fn cut(path: &Path, question: &Value) -> Result<Option<Cut>, Error> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(Error::Unreadable { path: plan, source }),
     };
-    let broken = |reason: String| Error::Content { path: plan.clone(), reason: ContentError::Reader(reason) };
-    let file: PlanFile = serde_json::from_slice(&bytes)
-        .map_err(|error| broken(format!("it is not a kernel's plan ({error})")))?;
+    let broken = |reason: ContentError| Error::Content { path: plan.clone(), reason };
+    let file: PlanFile = serde_json::from_slice(&bytes).map_err(|error| broken(error.into()))?;
     if checksum::check(&bytes, 0..bytes.len().min(64)) != Checked::Intact {
-        return Err(broken("it has changed since it was written".into()));
+        return Err(broken(ContentError::Changed));
     }
     if file.question != *question {
         let fields = question.as_object().into_iter().flat_map(|fields| fields.keys());
-        let mut names: Vec<&str> = fields.map(String::as_str).collect();
-        names.retain(|name| file.question.get(name) != question.get(name));
-        names.sort_unstable();
-        return Err(broken(format!(
-            "{} was begun as another kernel (not the same: {}); give another `out=`, or remove it and this directory",
-            path.display(),
-            names.join(", ")
-        )));
+        let mut differing: Vec<String> =
+            fields.filter(|name| file.question.get(name) != question.get(name)).cloned().collect();
+        differing.sort_unstable();
+        return Err(broken(ContentError::AnotherKernel { file: path.to_owned(), differing }));
     }
     Ok(Some(file.cut))
 }
@@ -106,7 +101,7 @@ pub(crate) fn finished(path: &Path) -> Result<BTreeMap<usize, Vec<u32>>, Error> 
             let Some(line) = line.strip_suffix(b"\n") else { break };
             let (tile, crc) = parse(line).ok_or_else(|| Error::Content {
                 path: journal.clone(),
-                reason: ContentError::Reader(format!("line {} has changed since it was written", number + 1)),
+                reason: ContentError::ChangedLine { line: number + 1 },
             })?;
             tiles.entry(tile).or_default().push(crc);
         }

@@ -13,8 +13,7 @@ use serde::Serialize;
 
 use super::tiled::Problem;
 use super::{Request, check_memory, network};
-use crate::answer::timed;
-use crate::{Answer, Error, Monitor, Refusal, Style, to_json};
+use crate::{Answer, Error, Monitor, Refusal};
 
 /// Training images where nothing else is said.
 pub const COUNT: usize = 1000;
@@ -130,12 +129,8 @@ impl Regression {
 }
 
 impl Answer for Regression {
-    fn json(&self) -> Result<String, Error> {
-        to_json(self)
-    }
-
-    fn text(&self, _style: &Style) -> String {
-        timed(self, self.seconds)
+    fn seconds(&self) -> Option<f64> {
+        Some(self.seconds)
     }
 
     fn table(&self) -> Table {

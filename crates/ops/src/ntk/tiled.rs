@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use collegial_arch::Spec;
-use collegial_nn::{NormPolicy, Parametrisation, memory};
+use collegial_nn::memory;
 use collegial_ntk::explicit::{Options, Readout, drawn_weights};
 use collegial_ntk::tiles::{Cut, Entries, Inputs, Plan, TiledKernel};
 use collegial_report::{Align, Table, significant};
@@ -14,9 +14,8 @@ use serde_json::{Value, json};
 
 use super::journal;
 use super::kernel_file::KernelFile;
-use super::{Given, Request, content, network};
-use crate::answer::timed;
-use crate::{Answer, Error, Monitor, Style, array, files, to_json};
+use super::{Basis, Given, Request, content, network};
+use crate::{Answer, Error, Monitor, array, files};
 
 /// Memory that it may take where nothing is said and the system does not tell what is free.
 const MEMORY: u64 = 4 << 30;
@@ -24,20 +23,9 @@ const MEMORY: u64 = 4 << 30;
 /// A kernel between many inputs, and how it came about.
 #[derive(Clone, Debug, Serialize)]
 pub struct Tiled {
-    /// The network's name.
-    pub model: String,
-    /// How many inputs.
-    pub inputs: usize,
-    /// Where they come from.
-    pub input: String,
-    /// Where the weights come from.
-    pub weights: String,
-    /// What gradients were taken by.
-    pub parametrisation: Parametrisation,
-    /// What became of batch norms.
-    pub norms: NormPolicy,
-    /// Whose kernel it is.
-    pub readout: String,
+    /// What it was computed from.
+    #[serde(flatten)]
+    pub basis: Basis,
     /// Rows and columns, or the length of a diagonal.
     pub shape: Vec<usize>,
     /// The kernel row by row, where it is in no file.
@@ -59,12 +47,6 @@ pub struct Tiled {
     pub memory: u64,
     /// How long it took.
     pub seconds: f64,
-    /// The weights that were used.
-    #[serde(skip)]
-    pub used_weights: TensorTable,
-    /// The inputs that were used.
-    #[serde(skip)]
-    pub used_inputs: Vec<Vec<f32>>,
 }
 
 /// Computes, or goes on with a file.
@@ -87,13 +69,17 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Tiled, Error> {
         None => (None, None),
     };
     Ok(Tiled {
-        model: problem.spec.name(),
-        inputs: problem.inputs.len(),
-        input,
-        weights: problem.source.clone(),
-        parametrisation: problem.options.parametrisation,
-        norms: problem.options.norms,
-        readout: problem.readout(),
+        basis: Basis {
+            model: problem.spec.name(),
+            inputs: problem.inputs.len(),
+            input,
+            weights: problem.source.clone(),
+            parametrisation: problem.options.parametrisation,
+            norms: problem.options.norms,
+            readout: problem.readout(),
+            used_weights: problem.weights,
+            used_inputs: problem.inputs,
+        },
         shape: if diagonal { vec![rows] } else { vec![rows, columns] },
         kernel,
         diagonal: diagonal_values,
@@ -103,8 +89,6 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Tiled, Error> {
         side: plan.cut.side,
         memory: plan.bytes,
         seconds: start.elapsed().as_secs_f64(),
-        used_weights: problem.weights,
-        used_inputs: problem.inputs,
     })
 }
 
@@ -167,7 +151,7 @@ impl<'a> Problem<'a> {
     /// The file of weights is named where they do not serve.
     fn blamed(&self, error: collegial_ntk::Error) -> Error {
         match &self.file {
-            Some(path) if matches!(error, collegial_ntk::Error::Weights(_)) => content(path, &error),
+            Some(path) if matches!(error, collegial_ntk::Error::Weights(_)) => content(path, error),
             _ => error.into(),
         }
     }
@@ -285,24 +269,6 @@ impl<'a> Problem<'a> {
 }
 
 impl Tiled {
-    /// The inputs that were used, one per row, as a .npy file.
-    ///
-    /// # Errors
-    ///
-    /// If they are not of one size.
-    pub fn inputs_to_npy(&self) -> Result<Vec<u8>, Error> {
-        super::inputs_to_npy(&self.used_inputs)
-    }
-
-    /// The weights that were used, as a safetensors file.
-    ///
-    /// # Errors
-    ///
-    /// Where the file's format cannot hold them.
-    pub fn weights_to_safetensors(&self) -> Result<Vec<u8>, Error> {
-        super::weights_to_safetensors(&self.used_weights)
-    }
-
     /// The values where there are any, otherwise what the file is.
     fn rows(&self, number: impl Fn(f64) -> String) -> Table {
         if let Some(kernel) = &self.kernel {
@@ -326,12 +292,8 @@ impl Tiled {
 }
 
 impl Answer for Tiled {
-    fn json(&self) -> Result<String, Error> {
-        to_json(self)
-    }
-
-    fn text(&self, _style: &Style) -> String {
-        timed(self, self.seconds)
+    fn seconds(&self) -> Option<f64> {
+        Some(self.seconds)
     }
 
     fn table(&self) -> Table {
@@ -339,7 +301,7 @@ impl Answer for Tiled {
     }
 
     fn summary(&self) -> (Vec<String>, Table) {
-        let Self { model, readout, inputs, .. } = self;
+        let Basis { model, readout, inputs, .. } = &self.basis;
         let what = if self.shape.len() == 1 { "diagonal of the kernel" } else { "kernel" };
         let mut sentences = vec![format!("{model}: {what} of {readout} between {inputs} inputs")];
         if let Some(path) = &self.file {

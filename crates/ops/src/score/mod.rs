@@ -10,7 +10,7 @@ use collegial_trials::score::{Question, ScoredTable, Table as Designs};
 use serde::{Deserialize, Serialize};
 
 use crate::style::wrapped;
-use crate::{Answer, Error, Model, Style, to_json};
+use crate::{Answer, Error, Model, Style};
 
 /// So many rows that are not scored are listed on a terminal.
 const SHOWN: usize = 20;
@@ -83,10 +83,6 @@ impl Scored {
 }
 
 impl Answer for Scored {
-    fn json(&self) -> Result<String, Error> {
-        to_json(self)
-    }
-
     fn text(&self, _style: &Style) -> String {
         let lines = |sentence: &String| wrapped(sentence).join("\n") + "\n";
         let mut text: String = self.sentences().iter().map(lines).collect();

@@ -182,9 +182,6 @@ impl Found {
 }
 
 impl Answer for Found {
-    fn json(&self) -> Result<String, Error> {
-        self.inner().json()
-    }
     fn text(&self, style: &Style) -> String {
         self.inner().text(style)
     }

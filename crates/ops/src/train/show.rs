@@ -6,7 +6,7 @@ use collegial_report::{Align, Axis, Figure, Line, Table};
 use serde::Serialize;
 
 use super::{RunEpoch, Summary, Trained};
-use crate::{Answer, Error, Style, to_json};
+use crate::{Answer, Error, Style};
 
 /// One line of JSON.
 ///
@@ -85,10 +85,6 @@ impl Trained {
 }
 
 impl Answer for Trained {
-    fn json(&self) -> Result<String, Error> {
-        to_json(self)
-    }
-
     fn text(&self, _style: &Style) -> String {
         let lines: String = self.epochs.iter().map(RunEpoch::text).collect();
         format!("{}{lines}{}\n", RunEpoch::TEXT_HEADING, self.sentences().join("\n"))

@@ -23,7 +23,7 @@ use serde::Serialize;
 
 use super::{Request, called};
 use crate::style::wrapped;
-use crate::{Answer, Error, Monitor, Style, to_json, untimed_json};
+use crate::{Answer, Error, Monitor, Style, untimed_json};
 pub use check::Checked;
 
 /// Both optima of the whole network.
@@ -155,24 +155,8 @@ fn question(request: &Request, baseline: &Spec) -> DesignSearch {
     let search = DesignSearch::new(baseline.clone())
         .within(request.limits())
         .block_inputs(request.block_inputs)
-        .multiple_of(request.multiple_of)
         .sampling(request.precision.unwrap_or(PRECISION), request.seed);
-    if let Some(rule) = request.rule {
-        search = search.rule(rule);
-    }
-    if let Some(budget) = request.budget {
-        search = search.budget(budget.0);
-    }
-    if let Some(widths) = &request.widths {
-        search = search.widths(widths.0.clone());
-    }
-    if let Some(most) = request.max_multiplicity {
-        search = search.max_multiplicity(most);
-    }
-    if request.variance == Some(VarianceSource::Exact) {
-        search = search.exact();
-    }
-    search
+    if request.variance == Some(VarianceSource::Exact) { search.exact() } else { search }
 }
 
 fn freedom(request: &Request) -> Option<Freedom> {
@@ -185,10 +169,6 @@ fn freedom(request: &Request) -> Option<Freedom> {
 }
 
 impl Answer for Designs {
-    fn json(&self) -> Result<String, Error> {
-        to_json(self)
-    }
-
     fn text(&self, style: &Style) -> String {
         let mut text = String::new();
         let strong = |text: &mut String, sentences: &[String]| {

@@ -146,10 +146,6 @@ impl Paper {
 }
 
 impl Answer for Paper {
-    fn json(&self) -> Result<String, Error> {
-        to_json(self)
-    }
-
     fn text(&self, style: &Style) -> String {
         let answer = &self.answer;
         let mut text = String::new();
