@@ -3,6 +3,7 @@
 
 use std::sync::LazyLock;
 
+use collegial_arch::{Overrides, Spec};
 use serde_json::Value;
 
 use crate::Error;
@@ -91,25 +92,60 @@ pub fn table(id: &str) -> Result<Table, Error> {
 }
 
 impl Table {
-    /// The names of the rows: a design or a model.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.rows.iter().map(|row| row.first().and_then(Value::as_str).unwrap_or_default())
+    /// The rows, in the printed order.
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = Row<'_>> {
+        self.rows.iter().map(|cells| Row { columns: &self.columns, cells })
     }
 
     /// The names of the columns, the row's own included.
     pub fn columns(&self) -> &[String] {
         &self.columns
     }
+}
+
+/// A row of a published table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Row<'a> {
+    columns: &'a [String],
+    cells: &'a [Value],
+}
+
+impl<'a> Row<'a> {
+    /// Its name as printed: a design or a model, and perhaps how it was trained, `1x128d (1 GPU)`.
+    pub fn name(self) -> &'a str {
+        self.cells.first().and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// The design or model alone.
+    pub fn model(self) -> &'a str {
+        self.name().split_once(" (").map_or(self.name(), |(model, _)| model)
+    }
+
+    /// The recipe that the paper trained it by, where that is another than the table's.
+    pub fn recipe(self) -> Option<&'a str> {
+        self.name().split_once(" (").map(|(_, recipe)| recipe.trim_end_matches(')'))
+    }
 
     /// A cell; `None` where the paper prints a dash.
-    pub fn number(&self, row: usize, column: &str) -> Option<Number> {
+    pub fn number(self, column: &str) -> Option<Number> {
         let at = self.columns.iter().position(|name| name == column)?;
-        let cell = number(self.rows.get(row)?.get(at)?)?;
+        let cell = number(self.cells.get(at)?)?;
         // JSON drops the last zeros of 4.20; FLOPs and errors have two decimals throughout. Counts
         // of parameters have three digits, and so one decimal or two.
         let fixed = column == "GFLOPs" || column.ends_with("_error");
         Some(if fixed { Number { decimals: 2, ..cell } } else { cell })
     }
+}
+
+/// The network of a row; tables of one family print the design alone.
+///
+/// # Errors
+///
+/// If it is no known network.
+pub fn network(family: &str, model: &str, classes: usize) -> Result<Spec, Error> {
+    let spec: Spec =
+        if model.contains('-') { model.parse()? } else { format!("{family}-{model}").parse()? };
+    Ok(spec.with(&Overrides { classes: Some(classes), ..Overrides::default() })?)
 }
 
 fn number(value: &Value) -> Option<Number> {
@@ -131,10 +167,24 @@ mod tests {
         assert_eq!(value("fig3.efficiency").unwrap().printed(), "2.45");
         assert_eq!(value("block.alpha").unwrap().printed(), "1.60");
         let table = table("table5_flops_cifar").unwrap();
-        assert_eq!(table.names().collect::<Vec<_>>(), ["1x128d", "3x64d", "44x8d", "60x6d"]);
-        assert_eq!(table.number(2, "GFLOPs").unwrap().printed(), "4.20");
-        assert_eq!(table.number(2, "params_M").unwrap().printed(), "12.7");
-        assert_eq!(table.number(2, "rho"), None);
+        let rows: Vec<Row> = table.rows().collect();
+        assert_eq!(
+            rows.iter().map(|row| row.name()).collect::<Vec<_>>(),
+            ["1x128d", "3x64d", "44x8d", "60x6d"]
+        );
+        assert_eq!(rows[2].number("GFLOPs").unwrap().printed(), "4.20");
+        assert_eq!(rows[2].number("params_M").unwrap().printed(), "12.7");
+        assert_eq!(rows[2].number("rho"), None);
+    }
+
+    #[test]
+    fn rows_of_another_recipe_name_their_model() {
+        let tables = ["table1_primal_cifar", "table1_dual_cifar"].map(|id| table(id).unwrap());
+        let rows = tables.iter().flat_map(Table::rows).filter(|row| row.recipe().is_some());
+        let rows: Vec<_> = rows.map(|row| (row.name(), row.model(), row.recipe())).collect();
+        let one_gpu = Some("1 GPU");
+        let expected = [("1x128d (1 GPU)", "1x128d", one_gpu), ("10x10d (1 GPU)", "10x10d", one_gpu)];
+        assert_eq!(rows, expected);
     }
 
     #[test]

@@ -1,47 +1,20 @@
 //! Every parameter and FLOP count that the paper prints, to all its digits.
 
-use collegial_arch::{Cost, Module, Overrides, Spec};
-use serde_json::Value;
+use collegial_arch::{Cost, Module, Overrides, Spec, Totals};
+use collegial_reproduce::published;
 
-fn tables() -> Value {
-    serde_json::from_str(include_str!("../paper/tables.json")).expect("paper/tables.json is JSON")
-}
-
-/// The rows of a table as (model, the cell under `column`).
-fn column(table: &str, column: &str) -> Vec<(String, String)> {
-    let tables = tables();
-    let columns = tables[table]["columns"].as_array().expect("columns");
-    let at = columns.iter().position(|name| name == column).expect("column");
-    let rows = tables[table]["rows"].as_array().expect("rows");
-    rows.iter().map(|row| (row[0].as_str().expect("a name").to_owned(), row[at].to_string())).collect()
-}
-
-/// The full name of a row: tables of one family print the design alone.
-fn model(family: &str, row: &str, classes: usize) -> Spec {
-    let design = row.trim_end_matches(" (1 GPU)");
-    let name = if design.contains('-') || design.starts_with("wrn") {
-        design.to_owned()
-    } else {
-        format!("{family}-{design}")
-    };
-    let spec: Spec = name.parse().expect("a known name");
-    spec.with(&Overrides { classes: Some(classes), ..Overrides::default() }).expect("a class count")
-}
-
-/// Rounds `value` to as many decimals as `printed` has.
-fn printed_like(value: f64, printed: &str) -> String {
-    let decimals = printed.split_once('.').map_or(0, |(_, digits)| digits.len());
-    format!("{value:.decimals$}")
+fn counts(family: &str, model: &str, classes: usize) -> Totals {
+    published::network(family, model, classes).unwrap().graph().unwrap().counts().unwrap().total
 }
 
 fn check_parameters(table: &str, family: &str, classes: usize) -> usize {
-    let rows = column(table, "params_M");
-    for (row, printed) in &rows {
-        let counts = model(family, row, classes).graph().unwrap().counts().unwrap();
-        let millions = counts.total.parameters as f64 / 1e6;
-        assert_eq!(&printed_like(millions, printed), printed, "{table}: {row}");
+    let table = published::table(table).unwrap();
+    for row in table.rows() {
+        let printed = row.number("params_M").unwrap();
+        let millions = counts(family, row.model(), classes).parameters as f64 / 1e6;
+        assert_eq!(printed.round(millions), printed.printed(), "{}", row.name());
     }
-    rows.len()
+    table.rows().len()
 }
 
 #[test]
@@ -58,10 +31,10 @@ fn all_54_rows_have_the_published_parameters() {
 
 #[test]
 fn table_5_has_the_published_gigaflops() {
-    for (row, printed) in column("table5_flops_cifar", "GFLOPs") {
-        let counts = model("resnext29", &row, 10).graph().unwrap().counts().unwrap();
-        let printed = format!("{:.2}", printed.parse::<f64>().unwrap());
-        assert_eq!(printed_like(counts.total.flops as f64 / 1e9, &printed), printed, "{row}");
+    for row in published::table("table5_flops_cifar").unwrap().rows() {
+        let printed = row.number("GFLOPs").unwrap();
+        let billions = counts("resnext29", row.model(), 10).flops as f64 / 1e9;
+        assert_eq!(printed.round(billions), printed.printed(), "{}", row.name());
     }
 }
 
@@ -97,8 +70,7 @@ fn exact_parameter_counts() {
 #[test]
 fn exact_megaflops_of_table_5() {
     for (name, mega) in [("1x128d", 4186), ("3x64d", 4153), ("44x8d", 4199), ("60x6d", 4171)] {
-        let counts = model("resnext29", name, 10).graph().unwrap().counts().unwrap();
-        assert_eq!((counts.total.flops as f64 / 1e6).round() as u64, mega, "{name}");
+        assert_eq!((counts("resnext29", name, 10).flops as f64 / 1e6).round() as u64, mega, "{name}");
     }
 }
 

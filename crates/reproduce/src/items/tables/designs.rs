@@ -84,7 +84,7 @@ impl Designs {
     /// A row of the table is the design alone, or the whole network's name.
     fn check_printed(&self, baseline: &Spec, design: Design) -> Result<(), Error> {
         let names = [design.to_string(), baseline.with_design(design)?.name()];
-        if published::table(&self.table)?.names().any(|row| names.iter().any(|name| name == row)) {
+        if published::table(&self.table)?.rows().any(|row| names.iter().any(|name| name == row.name())) {
             return Ok(());
         }
         Err(Error::experiment(&*self.table, Misfit::NoRow { row: design.to_string() }))

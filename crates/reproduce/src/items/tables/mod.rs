@@ -3,9 +3,7 @@
 
 mod designs;
 
-use std::collections::BTreeMap;
-
-use collegial_arch::{Overrides, Spec};
+use collegial_arch::Spec;
 use collegial_report::{Align, Section, Table, duration, grouped};
 use collegial_train::{Recipe, recipe};
 use serde::Deserialize;
@@ -52,9 +50,6 @@ struct Part {
     /// The model of a row that prints its design only.
     family: String,
     groups: Vec<Group>,
-    /// Rows that the paper trained by another recipe: the printed name and the model behind it.
-    #[serde(default)]
-    other_recipe: BTreeMap<String, String>,
 }
 
 /// Rows that share a baseline.
@@ -138,52 +133,39 @@ pub fn run(experiment: &Experiment, context: &Context) -> Result<Outcome, Error>
 
 fn rows(part: &Part, classes: usize) -> Result<Vec<Row>, Error> {
     let table = published::table(&part.id)?;
-    let names: Vec<&str> = table.names().collect();
-    if let Some(row) = part.other_recipe.keys().find(|row| !names.contains(&row.as_str())) {
-        return Err(Error::experiment(&*part.id, Misfit::NoRow { row: row.clone() }));
-    }
     let baselines: Vec<&str> = part
         .groups
         .iter()
         .flat_map(|group| std::iter::repeat_n(group.baseline.as_str(), group.rows))
         .collect();
-    if baselines.len() != names.len() {
-        let (grouped, printed) = (baselines.len(), names.len());
+    if baselines.len() != table.rows().len() {
+        let (grouped, printed) = (baselines.len(), table.rows().len());
         return Err(Error::experiment(&*part.id, Misfit::Groups { printed, grouped }));
     }
     let mut rows = vec![];
-    for (index, (name, baseline)) in names.into_iter().zip(baselines).enumerate() {
-        let other = part.other_recipe.get(name);
-        let spec = model(&part.family, other.map_or(name, String::as_str), classes)?;
+    for (row, baseline) in table.rows().zip(baselines) {
+        let spec = published::network(&part.family, row.model(), classes)?;
         let counts = spec.graph()?.counts()?.total;
-        let base = model(&part.family, baseline, classes)?.graph()?.counts()?.total;
+        let base = published::network(&part.family, baseline, classes)?.graph()?.counts()?.total;
         let obtained = [
             ("params_M", counts.parameters as f64 / 1e6),
             ("GFLOPs", counts.flops as f64 / 1e9),
             ("rho", base.parameters as f64 / counts.parameters as f64),
         ];
-        let exact = obtained
-            .into_iter()
-            .filter_map(|(column, value)| Some((column, table.number(index, column)?, value)));
+        let exact =
+            obtained.into_iter().filter_map(|(column, value)| Some((column, row.number(column)?, value)));
         let errors = table.columns().iter().filter(|column| column.ends_with("_error"));
-        let errors = errors.filter_map(|column| Some((column.clone(), table.number(index, column)?)));
+        let errors = errors.filter_map(|column| Some((column.clone(), row.number(column)?)));
         rows.push(Row {
-            name: name.to_owned(),
+            name: row.name().to_owned(),
             spec,
-            other_recipe: other.is_some(),
+            other_recipe: row.recipe().is_some(),
             parameters: counts.parameters,
             exact: exact.collect(),
             errors: errors.collect(),
         });
     }
     Ok(rows)
-}
-
-/// The network of a row; tables of one family print the design alone.
-fn model(family: &str, design: &str, classes: usize) -> Result<Spec, Error> {
-    let whole = design.contains('-');
-    let spec: Spec = if whole { design.parse()? } else { format!("{family}-{design}").parse()? };
-    Ok(spec.with(&Overrides { classes: Some(classes), ..Overrides::default() })?)
 }
 
 fn exact_comparisons(row: &Row, known: &[Known]) -> Vec<Comparison> {
