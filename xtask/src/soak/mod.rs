@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use crate::Failed;
 use disk::SmallDisk;
 use trouble::{Tally, Trouble};
-use work::{Fit, Jobs, Pages, Training, Work};
+use work::{Jobs, Known, Making, Training, Work};
 
 /// How long, on what, and how many kills there must be at least.
 pub struct Plan {
@@ -55,9 +55,9 @@ pub fn soak(plan: &Plan) -> Result<(), Failed> {
             }
             // Trainings have most to lose, by themselves and as jobs; the others take their turn.
             let turn = if round % 4 == 0 { works.len() } else { 2 };
-            for work in &works[..turn] {
-                let small = small.as_ref().filter(|_| round % 2 == 1 && work.takes_trouble());
-                round_of(&**work, &root, small, &mut chance, &mut tally)?;
+            for known in &works[..turn] {
+                let small = small.as_ref().filter(|_| round % 2 == 1 && known.work.takes_trouble());
+                round_of(known, &root, small, &mut chance, &mut tally)?;
             }
             if start.elapsed() > told + Duration::from_secs(60) {
                 told = start.elapsed();
@@ -81,11 +81,8 @@ pub fn soak(plan: &Plan) -> Result<(), Failed> {
     }
 }
 
-/// What is done in a round, one after the other.
-type Works = Vec<Box<dyn Work>>;
-
 /// A small file system if there can be one, and what is done in every round.
-fn prepare(plan: &Plan, root: &Path) -> Result<(Option<SmallDisk>, Works), String> {
+fn prepare(plan: &Plan, root: &Path) -> Result<(Option<SmallDisk>, Vec<Known>), String> {
     let program = plan.program.canonicalize().map_err(|error| {
         format!("{}: {error}; build it with `cargo build --release`", plan.program.display())
     })?;
@@ -98,23 +95,25 @@ fn prepare(plan: &Plan, root: &Path) -> Result<(Option<SmallDisk>, Works), Strin
             "soak: no small file system may be mounted; limits on the size of files stand for full disks"
         );
     }
-    let works: Works = vec![
+    let works: [Box<dyn Work>; 4] = [
         Box::new(Training::new(&program, root)?),
-        Box::new(Jobs::new(&program, root)?),
-        Box::new(Fit::new(&program, root)?),
-        Box::new(Pages::new(&program, root)?),
+        Box::new(Jobs::new(&program, root)),
+        Box::new(Making::share_of_fit(&program)),
+        Box::new(Making::pages(&program)),
     ];
-    Ok((small, works))
+    let known = works.into_iter().map(|work| Known::of(work, root)).collect::<Result<_, _>>()?;
+    Ok((small, known))
 }
 
 /// Does a piece of work to its end, through one trouble after the other, and compares its result.
 fn round_of(
-    work: &dyn Work,
+    known: &Known,
     root: &Path,
     small: Option<&SmallDisk>,
     chance: &mut Chance,
     tally: &mut Tally,
 ) -> Result<(), String> {
+    let work = &*known.work;
     let directory = small.map_or(root, SmallDisk::path).join("work");
     let _ = std::fs::remove_dir_all(&directory);
     std::fs::create_dir_all(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
@@ -123,10 +122,10 @@ fn round_of(
     let troubles = 2 + chance.below(12);
     for _ in 0..troubles {
         let trouble = Trouble::draw(chance, work, small.is_some());
-        trouble.strike(work, &directory, small, chance, tally)?;
+        trouble.strike(known, &directory, small, chance, tally)?;
     }
     work.finish(&directory)?;
-    if work.result(&directory)? != *work.expected() {
+    if work.result(&directory)? != known.expected {
         return Err(format!("{} ended with other bits", work.name()));
     }
     // Elsewhere a temporary file is only removed once it is old: others may be writing it.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::Chance;
 use super::disk::SmallDisk;
-use super::work::{Training, Work};
+use super::work::{Known, Training, Work};
 
 /// One misfortune.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,15 +91,16 @@ impl Trouble {
     /// Lets it happen, and checks how the program took it.
     pub fn strike(
         self,
-        work: &dyn Work,
+        known: &Known,
         directory: &Path,
         small: Option<&SmallDisk>,
         chance: &mut Chance,
         tally: &mut Tally,
     ) -> Result<(), String> {
+        let work = &*known.work;
         let struck = match self {
-            Self::Kill => kill(work, directory, chance)?,
-            Self::Terminate => terminate(work, directory, chance)?,
+            Self::Kill => kill(known, directory, chance)?,
+            Self::Terminate => terminate(known, directory, chance)?,
             Self::ShortFiles => short_files(work, directory, chance)?,
             Self::FullDisk => small.map_or(Ok(false), |small| full_disk(work, directory, small, chance))?,
             Self::FlippedBit | Self::CutFile => damage(self, work, directory, chance)?,
@@ -111,34 +112,36 @@ impl Trouble {
     }
 }
 
-fn start(work: &dyn Work, directory: &Path) -> Result<Child, String> {
-    work.command(directory).stderr(Stdio::null()).spawn().map_err(|error| error.to_string())
+/// A process that has been at work for a moment.
+fn start(known: &Known, directory: &Path, chance: &mut Chance) -> Result<Child, String> {
+    let mut command = known.work.command(directory);
+    let child = command.stderr(Stdio::null()).spawn().map_err(|error| error.to_string())?;
+    std::thread::sleep(chance.moment(known.time));
+    Ok(child)
 }
 
 /// Whether the process was killed before it ended.
-fn kill(work: &dyn Work, directory: &Path, chance: &mut Chance) -> Result<bool, String> {
-    let mut child = start(work, directory)?;
-    std::thread::sleep(chance.moment(work.time()));
+fn kill(known: &Known, directory: &Path, chance: &mut Chance) -> Result<bool, String> {
+    let mut child = start(known, directory, chance)?;
     let _ = child.kill();
     let code = child.wait().map_err(|error| error.to_string())?.code();
     chance.learn(code.is_none());
     match code {
         None => Ok(true),
         Some(0) => Ok(false),
-        Some(code) => Err(format!("{} ended by itself with exit code {code}", work.name())),
+        Some(code) => Err(format!("{} ended by itself with exit code {code}", known.work.name())),
     }
 }
 
-fn terminate(work: &dyn Work, directory: &Path, chance: &mut Chance) -> Result<bool, String> {
-    let mut child = start(work, directory)?;
-    std::thread::sleep(chance.moment(work.time()));
+fn terminate(known: &Known, directory: &Path, chance: &mut Chance) -> Result<bool, String> {
+    let mut child = start(known, directory, chance)?;
     let asked = Command::new("kill").args(["-TERM", &child.id().to_string()]).stderr(Stdio::null()).status();
     asked.map_err(|error| error.to_string())?;
     let patience = Instant::now();
     while child.try_wait().map_err(|error| error.to_string())?.is_none() {
         if patience.elapsed() > Duration::from_secs(60) {
             let _ = child.kill();
-            return Err(format!("{} did not end a minute after SIGTERM", work.name()));
+            return Err(format!("{} did not end a minute after SIGTERM", known.work.name()));
         }
         std::thread::sleep(Duration::from_millis(2));
     }
@@ -146,7 +149,7 @@ fn terminate(work: &dyn Work, directory: &Path, chance: &mut Chance) -> Result<b
         // Before it watches for signals, one ends it as any program.
         None | Some(143) => Ok(true),
         Some(0) => Ok(false),
-        Some(code) => Err(format!("{} ended with exit code {code} after SIGTERM", work.name())),
+        Some(code) => Err(format!("{} ended with exit code {code} after SIGTERM", known.work.name())),
     }
 }
 

@@ -19,10 +19,6 @@ pub trait Work {
     fn command(&self, directory: &Path) -> Command;
     /// What is compared.
     fn result(&self, directory: &Path) -> Result<Bits, String>;
-    /// What nothing happened to.
-    fn expected(&self) -> &Bits;
-    /// How long it takes then.
-    fn time(&self) -> Duration;
     /// Whether it is struck by more than kills: whether it keeps anything between two commands.
     fn takes_trouble(&self) -> bool {
         false
@@ -46,20 +42,24 @@ fn succeed(name: &str, command: &mut Command) -> Result<(), String> {
     if output.status.success() { Ok(()) } else { Err(format!("{name} did not end well: {said}")) }
 }
 
-/// What came of a work that nothing happened to.
-#[derive(Default)]
-struct Undisturbed {
-    bits: Bits,
-    time: Duration,
+/// A work, what comes of it when nothing happens to it, and how long that takes.
+pub struct Known {
+    pub work: Box<dyn Work>,
+    pub expected: Bits,
+    pub time: Duration,
 }
 
-fn undisturbed(work: &impl Work, root: &Path) -> Result<Undisturbed, String> {
-    let directory = root.join(format!("undisturbed-{}", work.name().replace(' ', "-")));
-    std::fs::create_dir_all(&directory).map_err(|error| error.to_string())?;
-    work.prepare(&directory)?;
-    let start = Instant::now();
-    work.finish(&directory)?;
-    Ok(Undisturbed { time: start.elapsed(), bits: work.result(&directory)? })
+impl Known {
+    /// Does the work once.
+    pub fn of(work: Box<dyn Work>, root: &Path) -> Result<Self, String> {
+        let directory = root.join(format!("undisturbed-{}", work.name().replace(' ', "-")));
+        std::fs::create_dir_all(&directory).map_err(|error| error.to_string())?;
+        work.prepare(&directory)?;
+        let start = Instant::now();
+        work.finish(&directory)?;
+        let time = start.elapsed();
+        Ok(Self { expected: work.result(&directory)?, work, time })
+    }
 }
 
 fn quiet(program: &Path) -> Command {
@@ -72,18 +72,14 @@ fn quiet(program: &Path) -> Command {
 pub struct Training {
     program: PathBuf,
     root: PathBuf,
-    undisturbed: Undisturbed,
 }
 
 impl Training {
-    /// Writes its data and trains once.
+    /// Writes its data.
     pub fn new(program: &Path, root: &Path) -> Result<Self, String> {
         common::write_data(&root.join("data"), 400, 100);
         std::fs::write(root.join("small.toml"), common::NETWORK).map_err(|error| error.to_string())?;
-        let (program, root) = (program.to_owned(), root.to_owned());
-        let mut new = Self { program, root, undisturbed: Undisturbed::default() };
-        new.undisturbed = undisturbed(&new, &new.root)?;
-        Ok(new)
+        Ok(Self { program: program.to_owned(), root: root.to_owned() })
     }
 
     /// The files of the newest checkpoint, by which a run goes on.
@@ -124,14 +120,6 @@ impl Work for Training {
         ["model.safetensors", "training.safetensors"].into_iter().map(tensors).collect()
     }
 
-    fn expected(&self) -> &Bits {
-        &self.undisturbed.bits
-    }
-
-    fn time(&self) -> Duration {
-        self.undisturbed.time
-    }
-
     fn takes_trouble(&self) -> bool {
         true
     }
@@ -141,16 +129,12 @@ impl Work for Training {
 pub struct Jobs {
     program: PathBuf,
     root: PathBuf,
-    undisturbed: Undisturbed,
 }
 
 impl Jobs {
-    /// Does them once, with the data of [`Training`].
-    pub fn new(program: &Path, root: &Path) -> Result<Self, String> {
-        let (program, root) = (program.to_owned(), root.to_owned());
-        let mut new = Self { program, root, undisturbed: Undisturbed::default() };
-        new.undisturbed = undisturbed(&new, &new.root)?;
-        Ok(new)
+    /// With the data of [`Training`].
+    pub fn new(program: &Path, root: &Path) -> Self {
+        Self { program: program.to_owned(), root: root.to_owned() }
     }
 }
 
@@ -192,96 +176,47 @@ impl Work for Jobs {
         if files.len() == 2 { Ok(files) } else { Err("gather left no results".into()) }
     }
 
-    fn expected(&self) -> &Bits {
-        &self.undisturbed.bits
-    }
-
-    fn time(&self) -> Duration {
-        self.undisturbed.time
-    }
-
     fn takes_trouble(&self) -> bool {
         true
     }
 }
 
-/// A share of a fit's draws.
-pub struct Fit {
+/// A command whose files are all that there is to it.
+pub struct Making {
+    name: &'static str,
     program: PathBuf,
-    undisturbed: Undisturbed,
+    words: &'static [&'static str],
+    /// Where the files go.
+    out: &'static str,
 }
 
-impl Fit {
-    /// Draws once.
-    pub fn new(program: &Path, root: &Path) -> Result<Self, String> {
-        let mut new = Self { program: program.to_owned(), undisturbed: Undisturbed::default() };
-        new.undisturbed = undisturbed(&new, root)?;
-        Ok(new)
+impl Making {
+    /// A share of a fit's draws.
+    pub fn share_of_fit(program: &Path) -> Self {
+        let words = &["fit", "bottleneck-32", "--trials", "100000", "--shard", "2/3", "--out", "share.json"];
+        Self { name: "a share of a fit", program: program.to_owned(), words, out: "" }
+    }
+
+    /// The pages of a figure.
+    pub fn pages(program: &Path) -> Self {
+        let words = &["reproduce", "fig3", "--scale", "smoke", "--out", "pages"];
+        Self { name: "pages of a figure", program: program.to_owned(), words, out: "pages" }
     }
 }
 
-impl Work for Fit {
+impl Work for Making {
     fn name(&self) -> &'static str {
-        "a share of a fit"
+        self.name
     }
 
     fn command(&self, directory: &Path) -> Command {
         let mut command = quiet(&self.program);
-        command.current_dir(directory).args(["fit", "bottleneck-32", "--trials", "100000", "--shard", "2/3"]);
-        command.args(["--threads", "1", "--quiet", "--out", "share.json"]);
+        command.current_dir(directory).args(self.words).args(["--threads", "1", "--quiet"]);
         command
     }
 
     fn result(&self, directory: &Path) -> Result<Bits, String> {
-        files(directory)
-    }
-
-    fn expected(&self) -> &Bits {
-        &self.undisturbed.bits
-    }
-
-    fn time(&self) -> Duration {
-        self.undisturbed.time
-    }
-}
-
-/// The pages of a figure.
-pub struct Pages {
-    program: PathBuf,
-    undisturbed: Undisturbed,
-}
-
-impl Pages {
-    /// Makes them once.
-    pub fn new(program: &Path, root: &Path) -> Result<Self, String> {
-        let mut new = Self { program: program.to_owned(), undisturbed: Undisturbed::default() };
-        new.undisturbed = undisturbed(&new, root)?;
-        Ok(new)
-    }
-}
-
-impl Work for Pages {
-    fn name(&self) -> &'static str {
-        "pages of a figure"
-    }
-
-    fn command(&self, directory: &Path) -> Command {
-        let mut command = quiet(&self.program);
-        command.current_dir(directory).args(["reproduce", "fig3", "--scale", "smoke", "--threads", "1"]);
-        command.args(["--quiet", "--out", "pages"]);
-        command
-    }
-
-    fn result(&self, directory: &Path) -> Result<Bits, String> {
-        files(&directory.join("pages"))
-    }
-
-    fn expected(&self) -> &Bits {
-        &self.undisturbed.bits
-    }
-
-    fn time(&self) -> Duration {
-        self.undisturbed.time
+        files(&directory.join(self.out))
     }
 }
 
