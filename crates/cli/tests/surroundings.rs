@@ -112,7 +112,7 @@ fn paths_need_not_be_text() {
     let place = root.path().join(odd);
     write_data(&place.join("data"), 40, 20);
     std::fs::write(place.join("small.toml"), NETWORK).unwrap();
-    std::fs::write(place.join("recipe.toml"), collegial_train::recipe::text("mnist").unwrap()).unwrap();
+    std::fs::write(place.join("recipe.toml"), collegial_train::Builtin::Mnist.toml()).unwrap();
     let table = "model,error\nresnext29-1x8d,5\nresnext29-2x8d,4\nresnext29-4x4d,4.5\nresnext29-3x8d,3\n";
     std::fs::write(place.join("table.csv"), table).unwrap();
     std::fs::write(place.join("times.csv"), "model,seconds\nresnext29-1x8d,1\nresnext29-2x4d,2\n").unwrap();

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use collegial_train::Builtin;
+
 use crate::onnx::Difference;
 
 /// Why a network could not be read or written.
@@ -103,8 +105,8 @@ pub enum Error {
          cifar100, mnist, imagenet or a TOML file"
     )]
     NoReader {
-        /// The recipe's name.
-        recipe: String,
+        /// The recipe.
+        recipe: Builtin,
     },
 }
 

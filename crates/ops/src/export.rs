@@ -6,7 +6,7 @@ use collegial_arch::Spec;
 use collegial_export::{Model as Network, WeightFile, onnx, pytorch};
 use collegial_report::{Align, Table, grouped};
 use collegial_train::checkpoint::{Checkpoint, MODEL_FILE, TrainingHeader};
-use collegial_train::recipe::{self, Recipe};
+use collegial_train::recipe::{self, Builtin, Recipe};
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Source, note_doubts};
@@ -219,10 +219,11 @@ fn script(
     let saved = file.and_then(|file| training(file.path())).filter(|_| recipe.is_none());
     let (text, data) = match (saved, recipe) {
         (Some(saved), _) => (saved.recipe.to_toml(), pytorch::data_of(saved.data.kind)?),
-        (None, name) => {
-            let name = name.unwrap_or_else(|| Path::new(pytorch::recipe_for(spec)));
-            (recipe::load(name)?, pytorch::data_for(name.to_str().unwrap_or_default())?)
+        (None, None) => {
+            let recipe = pytorch::recipe_for(spec);
+            (recipe.toml().to_owned(), Some(pytorch::data_for(recipe)?))
         }
+        (None, Some(path)) => (recipe::load(path)?, Builtin::named(path).map(pytorch::data_for).transpose()?),
     };
     Ok(pytorch::script(spec, &Recipe::build(&text, set)?, data)?)
 }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use collegial_arch::Overrides;
 use collegial_report::{Align, Axis, Figure, Page, Point, Points, Provenance, Section, Table, grouped};
+use collegial_train::Builtin;
 use collegial_train::data::Dataset;
-use collegial_train::recipe;
 use collegial_train::{Data, Engine, Error as TrainError, spec_for};
 use collegial_trials::jobs::Share;
 use collegial_trials::{Context, Parts, Training, mean, standard_error, train_all};
@@ -112,7 +112,7 @@ pub(crate) fn answer(request: &Request, share: Share<'_>, monitor: &dyn Monitor)
     };
     let specs = request.models.iter().map(spec).collect::<Result<Vec<_>, _>>()?;
     let recipe = validate::recipe(&dataset, request.epochs, request.limit, &request.set)?;
-    let default = || Path::new("runs").join(format!("sweep-{}", recipe::name_for(&dataset)));
+    let default = || Path::new("runs").join(format!("sweep-{}", Builtin::of(&dataset)));
     let out = request.out.clone().unwrap_or_else(default);
     let classes = dataset.classes();
     let data = Data::new(dataset, &recipe)?;

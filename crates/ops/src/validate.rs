@@ -10,7 +10,7 @@ use collegial_search::Limits;
 use collegial_search::paper::Search;
 use collegial_stats::Silent;
 use collegial_train::data::Dataset;
-use collegial_train::recipe::{self, Recipe};
+use collegial_train::recipe::{self, Builtin, Recipe};
 use collegial_train::{Data, Engine, Error as TrainError, spec_for};
 use collegial_trials::jobs::{Bill, Ledger, Share};
 use collegial_trials::validate::{Question, Runs};
@@ -195,7 +195,7 @@ fn cost_sentence(bill: &Bill, runs: Runs, threads: usize) -> Option<String> {
 }
 
 fn default_directory(baseline: &Spec, dataset: &Dataset) -> PathBuf {
-    Path::new("runs").join(format!("validate-{}-{}", baseline.name(), recipe::name_for(dataset)))
+    Path::new("runs").join(format!("validate-{}-{}", baseline.name(), Builtin::of(dataset)))
 }
 
 /// The data set's recipe with changes. A shorter training divides its rate after the same shares of
@@ -209,7 +209,7 @@ pub(crate) fn recipe(
     let mut changes = set.to_vec();
     changes.extend(limit.map(|limit| format!("limit={limit}")));
     changes.extend(epochs.map(|epochs| format!("epochs={epochs}")));
-    let mut recipe = Recipe::build(recipe::text(recipe::name_for(dataset)).unwrap_or_default(), &changes)?;
+    let mut recipe = Builtin::of(dataset).with(&changes)?;
     let usual = Recipe::for_dataset(dataset)?;
     if !set.iter().any(|change| recipe::changes(change, "schedule")) {
         let share = f64::from(recipe.epochs) / f64::from(usual.epochs);

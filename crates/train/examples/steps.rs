@@ -13,8 +13,8 @@ use std::error::Error;
 use std::path::Path;
 
 use collegial_arch::{Overrides, Spec};
+use collegial_train::Builtin;
 use collegial_train::data::{Dataset, Position};
-use collegial_train::recipe::{self, Recipe};
 use collegial_train::{Data, Engine, Job, RunDirectory, Trainer, spec_for};
 use safetensors::tensor::{Dtype, TensorView};
 
@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (out, steps): (&Path, usize) = (out.as_ref(), steps.parse()?);
     let dataset = Dataset::open(data)?;
     let spec = spec_for(&Spec::load(model)?, &Overrides::default(), &dataset)?;
-    let recipe = Recipe::build(recipe::text(recipe::name_for(&dataset)).unwrap_or_default(), changes)?;
+    let recipe = Builtin::of(&dataset).with(changes)?;
     let job = Job { spec, data: Data::new(dataset, &recipe)?, recipe, seed: 0, engine: Engine::Native };
     let shape = job.data.dataset().shape();
 

@@ -71,13 +71,13 @@ fn collect(path: &str, value: &Value, found: &mut BTreeMap<String, String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recipe::{Recipe, text};
+    use crate::recipe::Builtin;
 
     #[test]
     fn every_changed_field_is_named() {
         let recipe = |changes: &[&str]| {
             let changes: Vec<String> = changes.iter().map(ToString::to_string).collect();
-            Recipe::build(text("cifar10").unwrap(), &changes).unwrap()
+            Builtin::Cifar10.with(&changes).unwrap()
         };
         let said = |changes: &[&str]| -> Vec<String> {
             let differences = Difference::between(&recipe(&[]), &recipe(changes));

@@ -9,6 +9,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod builtin;
 pub mod checkpoint;
 pub mod checksum;
 pub mod data;
@@ -35,7 +36,7 @@ pub use evaluate::{Evaluation, evaluate, evaluate_with};
 pub use history::{Epoch, Progress, Sums, run_error};
 pub use job::{Data, Job};
 pub use loss::Loss;
-pub use recipe::{Parametrisation, Recipe};
+pub use recipe::{Builtin, Parametrisation, Recipe};
 pub use run::RunDirectory;
 pub use saving::Saving;
 pub use schedule::Schedule;

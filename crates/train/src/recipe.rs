@@ -1,8 +1,7 @@
 //! Recipes: how a network is trained, as TOML that people read and change.
 //!
-//! The paper's are in `recipes/` of the source tree and part of the program;
-//! [`Recipe::for_dataset`] finds the one of a data set, [`Recipe::build`] applies `key=value`
-//! changes.
+//! The paper's are part of the program ([`Builtin`]); [`Recipe::for_dataset`] finds the one of a data
+//! set, [`Recipe::build`] applies `key=value` changes.
 
 use std::path::Path;
 
@@ -10,20 +9,11 @@ pub use collegial_nn::{AdamConstants, Parametrisation, UpdateRule};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
-use crate::data::{Augment, Dataset, Kind};
+pub use crate::builtin::Builtin;
+use crate::data::{Augment, Dataset};
 use crate::error::RecipeError;
 use crate::schedule::Schedule;
 use crate::{Error, Loss};
-
-/// The recipes that are part of the program: name and TOML.
-pub const RECIPES: &[(&str, &str)] = &[
-    ("cifar10", include_str!("../recipes/cifar10.toml")),
-    ("cifar100", include_str!("../recipes/cifar100.toml")),
-    ("mnist", include_str!("../recipes/mnist.toml")),
-    ("imagenet32", include_str!("../recipes/imagenet32.toml")),
-    ("imagenet64", include_str!("../recipes/imagenet64.toml")),
-    ("imagenet", include_str!("../recipes/imagenet.toml")),
-];
 
 /// How a network is trained.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -59,32 +49,15 @@ pub struct Recipe {
     pub augment: Augment,
 }
 
-/// The name of the recipe that belongs to a data set.
-pub fn name_for(dataset: &Dataset) -> &'static str {
-    match dataset.kind() {
-        Kind::Mnist | Kind::FashionMnist | Kind::Idx => "mnist",
-        Kind::Cifar10 => "cifar10",
-        Kind::Cifar100 => "cifar100",
-        Kind::DownsampledImageNet if dataset.shape().height >= 64 => "imagenet64",
-        Kind::DownsampledImageNet => "imagenet32",
-        Kind::ClassFolders => "imagenet",
-    }
-}
-
-/// The TOML of a recipe by name.
-pub fn text(name: &str) -> Option<&'static str> {
-    RECIPES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
-}
-
 /// The TOML of a recipe by name, or of a file.
 pub fn load(name_or_path: &Path) -> Result<String, Error> {
-    if let Some(text) = name_or_path.to_str().and_then(text) {
-        return Ok(text.to_owned());
+    if let Some(recipe) = Builtin::named(name_or_path) {
+        return Ok(recipe.toml().to_owned());
     }
     let text = std::fs::read_to_string(name_or_path).map_err(|error| RecipeError::Unreadable {
         name: name_or_path.display().to_string(),
         reason: error.to_string(),
-        known: RECIPES.iter().map(|(name, _)| *name).collect(),
+        known: Builtin::ALL.map(Builtin::name).into(),
     });
     Ok(text?)
 }
@@ -92,7 +65,7 @@ pub fn load(name_or_path: &Path) -> Result<String, Error> {
 impl Recipe {
     /// The paper's recipe for a data set.
     pub fn for_dataset(dataset: &Dataset) -> Result<Self, Error> {
-        Self::build(text(name_for(dataset)).unwrap_or_default(), &[])
+        Builtin::of(dataset).with(&[])
     }
 
     /// Reads TOML, makes the changes (`epochs=5`, `optimiser.momentum=0.8`,
@@ -210,9 +183,9 @@ fn set(table: &mut Table, change: &str) -> Result<(), RecipeError> {
 mod tests {
     use super::*;
 
-    fn changed(name: &str, changes: &[&str]) -> Result<Recipe, String> {
+    fn changed(recipe: Builtin, changes: &[&str]) -> Result<Recipe, String> {
         let changes: Vec<String> = changes.iter().map(ToString::to_string).collect();
-        Recipe::build(text(name).unwrap(), &changes).map_err(|error| error.to_string())
+        recipe.with(&changes).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -222,20 +195,21 @@ mod tests {
             let Schedule { milestones, factor, .. } = recipe.schedule;
             (recipe.epochs, recipe.batch, recipe.learning_rate, milestones, factor)
         };
-        assert_eq!(of("cifar10"), (300, 128, 0.1, vec![150.0, 225.0], 0.1));
-        assert_eq!(of("cifar100"), of("cifar10"));
-        assert_eq!(of("mnist"), (70, 128, 1e-3, vec![], 0.1));
-        assert_eq!(of("imagenet32"), (80, 1024, 0.08, vec![20.0, 40.0, 60.0], 0.2));
-        assert_eq!(of("imagenet64"), (60, 512, 0.04, vec![20.0, 30.0, 40.0], 0.2));
-        assert_eq!(of("imagenet"), (100, 256, 0.1, vec![30.0, 60.0, 90.0], 0.1));
+        assert_eq!(of(Builtin::Cifar10), (300, 128, 0.1, vec![150.0, 225.0], 0.1));
+        assert_eq!(of(Builtin::Cifar100), of(Builtin::Cifar10));
+        assert_eq!(of(Builtin::Mnist), (70, 128, 1e-3, vec![], 0.1));
+        assert_eq!(of(Builtin::Imagenet32), (80, 1024, 0.08, vec![20.0, 40.0, 60.0], 0.2));
+        assert_eq!(of(Builtin::Imagenet64), (60, 512, 0.04, vec![20.0, 30.0, 40.0], 0.2));
+        assert_eq!(of(Builtin::Imagenet), (100, 256, 0.1, vec![30.0, 60.0, 90.0], 0.1));
         let rule = |name| changed(name, &[]).unwrap().optimiser;
-        assert_eq!(rule("cifar10"), UpdateRule::SGD);
-        assert_eq!(rule("mnist"), UpdateRule::ADAM);
+        assert_eq!(rule(Builtin::Cifar10), UpdateRule::SGD);
+        assert_eq!(rule(Builtin::Mnist), UpdateRule::ADAM);
     }
 
     #[test]
     fn every_recipe_reads_back() {
-        for (name, _) in RECIPES {
+        for name in Builtin::ALL {
+            assert_eq!(Builtin::named(Path::new(name.name())), Some(name));
             let recipe = changed(name, &["limit=7", "loss=l2", "parametrisation=ntk"]).unwrap();
             assert_eq!((recipe.loss, recipe.parametrisation), (Loss::L2, Parametrisation::Ntk));
             assert_eq!(Recipe::build(&recipe.to_toml(), &[]).unwrap(), recipe, "{name}");
@@ -260,11 +234,11 @@ mod tests {
     #[test]
     fn changes() {
         let recipe =
-            changed("cifar10", &["epochs = 3", "schedule.milestones=[1, 2.5]", "optimiser.kind=adam"]);
+            changed(Builtin::Cifar10, &["epochs = 3", "schedule.milestones=[1, 2.5]", "optimiser.kind=adam"]);
         let recipe = recipe.unwrap();
         assert_eq!((recipe.epochs, recipe.schedule.milestones), (3, vec![1.0, 2.5]));
         assert_eq!(recipe.optimiser, UpdateRule::ADAM);
-        let refused = |change: &str| changed("cifar10", &[change]).unwrap_err();
+        let refused = |change: &str| changed(Builtin::Cifar10, &[change]).unwrap_err();
         for (change, sentence) in [
             ("epochs", "write it as epochs=5"),
             ("epochs=0", "epochs is 0"),
@@ -297,7 +271,7 @@ mod tests {
     #[test]
     fn batches_shrink_to_few_images() {
         let batches = |images| {
-            let recipe = changed("imagenet32", &[]).unwrap().for_images(images);
+            let recipe = changed(Builtin::Imagenet32, &[]).unwrap().for_images(images);
             (recipe.batch, recipe.micro_batch())
         };
         assert_eq!(batches(5000), (1024, 128));

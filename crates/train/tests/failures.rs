@@ -11,16 +11,14 @@ use collegial_files::power_loss::{Luck, after_power_loss};
 use collegial_stats::Silent;
 use collegial_train::checkpoint::MODEL_FILE;
 use collegial_train::data::Dataset;
-use collegial_train::{
-    Data, Engine, Error, Job, Outcome, Recipe, RunDirectory, Saving, Trainer, recipe, spec_for,
-};
+use collegial_train::{Builtin, Data, Engine, Error, Job, Outcome, RunDirectory, Saving, Trainer, spec_for};
 use common::{NETWORK, write_data};
 
 fn job(data: &Path) -> Job {
     write_data(data, 40, 10);
     let dataset = Dataset::open(data).unwrap();
     let changes = ["epochs=2", "batch=20"].map(str::to_owned);
-    let recipe = Recipe::build(recipe::text("mnist").unwrap(), &changes).unwrap().for_images(40);
+    let recipe = Builtin::Mnist.with(&changes).unwrap().for_images(40);
     let spec = spec_for(&Spec::from_toml(NETWORK).unwrap(), &Overrides::default(), &dataset).unwrap();
     Job { spec, data: Data::new(dataset, &recipe).unwrap(), recipe, seed: 1, engine: Engine::Native }
 }

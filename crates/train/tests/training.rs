@@ -13,7 +13,7 @@ use collegial_stats::Monitor;
 use collegial_train::checkpoint::{Checkpoint, CheckpointFile, MODEL_FILE, ModelHeader, TRAINING_FILE};
 use collegial_train::data::{Dataset, Position};
 use collegial_train::{
-    Data, Engine, Epoch, Error, Job, Outcome, Recipe, RunDirectory, Saving, Trainer, TrainingMonitor, recipe,
+    Builtin, Data, Engine, Epoch, Error, Job, Outcome, RunDirectory, Saving, Trainer, TrainingMonitor,
     spec_for,
 };
 use common::{NETWORK, write_data};
@@ -28,7 +28,7 @@ fn job(data: &Path, spec: &str, changes: &[&str], seed: u64) -> Result<Job, Erro
     let spec = if spec.contains('\n') { Spec::from_toml(spec)? } else { spec.parse()? };
     let changes: Vec<String> =
         ["epochs=3", "batch=20"].iter().chain(changes).map(ToString::to_string).collect();
-    let recipe = Recipe::build(recipe::text("mnist").unwrap(), &changes)?.for_images(dataset.train().len());
+    let recipe = Builtin::Mnist.with(&changes)?.for_images(dataset.train().len());
     let spec = spec_for(&spec, &Overrides::default(), &dataset)?;
     Ok(Job { spec, data: Data::new(dataset, &recipe)?, recipe, seed, engine: Engine::Native })
 }

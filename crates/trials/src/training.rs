@@ -249,7 +249,7 @@ mod tests {
     use collegial_arch::Overrides;
     use collegial_stats::{Monitor, Silent};
     use collegial_train::data::Dataset;
-    use collegial_train::{recipe, spec_for};
+    use collegial_train::{Builtin, spec_for};
     use std::sync::atomic::{AtomicU32, Ordering};
 
     /// Stops after so many steps of anything.
@@ -281,7 +281,7 @@ mod tests {
         synthetic::write_digits(directory.path(), 200, 60, 0).unwrap();
         let dataset = Dataset::open(directory.path()).unwrap();
         let changes = ["epochs=2".to_owned(), "batch=20".to_owned()];
-        let recipe = Recipe::build(recipe::text("mnist").unwrap(), &changes).unwrap();
+        let recipe = Builtin::Mnist.with(&changes).unwrap();
         let specs: Vec<Spec> = ["fc3-8", "fc3-3x4"]
             .iter()
             .map(|name| spec_for(&name.parse().unwrap(), &Overrides::default(), &dataset).unwrap())

@@ -9,7 +9,7 @@ use collegial_files::power_loss::{Luck, after_power_loss};
 use collegial_search::paper::Search;
 use collegial_stats::Silent;
 use collegial_train::data::Dataset;
-use collegial_train::{Data, Recipe, recipe, spec_for};
+use collegial_train::{Builtin, Data, Recipe, spec_for};
 use collegial_trials::validate::{Question, Runs};
 use collegial_trials::{Context, Error, Parts, synthetic};
 
@@ -26,7 +26,7 @@ impl Sweep {
         let spec: Spec = "fc2-8".parse().unwrap();
         let baseline = spec_for(&spec, &Overrides::default(), &dataset).unwrap();
         let changes = ["epochs=1".to_owned(), "batch=10".to_owned()];
-        let recipe = Recipe::build(recipe::text("mnist").unwrap(), &changes).unwrap();
+        let recipe = Builtin::Mnist.with(&changes).unwrap();
         let data = Data::new(dataset, &recipe).unwrap();
         Self { baseline, recipe, data }
     }

@@ -7,7 +7,7 @@
 
 use collegial_arch::{Activation, Designs, Regnet, Resnext, Spec, StageDesign, Stem};
 use collegial_train::data::{Augment, Kind, Normalise};
-use collegial_train::recipe::{AdamConstants, Recipe, UpdateRule};
+use collegial_train::recipe::{AdamConstants, Builtin, Recipe, UpdateRule};
 
 use crate::Error;
 
@@ -17,42 +17,41 @@ const REGNET: &str = include_str!("families/regnet.py");
 const WIDE_RESNET: &str = include_str!("families/wide_resnet.py");
 const FULLY_CONNECTED: &str = include_str!("families/fully_connected.py");
 
-/// The name of the paper's recipe for a network, by its classes and the size of its images.
-pub fn recipe_for(spec: &Spec) -> &'static str {
+/// The paper's recipe for a network, by its classes and the size of its images.
+pub fn recipe_for(spec: &Spec) -> Builtin {
     let by_image = |image: usize, classes: usize| match (image, classes) {
-        (..=32, ..=10) => "cifar10",
-        (..=32, ..=100) => "cifar100",
-        (..=32, _) => "imagenet32",
-        (..=64, _) => "imagenet64",
-        _ => "imagenet",
+        (..=32, ..=10) => Builtin::Cifar10,
+        (..=32, ..=100) => Builtin::Cifar100,
+        (..=32, _) => Builtin::Imagenet32,
+        (..=64, _) => Builtin::Imagenet64,
+        _ => Builtin::Imagenet,
     };
     match spec {
         Spec::Resnext(network) => by_image(network.image, network.classes),
         Spec::Regnet(network) => by_image(network.image, network.classes),
         Spec::WideResnet(network) => by_image(network.image, network.classes),
-        Spec::FullyConnected(network) if network.inputs != 3072 => "mnist",
+        Spec::FullyConnected(network) if network.inputs != 3072 => Builtin::Mnist,
         Spec::FullyConnected(network) => by_image(32, network.outputs),
-        Spec::Bottleneck(_) | Spec::Sequence(_) => "cifar10",
+        Spec::Bottleneck(_) | Spec::Sequence(_) => Builtin::Cifar10,
     }
 }
 
-/// The data set whose constants normalise the images; `None` where the script takes those of its
-/// training images.
-pub fn data_for(recipe: &str) -> Result<Option<Kind>, Error> {
+/// The data set of a recipe, whose constants normalise the images.
+pub fn data_for(recipe: Builtin) -> Result<Kind, Error> {
     match recipe {
-        "mnist" => Ok(Some(Kind::Mnist)),
-        "cifar10" => Ok(Some(Kind::Cifar10)),
-        "cifar100" => Ok(Some(Kind::Cifar100)),
-        "imagenet" => Ok(Some(Kind::ClassFolders)),
-        "imagenet32" | "imagenet64" => Err(Error::NoReader { recipe: recipe.to_owned() }),
-        _ => Ok(None),
+        Builtin::Mnist => Ok(Kind::Mnist),
+        Builtin::Cifar10 => Ok(Kind::Cifar10),
+        Builtin::Cifar100 => Ok(Kind::Cifar100),
+        Builtin::Imagenet => Ok(Kind::ClassFolders),
+        Builtin::Imagenet32 | Builtin::Imagenet64 => Err(Error::NoReader { recipe }),
     }
 }
 
-/// The same for the data set that a checkpoint was trained on.
+/// The same for the data set that a checkpoint was trained on; `None` where the script takes the
+/// constants of its training images.
 pub fn data_of(kind: Kind) -> Result<Option<Kind>, Error> {
     match kind {
-        Kind::DownsampledImageNet => Err(Error::NoReader { recipe: "imagenet32".into() }),
+        Kind::DownsampledImageNet => Err(Error::NoReader { recipe: Builtin::Imagenet32 }),
         Kind::Mnist | Kind::Cifar10 | Kind::Cifar100 | Kind::ClassFolders => Ok(Some(kind)),
         _ => Ok(None),
     }
@@ -231,10 +230,9 @@ mod tests {
 
     fn written(model: &str, changes: &[&str]) -> String {
         let spec: Spec = model.parse().unwrap();
-        let name = recipe_for(&spec);
+        let recipe = recipe_for(&spec);
         let changes: Vec<String> = changes.iter().map(ToString::to_string).collect();
-        let recipe = Recipe::build(collegial_train::recipe::text(name).unwrap(), &changes).unwrap();
-        script(&spec, &recipe, data_for(name).unwrap()).unwrap()
+        script(&spec, &recipe.with(&changes).unwrap(), Some(data_for(recipe).unwrap())).unwrap()
     }
 
     #[test]
@@ -309,6 +307,6 @@ mod tests {
     fn data_sets_by_kind() {
         assert_eq!(data_of(Kind::Cifar10).unwrap(), Some(Kind::Cifar10));
         assert_eq!(data_of(Kind::FashionMnist).unwrap(), None);
-        assert!(data_of(Kind::DownsampledImageNet).is_err() && data_for("imagenet64").is_err());
+        assert!(data_of(Kind::DownsampledImageNet).is_err() && data_for(Builtin::Imagenet64).is_err());
     }
 }

@@ -12,7 +12,7 @@ use collegial_report::grouped;
 pub use collegial_train::Epoch;
 use collegial_train::checkpoint::Checkpoint;
 use collegial_train::data::Dataset;
-use collegial_train::recipe::{self, Recipe};
+use collegial_train::recipe::{self, Builtin, Recipe};
 use collegial_train::{
     Data, Engine, Error as TrainError, Job, Outcome, RunDirectory, Saving, Trainer, TrainingMonitor,
     run as runs, spec_for,
@@ -211,7 +211,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor, log: &dyn Log) -> Result<Tr
 
 /// The seed and the directory of every run.
 fn directories(request: &Request, spec: &Spec, dataset: &Dataset) -> Vec<(u64, PathBuf)> {
-    let named = || Path::new("runs").join(format!("{}-{}", spec.name(), recipe::name_for(dataset)));
+    let named = || Path::new("runs").join(format!("{}-{}", spec.name(), Builtin::of(dataset)));
     let out = request.out.clone().unwrap_or_else(named);
     let (first, count) = (request.seed, u64::from(request.runs.get()));
     match count {
@@ -232,7 +232,7 @@ fn choose_recipe(request: &Request, dataset: &Dataset, runs: &[(u64, PathBuf)]) 
     let saved = saved.map(|(_, directory)| directory).find_map(|directory| saved_recipe(directory));
     let text = match (&saved, &request.recipe) {
         (Some(saved), _) => saved.to_toml(),
-        (None, None) => recipe::text(recipe::name_for(dataset)).unwrap_or_default().to_owned(),
+        (None, None) => Builtin::of(dataset).toml().to_owned(),
         (None, Some(name)) => recipe::load(name)?,
     };
     changes.extend(request.epochs.map(|epochs| format!("epochs={epochs}")));

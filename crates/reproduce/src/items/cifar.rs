@@ -6,7 +6,7 @@ use collegial_report::Section;
 use collegial_search::Problem;
 use collegial_search::paper::{Law, Search};
 use collegial_train::data::{Dataset, Kind};
-use collegial_train::{Data, Recipe, recipe, spec_for};
+use collegial_train::{Builtin, Data, spec_for};
 use collegial_trials::{Difference, Line, Order, Row, Sweep, Training, fitted_alpha};
 use serde::Deserialize;
 use serde_json::json;
@@ -18,18 +18,18 @@ use crate::{Comparison, Context, Error, Experiment, Outcome, Scale, Verdict};
 pub struct Cifar {
     name: &'static str,
     kind: Kind,
-    recipe: &'static str,
+    recipe: Builtin,
     /// What the paper says of the dual optimum.
     dual: &'static str,
 }
 
 /// Fig. 6.
 pub const CIFAR_100: Cifar =
-    Cifar { name: "fig-cifar100", kind: Kind::Cifar100, recipe: "cifar100", dual: "comparable" };
+    Cifar { name: "fig-cifar100", kind: Kind::Cifar100, recipe: Builtin::Cifar100, dual: "comparable" };
 
 /// The same in the appendix.
 pub const CIFAR_10: Cifar =
-    Cifar { name: "fig-cifar10", kind: Kind::Cifar10, recipe: "cifar10", dual: "slightly higher" };
+    Cifar { name: "fig-cifar10", kind: Kind::Cifar10, recipe: Builtin::Cifar10, dual: "slightly higher" };
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -103,7 +103,7 @@ impl Trained {
 
 impl Cifar {
     fn train(&self, settings: &Settings, dataset: Dataset, context: &Context) -> Result<Trained, Error> {
-        let recipe = Recipe::build(recipe::text(self.recipe).unwrap_or_default(), &settings.recipe)?;
+        let recipe = self.recipe.with(&settings.recipe)?;
         let recipe = recipe.for_images(dataset.train().len());
         let baseline = spec_for(&settings.baseline, &Overrides::default(), &dataset)?;
         let data = Data::new(dataset, &recipe)?;

@@ -2,6 +2,7 @@
 
 use collegial_arch::Spec;
 use collegial_report::{Align, Section, Table, duration, grouped, significant};
+use collegial_train::Builtin;
 use collegial_trials::jobs::seconds_per_image;
 use serde::{Deserialize, Serialize};
 
@@ -54,7 +55,7 @@ pub fn durations(
 }
 
 /// The estimates, one model per row.
-pub fn section(durations: &[Duration], recipe: &str, runs: u32) -> Section {
+pub fn section(durations: &[Duration], recipe: Builtin, runs: u32) -> Section {
     let mut table = Table::new(&[
         ("model", Align::Left),
         ("milliseconds per image", Align::Right),

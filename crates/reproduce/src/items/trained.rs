@@ -3,7 +3,7 @@
 use collegial_arch::{Overrides, Spec};
 use collegial_stats::Interval;
 use collegial_train::data::Kind;
-use collegial_train::{Data, Recipe, recipe, spec_for};
+use collegial_train::{Builtin, Data, spec_for};
 use collegial_trials::{Training, mean, standard_error, train_all};
 use serde::{Deserialize, Serialize};
 
@@ -18,8 +18,7 @@ pub struct ErrorColumn {
     /// In `paper/tables.json`.
     column: String,
     kind: Kind,
-    /// By name.
-    recipe: String,
+    recipe: Builtin,
 }
 
 /// The errors of one network in one column.
@@ -40,12 +39,12 @@ pub fn train(
     context: &Context,
 ) -> Result<Vec<Cell>, Error> {
     let mut cells = vec![];
-    for ErrorColumn { column, kind, recipe: text } in columns {
+    for ErrorColumn { column, kind, recipe } in columns {
         let Some(dataset) = images::open(context, *kind, None)? else {
             context.monitor.say(&format!("{name}: there is no {} under the data directory", kind.title()));
             continue;
         };
-        let recipe = Recipe::build(recipe::text(text).unwrap_or_default(), &[])?;
+        let recipe = recipe.with(&[])?;
         let mut networks: Vec<Spec> = vec![];
         for spec in specs {
             let bare = spec.with(&Overrides { classes: Some(dataset.classes()), ..Overrides::default() })?;

@@ -12,7 +12,7 @@ use collegial_report::Section;
 use collegial_search::Problem;
 use collegial_search::paper::{Exact, Search};
 use collegial_train::data::{Dataset, Kind};
-use collegial_train::{Data, Recipe, recipe, spec_for};
+use collegial_train::{Builtin, Data, spec_for};
 use collegial_trials::{Difference, Line, Order, Row, Sweep, Training};
 use serde::Deserialize;
 use serde_json::json;
@@ -87,7 +87,7 @@ pub fn run(experiment: &Experiment, context: &Context) -> Result<Outcome, Error>
 }
 
 fn train(settings: &Settings, dataset: Dataset, context: &Context) -> Result<(Sweep, Sweep), Error> {
-    let recipe = Recipe::build(recipe::text("mnist").unwrap_or_default(), &settings.recipe)?;
+    let recipe = Builtin::Mnist.with(&settings.recipe)?;
     let recipe = recipe.for_images(dataset.train().len());
     let spec: Spec = settings.baseline.parse()?;
     let baseline = spec_for(&spec, &Overrides::default(), &dataset)?;

@@ -5,7 +5,7 @@ mod designs;
 
 use collegial_arch::Spec;
 use collegial_report::{Align, Section, Table, duration, grouped};
-use collegial_train::{Recipe, recipe};
+use collegial_train::Builtin;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ use crate::{Comparison, Context, Error, Experiment, Outcome, Share, Verdict};
 pub struct Settings {
     classes: usize,
     /// The recipe of the errors, by name.
-    recipe: String,
+    recipe: Builtin,
     /// The data set, in words.
     data: String,
     /// Its training images.
@@ -280,7 +280,7 @@ impl Errors {
 /// The jobs of a plan train; a whole table in one process takes months, so that below paper scale
 /// it is said what it would take, and at paper scale the first steps are timed.
 fn errors(name: &str, settings: &Settings, specs: &[Spec], context: &Context) -> Result<Errors, Error> {
-    let recipe = Recipe::build(recipe::text(&settings.recipe).unwrap_or_default(), &[])?;
+    let recipe = settings.recipe.with(&[])?;
     let (runs, epochs, images) = (settings.repetitions, recipe.epochs, grouped(settings.images));
     if !matches!(context.share, Share::All) {
         let cells = trained::train(name, &settings.errors, specs, runs, context)?;
@@ -309,7 +309,7 @@ fn errors(name: &str, settings: &Settings, specs: &[Spec], context: &Context) ->
     let durations = timing::durations(name, specs, timing, images, context)?;
     let total: f64 = durations.iter().map(|duration| duration.seconds).sum();
     let needs = format!("{needs}, about {} on this machine for all models", duration(total));
-    let section = Some(timing::section(&durations, &settings.recipe, runs));
+    let section = Some(timing::section(&durations, settings.recipe, runs));
     Ok(Errors {
         sentence: untrained(&needs),
         found: Found::Open(Verdict::NotRun(needs)),

@@ -11,9 +11,7 @@ use super::make;
 use crate::data::{
     Dataset, Key, Kind, Loader, Order, Part, Plan, Position, Scratch, Shape, Transform, epoch_order,
 };
-use crate::{
-    Data, Engine, Job, Outcome, Recipe, RunDirectory, Saving, Trainer, TrainingMonitor, recipe, spec_for,
-};
+use crate::{Builtin, Data, Engine, Job, Outcome, RunDirectory, Saving, Trainer, TrainingMonitor, spec_for};
 
 const SHAPE: Shape = Shape { channels: 3, height: 8, width: 8 };
 
@@ -176,7 +174,7 @@ impl TrainingMonitor for SlowStep {}
 fn the_training_loop_never_waits_for_batches_that_are_there() {
     let (root, dataset) = (tempfile::tempdir().unwrap(), make::in_memory(Kind::Cifar10, SHAPE, 23, 7));
     let changes = ["epochs=3", "batch=4", "learning_rate=1e-3"].map(ToOwned::to_owned);
-    let recipe = Recipe::build(recipe::text("cifar10").unwrap(), &changes).unwrap();
+    let recipe = Builtin::Cifar10.with(&changes).unwrap();
     let spec = spec_for(&"fc3-2x4".parse().unwrap(), &Default::default(), &dataset).unwrap();
     let job =
         Job { spec, data: Data::new(dataset, &recipe).unwrap(), recipe, seed: 0, engine: Engine::Native };
