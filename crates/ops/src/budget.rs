@@ -2,35 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::written::written;
+
 /// What a whole network may cost. Reads from a number, or from text with a unit: k, M, G (or B) and
 /// T stand for powers of a thousand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "u64")]
 pub struct Budget(pub u64);
 
-/// The forms that a budget takes in a request.
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "a budget is a number such as 25600000, or text such as \"25.6M\"")]
-enum Written {
-    Number(u64),
-    Text(String),
-}
-
-impl TryFrom<Written> for Budget {
-    type Error = NotABudget;
-    fn try_from(written: Written) -> Result<Self, NotABudget> {
-        match written {
-            Written::Number(number) => Ok(Self(number)),
-            Written::Text(text) => text.parse(),
-        }
-    }
-}
-
-impl From<Budget> for u64 {
-    fn from(budget: Budget) -> Self {
-        budget.0
-    }
-}
+written!(Budget(u64), "a budget is a number such as 25600000, or text such as \"25.6M\"");
 
 impl std::str::FromStr for Budget {
     type Err = NotABudget;

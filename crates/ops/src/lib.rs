@@ -49,6 +49,7 @@ pub mod train;
 pub mod validate;
 pub mod widths;
 mod words;
+mod written;
 
 pub(crate) use answer::untimed_json;
 pub use answer::{Answer, Document, to_json};

@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 use crate::array;
 use crate::model::{Source, note_doubts, unchecked, weights as weight_path};
 use crate::{Answer, Error, Model, Monitor, Refusal};
-pub use amounts::{Memory, Share};
+pub use amounts::{Memory, NotAShare, NotMemory, Share};
 
 /// Which network, at which weights, between which inputs.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]

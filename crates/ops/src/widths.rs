@@ -2,34 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::written::written;
+
 /// A list of widths, as given. Reads from text or from a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Vec<usize>")]
 pub struct Widths(pub Vec<usize>);
 
-/// The forms that a list takes in a request.
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "widths are a list such as [4, 10, 16], or text such as \"1..256\"")]
-enum Written {
-    List(Vec<usize>),
-    Text(String),
-}
-
-impl TryFrom<Written> for Widths {
-    type Error = NotWidths;
-    fn try_from(written: Written) -> Result<Self, NotWidths> {
-        match written {
-            Written::List(widths) => Ok(Self(widths)),
-            Written::Text(text) => text.parse(),
-        }
-    }
-}
-
-impl From<Widths> for Vec<usize> {
-    fn from(widths: Widths) -> Self {
-        widths.0
-    }
-}
+written!(Widths(Vec<usize>), "widths are a list such as [4, 10, 16], or text such as \"1..256\"");
 
 /// More widths than anybody means.
 const MOST: usize = 100_000;

@@ -2,40 +2,28 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::written::written;
+
 /// Bytes of memory. Reads from a number of bytes, or from text with a unit: K, M, G and T stand for
 /// powers of 1024.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "u64")]
 pub struct Memory(pub u64);
 
-/// The forms that an amount of memory takes in a request.
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "memory is a number of bytes, or text such as \"4G\"")]
-enum Written {
-    Number(u64),
-    Text(String),
-}
+written!(Memory(u64), "memory is a number of bytes, or text such as \"4G\"");
 
-impl TryFrom<Written> for Memory {
-    type Error = String;
-    fn try_from(written: Written) -> Result<Self, String> {
-        match written {
-            Written::Number(bytes) => Ok(Self(bytes)),
-            Written::Text(text) => text.parse(),
-        }
-    }
-}
-
-impl From<Memory> for u64 {
-    fn from(memory: Memory) -> Self {
-        memory.0
-    }
+/// Text that is no amount of memory.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is not an amount of memory; write 4G, 1.5G, 800M or bytes")]
+pub struct NotMemory {
+    /// The text.
+    pub text: String,
 }
 
 impl std::str::FromStr for Memory {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        let refusal = || format!("{text:?} is not an amount of memory; write 4G, 1.5G, 800M or bytes");
+    type Err = NotMemory;
+    fn from_str(text: &str) -> Result<Self, NotMemory> {
+        let refusal = || NotMemory { text: text.to_owned() };
         let short = text.trim().trim_end_matches("iB").trim_end_matches('B');
         let units = [('K', 10), ('M', 20), ('G', 30), ('T', 40)];
         let unit = units.iter().find_map(|(unit, bits)| {
@@ -66,20 +54,28 @@ impl Share {
     }
 }
 
+/// Text that is no share.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is not a share; write 2/8 for the second of eight")]
+pub struct NotAShare {
+    /// The text.
+    pub text: String,
+}
+
 impl std::str::FromStr for Share {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
+    type Err = NotAShare;
+    fn from_str(text: &str) -> Result<Self, NotAShare> {
         let numbers = text.split_once('/').map(|(number, of)| (number.trim().parse(), of.trim().parse()));
         match numbers {
             Some((Ok(number), Ok(of))) if (1..=of).contains(&number) => Ok(Self { number, of }),
-            _ => Err(format!("{text:?} is not a share; write 2/8 for the second of eight")),
+            _ => Err(NotAShare { text: text.to_owned() }),
         }
     }
 }
 
 impl TryFrom<String> for Share {
-    type Error = String;
-    fn try_from(text: String) -> Result<Self, String> {
+    type Error = NotAShare;
+    fn try_from(text: String) -> Result<Self, NotAShare> {
         text.parse()
     }
 }
@@ -108,7 +104,7 @@ mod tests {
             assert_eq!(bytes(text), Ok(expected), "{text}");
         }
         for text in ["", "G", "-1G", "0", "NaN", "infM", "4X", "1e30T"] {
-            assert!(bytes(text).unwrap_err().contains("write 4G"), "{text}");
+            assert_eq!(bytes(text), Err(NotMemory { text: text.into() }));
         }
     }
 

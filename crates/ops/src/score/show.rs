@@ -41,15 +41,7 @@ fn listed(scored: &ScoredTable, most: usize) -> Table {
     let mut table = Table::new(&columns);
     for row in scored.rows.iter().take(most) {
         let mut cells: Vec<String> = row.cells.values().map(words).collect();
-        let of = &row.predictors;
-        cells.extend([
-            significant(of.score, 6),
-            significant(of.white_score, 6),
-            significant(of.law, 6),
-            of.parameters.to_string(),
-            of.flops.to_string(),
-            significant(of.inner_width, 6),
-        ]);
+        cells.extend(row.predictors.cells(6));
         table.push_row(cells);
     }
     table

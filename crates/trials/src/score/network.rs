@@ -108,7 +108,7 @@ fn designs(table: &Table, row: usize, stages: usize) -> Result<Designs, Error> {
         return Ok(Designs::Doubling(StageDesign::new(*m, [*n; 2])?));
     }
     let at = |list: &[usize], stage: usize, grows: bool| match list {
-        [one] if grows => one << stage,
+        [one] if grows => one.saturating_mul(1 << stage),
         [one] => *one,
         list => list[stage],
     };

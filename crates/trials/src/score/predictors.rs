@@ -2,6 +2,7 @@
 
 use collegial_arch::{Module, Spec};
 use collegial_ntk::covariance::Images;
+use collegial_report::significant;
 use collegial_search::paper::{Law, Variance};
 use collegial_search::{BlockInputs, ScoredBlocks};
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,16 @@ pub struct Predictors {
     pub flops: u64,
     /// The harmonic mean over its blocks of the inner width m n: Theorem 1's quantity.
     pub inner_width: f64,
+}
+
+impl Predictors {
+    /// The cells of a table, in the order of the fields, with so many digits.
+    pub fn cells(&self, digits: usize) -> [String; 6] {
+        let Self { score, white_score, law, parameters, flops, inner_width } = *self;
+        let number = |value| significant(value, digits);
+        let [parameters, flops] = [parameters, flops].map(|count| count.to_string());
+        [number(score), number(white_score), number(law), parameters, flops, number(inner_width)]
+    }
 }
 
 /// Which of the predictors.

@@ -142,18 +142,18 @@ impl Designs {
             Gain::BaselineIsBest => {
                 format!("Same variance: no design with as little variance {} than {baseline}.", fewer(*cost))
             }
-            Gain::Better if *cost == Cost::Time => format!(
-                "Same variance: {} takes {:.2} times less {unit}, and has {} of the variance.",
-                self.dual_name(),
-                dual.network.cost_ratio,
-                percent(1.0 / dual.network.score_ratio)
-            ),
-            Gain::Better => format!(
-                "Same variance: {} has {:.2} times fewer {unit}, and {} of the variance.",
-                self.dual_name(),
-                dual.network.cost_ratio,
-                percent(1.0 / dual.network.score_ratio)
-            ),
+            Gain::Better => {
+                let (takes, fewer, and) = match cost {
+                    Cost::Time => ("takes", "less", "and has"),
+                    _ => ("has", "fewer", "and"),
+                };
+                format!(
+                    "Same variance: {} {takes} {:.2} times {fewer} {unit}, {and} {} of the variance.",
+                    self.dual_name(),
+                    dual.network.cost_ratio,
+                    percent(1.0 / dual.network.score_ratio)
+                )
+            }
             Gain::Worse => format!(
                 "Same variance: nothing that is allowed is cheaper than {baseline}. The cheapest, {}, has {} of the {unit}.",
                 self.dual_name(),

@@ -1,6 +1,6 @@
 //! How a table's page is shown.
 
-use collegial_report::{Align, Axis, Figure, Point, Points, Section, Table, significant};
+use collegial_report::{Align, Axis, Figure, Point, Points, Section, Table};
 use collegial_trials::score::pairs::{Among, PairTest, tally};
 use collegial_trials::score::{Association, Group, Predictor, Slope, explained};
 
@@ -225,20 +225,10 @@ fn rows(body: &Body, seed: u64) -> Section {
                 value.as_str().map_or_else(|| value.to_string(), str::to_owned)
             })
         };
-        let of = &row.predictors;
-        table.push_row(vec![
-            cell("recipe"),
-            cell("model"),
-            design(&row.cells).unwrap_or_default(),
-            significant(of.score, 4),
-            significant(of.white_score, 4),
-            significant(of.law, 4),
-            of.parameters.to_string(),
-            of.flops.to_string(),
-            significant(of.inner_width, 4),
-            cell(target),
-            cell("runs"),
-        ]);
+        let mut cells = vec![cell("recipe"), cell("model"), design(&row.cells).unwrap_or_default()];
+        cells.extend(row.predictors.cells(4));
+        cells.extend([cell(target), cell("runs")]);
+        table.push_row(cells);
     }
     let mut section = Section::new("The networks").prose(format!(
         "{} of the {} errors are of a single run.{}",
