@@ -1,32 +1,19 @@
 //! The same bits on any number of threads.
 
 mod reference;
+mod stepper;
 
 use collegial_arch::Spec;
-use collegial_nn::{Mode, Network, Optimiser, UpdateRule, cross_entropy};
-use reference::normals;
+use collegial_nn::UpdateRule;
+use stepper::Stepper;
 
 /// Parameters, gradients and statistics after three steps.
 fn bits(spec: &Spec, batch: usize, rule: UpdateRule, threads: usize) -> Vec<u32> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool starts");
     pool.install(|| {
-        let graph = spec.graph().expect("the spec is valid");
-        let mut network = Network::builder(&graph).batch(batch).build().expect("the graph is valid");
-        network.initialise(3);
-        let mut optimiser = Optimiser::new(rule, network.values().len());
-        let input = normals(batch * graph.input_shape().elements() as usize, 4);
-        let labels: Vec<usize> = (0..batch).map(|n| n % graph.output_shape().channels).collect();
-        let mut gradient = vec![0.0; batch * graph.output_shape().channels];
-        for _ in 0..3 {
-            cross_entropy(
-                network.forward(&input, Mode::Train).expect("whole images"),
-                &labels,
-                &mut gradient,
-            )
-            .expect("one row per label");
-            network.backward(&gradient).expect("a forward pass came before");
-            network.update(&mut optimiser, 0.05).expect("an optimiser of this network");
-        }
+        let mut stepper = Stepper::new(spec, batch, rule, (3, 4));
+        (0..3).for_each(|_| stepper.step(0.05));
+        let network = stepper.network;
         let statistics = network.statistics().flat_map(|(_, values)| values.to_vec());
         let all = network.values().iter().chain(network.gradients()).copied().chain(statistics);
         let bits: Vec<u32> = all.map(f32::to_bits).collect();

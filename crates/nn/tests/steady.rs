@@ -1,12 +1,13 @@
 //! A steady step allocates nothing: not in the engine, not in its kernels, not in the thread pool.
 
 mod reference;
+mod stepper;
 
 use collegial_arch::Spec;
-use collegial_nn::{Mode, Network, Optimiser, UpdateRule, cross_entropy};
-use reference::normals;
+use collegial_nn::UpdateRule;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use stepper::Stepper;
 
 /// Counts allocations of all threads.
 struct Counting;
@@ -34,29 +35,13 @@ static ALLOCATOR: Counting = Counting;
 fn allocations_of_steps(spec: &Spec, batch: usize, rule: UpdateRule, threads: usize) -> usize {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool starts");
     pool.install(|| {
-        let graph = spec.graph().expect("the spec is valid");
-        let mut network = Network::builder(&graph).batch(batch).build().expect("the graph is valid");
-        network.initialise(1);
-        let mut optimiser = Optimiser::new(rule, network.values().len());
-        let input = normals(batch * graph.input_shape().elements() as usize, 1);
-        let labels: Vec<usize> = (0..batch).map(|n| n % graph.output_shape().channels).collect();
-        let mut gradient = vec![0.0; batch * graph.output_shape().channels];
-        let mut step = || {
-            cross_entropy(
-                network.forward(&input, Mode::Train).expect("whole images"),
-                &labels,
-                &mut gradient,
-            )
-            .expect("one row per label");
-            network.backward(&gradient).expect("a forward pass came before");
-            network.update(&mut optimiser, 0.01).expect("an optimiser of this network");
-        };
+        let mut stepper = Stepper::new(spec, batch, rule, (1, 1));
         // A thread of the pool sets up its queues when it first finds work, which on a busy machine
         // can be late: the least of several rounds counts. What a step allocates by itself, it
         // allocates in every round.
         let round = |_| {
             let before = ALLOCATIONS.load(Ordering::Relaxed);
-            (0..4).for_each(|_| step());
+            (0..4).for_each(|_| stepper.step(0.01));
             ALLOCATIONS.load(Ordering::Relaxed) - before
         };
         (0..5).map(round).min().expect("there are rounds")
