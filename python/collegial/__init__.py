@@ -10,8 +10,9 @@ or a `Spec`. `collegial.torch` (imported by itself, needs PyTorch) builds the ne
 
 from ._collegial import CollegialError, __version__
 from ._jobs import gather, job, status
-from ._questions import fit, forward, info, models, moments, ntk, regress, search
+from ._questions import fit, forward, info, models, moments, ntk, regress, score, search
 from ._results import (
+    DrawsResult,
     EvaluateResult,
     ExportResult,
     FitResult,
@@ -23,6 +24,7 @@ from ._results import (
     RegressResult,
     ReproduceResult,
     Result,
+    ScoreResult,
     SearchResult,
     StatusResult,
     SweepResult,
@@ -34,6 +36,7 @@ from ._trainings import evaluate, export, reproduce, sweep, train, validate
 
 __all__ = [
     "CollegialError",
+    "DrawsResult",
     "EvaluateResult",
     "ExportResult",
     "FitResult",
@@ -45,6 +48,7 @@ __all__ = [
     "RegressResult",
     "ReproduceResult",
     "Result",
+    "ScoreResult",
     "SearchResult",
     "Spec",
     "StatusResult",
@@ -64,6 +68,7 @@ __all__ = [
     "ntk",
     "regress",
     "reproduce",
+    "score",
     "search",
     "status",
     "sweep",

@@ -43,6 +43,14 @@ def shard(request: str, threads: int | None = None) -> str:
 def ntk(request: str, inputs: numpy.ndarray | None = None, threads: int | None = None) -> numpy.ndarray | None:
     """The kernel between the given inputs, N x N or its diagonal; None where it goes to a file."""
 
+def draws(
+    request: str,
+    inputs: numpy.ndarray | None = None,
+    threads: int | None = None,
+    progress: Callable[[float, float], object] | None = None,
+) -> Answer:
+    """Mean and variance over initialisations of the kernel between the given inputs."""
+
 def forward(request: str, inputs: numpy.ndarray, threads: int | None = None) -> numpy.ndarray:
     """The outputs of a network, inputs x outputs."""
 

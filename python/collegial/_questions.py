@@ -6,18 +6,28 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
 
 from . import _collegial
 from ._collegial import CollegialError
 from ._jobs import renewed, run_calls
 from ._progress import watching
 from ._request import call, defaults, floats, model_text, request, widths_of
-from ._results import FitResult, InfoResult, ModelsResult, MomentsResult, RegressResult, SearchResult
+from ._results import (
+    DrawsResult,
+    FitResult,
+    InfoResult,
+    ModelsResult,
+    MomentsResult,
+    RegressResult,
+    ScoreResult,
+    SearchResult,
+)
 from ._types import Executor, Model, Path, Progress
 
 if TYPE_CHECKING:
     import numpy
+    from typing_extensions import Unpack
 
 
 def search(
@@ -107,6 +117,43 @@ def search(
     return SearchResult(answer)
 
 
+def score(
+    table: Path,
+    target: str | Iterable[str] = (),
+    group: str | Iterable[str] = (),
+    *,
+    report: Path | None = None,
+    figures: Path | None = None,
+    seed: int = 0,
+) -> ScoreResult:
+    """Scores a table of designs, and says how the scores rank its columns of errors.
+
+    Every row gets its exact score (the mean kernel variance of its blocks at initialisation, with what the blocks see and with white
+    inputs), the paper's law, parameters, FLOPs and inner width m n.
+
+    Args:
+        table: A CSV file with one network per row, in a column `model` (a name, a spec, a run, a checkpoint, a safetensors or ONNX
+            file), in columns `depth`, `m`, `n`, or in columns `blocks`, `outputs`, `m`, `n` with one number per stage joined by
+            hyphens; or a JSON file of sampled models. A row whose column `left_out` gives a reason is listed, not scored.
+        target: Columns of errors: rank correlations of every predictor with each of them, with bootstrap intervals.
+        group: Columns whose values together part the rows into groups, such as a training recipe; correlations are within groups.
+        report: Write a self-contained HTML page to this path.
+        figures: Write the figures as SVG files, with their data as CSV, into this directory.
+        seed: Seed of the bootstrap.
+    """
+    fields = dict(target=_listed(target), group=_listed(group), seed=seed)
+    answer = _collegial.ask("score", request(table=table, **fields))
+    if report is not None:
+        answer.write_page(os.fspath(report), call("score", table, fields, defaults(score)))
+    if figures is not None:
+        answer.write_figures(os.fspath(figures))
+    return ScoreResult(answer)
+
+
+def _listed(names):
+    return [names] if isinstance(names, str) else list(names)
+
+
 def fit(
     module: Model,
     widths: Iterable[int] | str | None = None,
@@ -161,14 +208,14 @@ def fit(
 
 
 #: Shares of a fit on an executor whose number of workers is not known.
-SHARES = 32
+FIT_SHARES = 32
 
 
 def _fit_on(executor, module, fields, line, threads, progress):
     """Draws in shares, one call each, and joins them."""
     if fields["trials"] is None or fields["precision"] is not None:
         raise CollegialError("fit on an executor needs trials=, the draws to be shared out, and no precision=")
-    count = executor if isinstance(executor, int) else SHARES
+    count = executor if isinstance(executor, int) else FIT_SHARES
     shares = [(request(module, **fields, shard=f"{index}/{count}"), threads or 1) for index in range(1, count + 1)]
     with renewed(executor) as pool:
         drawn = run_calls(pool, _collegial.shard, shares, progress)
@@ -218,6 +265,40 @@ def info(
     return InfoResult(_collegial.ask("info", question))
 
 
+class KernelOptions(TypedDict, total=False):
+    """The options of `ntk`, which explains them."""
+
+    parametrisation: Literal["ntk", "standard"] | None
+    norms: Literal["none", "frozen", "batch"] | None
+    output: int | None
+    trace: bool
+    pooled: bool
+    data: Path | None
+    split: Literal["test", "train"] | None
+    batch: int | None
+    full: bool
+    diagonal: bool
+    out: Path | None
+    memory: int | str | None
+    executor: Executor
+    threads: int | None
+    progress: Progress
+
+
+@overload
+def ntk(
+    model: Model, inputs: numpy.ndarray | None = None, count: int | None = None, seed: int = 0, weights: Path | None = None, *,
+    draws: None = None, **options: Unpack[KernelOptions],
+) -> numpy.ndarray: ...  # fmt: skip
+
+
+@overload
+def ntk(
+    model: Model, inputs: numpy.ndarray | None = None, count: int | None = None, seed: int = 0, weights: Path | None = None, *,
+    draws: int, **options: Unpack[KernelOptions],
+) -> DrawsResult: ...  # fmt: skip
+
+
 def ntk(
     model: Model,
     inputs: numpy.ndarray | None = None,
@@ -226,21 +307,25 @@ def ntk(
     weights: Path | None = None,
     *,
     parametrisation: Literal["ntk", "standard"] | None = None,
-    norms: Literal["none", "frozen"] | None = None,
+    norms: Literal["none", "frozen", "batch"] | None = None,
     output: int | None = None,
     trace: bool = False,
     pooled: bool = False,
     data: Path | None = None,
     split: Literal["test", "train"] | None = None,
+    draws: int | None = None,
+    batch: int | None = None,
     full: bool = False,
     diagonal: bool = False,
     out: Path | None = None,
     memory: int | str | None = None,
-    executor=None,
+    executor: Executor = None,
     threads: int | None = None,
-) -> numpy.ndarray:
+    progress: Progress = None,
+) -> numpy.ndarray | DrawsResult:
     """The empirical tangent kernel, N x N, between N inputs, at drawn weights or at those of a file.
 
+    With `draws` it is drawn anew so many times, and a `DrawsResult` has the mean and the variance of its entries, with standard errors.
     With `out` it is computed in tiles that go to a .npy file, which is returned as a memory map; the same call goes on
     where it was stopped or killed.
 
@@ -248,18 +333,20 @@ def ntk(
         model: A name, the path or text of a spec, a dict, a `Spec`, or a checkpoint. Give it as
             `Spec(name, classes=...)` where its name leaves something open.
         inputs: N x channels x height x width, or N x anything of that many values.
-        count: How many standard normal inputs to draw in their place (4 by default), or how many images of `data`.
+        count: How many standard normal inputs to draw in their place (4 by default, 2 with `draws`), or how many images of `data`.
         seed: Seed of weights and inputs that are drawn.
         weights: A safetensors file or a checkpoint; drawn where it is not given.
         parametrisation: Gradients by the N(0, 1) weights or by the actual ones. By default the first; of given
             weights those they were trained by.
-        norms: What becomes of batch norms: removed, or frozen at their running statistics. By default the first; of
-            given weights the second.
+        norms: What becomes of batch norms: removed, frozen at their running statistics, or (with `draws`) over the batch of inputs.
+            By default the first; of given weights the second.
         output: Which output, from 0.
         trace: The sum of the kernels of all outputs.
         pooled: Outputs averaged over all positions instead of one position's.
         data: Directory of a data set whose first images are the inputs.
         split: Which images of `data`.
+        draws: Mean and variance over this many initialisations, with seeds from `seed` on, instead of one kernel.
+        batch: Images of the batch that norms see in each of `draws`, the inputs first; by default the inputs alone.
         full: Every output with every output: N C x N C, rows ordered by input and then by output.
         diagonal: K(x, x) only.
         out: A .npy file for the kernel. `out` + ".tiles" keeps a journal of its finished tiles.
@@ -267,18 +354,26 @@ def ntk(
         executor: Who computes the tiles of `out`: a number of processes, or any `concurrent.futures.Executor` whose workers
             see the same files.
         threads: Number of threads; one per core by default, one of each worker's. Results do not depend on it.
+        progress: Of `draws`: True for a bar, or a callable that is given how much is done and of how much.
     """
     fields: dict[str, Any] = dict(
         count=count, seed=seed, weights=weights, parametrisation=parametrisation, norms=norms, output=output, trace=trace,
-        pooled=pooled, data=data, split=split, full=full, diagonal=diagonal, out=out, memory=memory,
+        pooled=pooled, data=data, split=split, draws=draws, batch=batch, full=full, diagonal=diagonal, out=out, memory=memory,
     )  # fmt: skip
     array = None if inputs is None else floats(inputs)
+    if draws is not None:
+        if executor is not None:
+            raise CollegialError("executor= computes the tiles of a file, not draws=: leave one of them out")
+        with watching(progress) as callback:
+            return DrawsResult(_collegial.draws(request(model, **fields), array, threads, callback))
+    if batch is not None:
+        raise CollegialError("batch= is that of draws=: give draws= as well")
     if executor is not None:
         if out is None:
             raise CollegialError("executor= computes the tiles of a file: give out=")
         # A worker may be in another directory.
         files = {name: os.path.abspath(fields[name]) for name in ("out", "data", "weights") if fields[name] is not None}
-        calls = [(model_text(model), fields | files, array, threads or 1, number) for number in range(1, SHARES + 1)]
+        calls = [(model_text(model), fields | files, array, threads or 1, number) for number in range(1, TILE_SHARES + 1)]
         with renewed(executor) as pool:
             run_calls(pool, _share, calls)
     # After others' work it checks every tile, and computes what is missing.
@@ -338,12 +433,12 @@ def regress(
 
 
 #: Tasks that an executor is given for a kernel's tiles.
-SHARES = 16
+TILE_SHARES = 16
 
 
 def _share(model, fields, inputs, threads, number):
     """What a worker does: a share of the tiles."""
-    _collegial.ntk(request(model, tiles=f"{number}/{SHARES}", **fields), inputs, threads)
+    _collegial.ntk(request(model, tiles=f"{number}/{TILE_SHARES}", **fields), inputs, threads)
 
 
 def forward(

@@ -183,6 +183,33 @@ class SearchResult(Result):
         return int(width) if width.isdigit() else None
 
 
+class ScoreResult(Result):
+    """A table of designs with their scores. `to_pandas()` gives one row per design, `to_pandas("correlations")` how scores rank errors."""
+
+    _main = "rows"
+    rows: list[Record]
+    refused: list[Record]
+    correlations: list[Record]
+    slopes: list[Record]
+    not_compared: list[Record]
+
+
+class DrawsResult(Result):
+    """Mean and variance over initialisations of a network's kernel; variances are over the mean squared."""
+
+    model: str
+    inputs: int
+    norm: str
+    readout: str
+    draws: int
+    mean: float
+    mean_standard_error: float
+    variance: float
+    standard_error: float
+    off_diagonal: Record | None
+    seconds: float
+
+
 class ModelsResult(Result):
     """Every name, by family. `to_pandas()` gives one row per model."""
 

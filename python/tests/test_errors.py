@@ -14,6 +14,8 @@ MISTAKES = [
     (lambda: collegial.fit("bottleneck-128", widths=[4]), ["fit", "bottleneck-128", "--widths=4"]),
     (lambda: collegial.ntk("fc3-8", weights="missing.safetensors"), ["ntk", "fc3-8", "--weights=missing.safetensors"]),
     (lambda: collegial.ntk("fc3-8", output=99), ["ntk", "fc3-8", "--output=99"]),
+    (lambda: collegial.ntk("fc3-8", draws=1), ["ntk", "fc3-8", "--draws=1"]),
+    (lambda: collegial.score("missing.csv"), ["score", "missing.csv"]),
     (lambda: collegial.info("no-such-file.toml"), ["info", "no-such-file.toml"]),
     (lambda: collegial.train("fc3-8", "nowhere"), ["train", "fc3-8", "--data=nowhere"]),
 ]
@@ -54,6 +56,12 @@ def test_what_only_python_can_get_wrong():
         collegial.ntk("fc3-8", numpy.ones((2, 7)))
     with pytest.raises(collegial.CollegialError, match="finite|NaN"):
         collegial.ntk("fc3-8", numpy.full((2, 784), numpy.nan))
+    with pytest.raises(collegial.CollegialError, match="draws= gives a mean and a variance, not a kernel"):
+        collegial.ntk("fc3-8", draws=3, full=True)
+    with pytest.raises(collegial.CollegialError, match="give draws= as well"):
+        collegial.ntk("fc3-8", batch=3)
+    with pytest.raises(collegial.CollegialError, match="not draws="):
+        collegial.ntk("fc3-8", draws=3, executor=2)
     with pytest.raises(collegial.CollegialError, match="missing"):
         collegial.forward("fc3-8", "missing.safetensors", numpy.ones((2, 784)))
     with pytest.raises(TypeError, match="a name, a path, a dict or a Spec, not int"):

@@ -56,6 +56,48 @@ def test_the_kernel_takes_arrays():
     numpy.testing.assert_array_equal(collegial.ntk(spec, x.reshape(4, 2, 3)[::-1]), kernel[::-1, ::-1])
 
 
+def test_draws_of_the_kernel_have_the_exact_moments():
+    # One input, one output: theory has the mean and the variance in closed form.
+    spec, x = collegial.Spec("fc3-16", inputs=5, outputs=1), numpy.ones((1, 5))
+    drawn, exact = collegial.ntk(spec, x, draws=400, seed=1), collegial.moments(widths=[5, 16, 16])
+    assert (drawn.model, drawn.inputs, drawn.draws, drawn.norm) == ("fc3-16", 1, 400, "none")
+    assert abs(drawn.variance - exact.variance) < 4 * drawn.standard_error
+    assert abs(drawn.mean - exact.mean) < 4 * drawn.mean_standard_error
+    assert drawn.off_diagonal is None
+    # The first draw is the kernel of the seed.
+    kernels = numpy.array([collegial.ntk(spec, x, seed=seed)[0, 0] for seed in (1, 2, 3)])
+    three = collegial.ntk(spec, x, draws=3, seed=1)
+    assert three.mean == pytest.approx(kernels.mean(), rel=1e-6)
+    told = []
+    collegial.ntk(spec, x, draws=5, progress=lambda done, whole: told.append(done / whole))
+    assert told and max(told) <= 1.0
+
+
+def test_draws_over_the_batch_of_norms():
+    drawn = collegial.ntk(collegial.Spec("resnext29-1x2d", image=8), draws=3, count=2, batch=4, norms="batch")
+    assert (drawn.norm, drawn.inputs, drawn.draws) == ("batch", 2, 3)
+    assert set(drawn.off_diagonal) >= {"mean", "variance", "standard_error"}
+
+
+def test_a_table_of_designs_is_scored_and_correlated(tmp_path):
+    table = tmp_path / "designs.csv"
+    designs = ["1x128d", "2x64d", "4x32d", "8x16d", "16x8d", "32x4d"]
+    lines = [f"resnext29-{design},{error}" for error, design in zip([7, 6, 5, 4, 3, 2], designs)]
+    table.write_text("model,error\n" + "\n".join(lines) + "\n")
+    bare = collegial.score(table)
+    assert len(bare.rows) == 6 and bare.correlations == []
+    scored = collegial.score(table, "error", report=tmp_path / "page.html", figures=tmp_path / "figures", seed=3)
+    assert [row["model"] for row in scored.rows] == [f"resnext29-{design}" for design in designs]
+    search = collegial.search("resnext29-1x128d", widths=[128])
+    assert scored.rows[0].score == pytest.approx(search.baseline_score, rel=1e-12)
+    found = {row.predictor: row.spearman for row in scored.correlations if row.given is None and row.target == "error"}
+    # Thinner members of the same inner width have fewer parameters and more variance: both predict larger errors, which these are not.
+    assert found["score"] == found["parameters"] == -1.0
+    assert "collegial.score(" in (tmp_path / "page.html").read_text()
+    assert (tmp_path / "figures" / "score.svg").is_file()
+    assert scored == collegial.score(str(table), ["error"], seed=3)
+
+
 def test_forward_gives_the_engines_outputs():
     x = numpy.random.default_rng(1).normal(size=(70, 784)).astype("f4")
     logits = collegial.forward("fc3-4x8", None, x, seed=5)

@@ -54,9 +54,12 @@ pub struct Draws {
 ///
 /// # Errors
 ///
-/// Where network and inputs do not belong together, weights are given, there are fewer than two
-/// draws, or the monitor stopped it.
+/// Where network and inputs do not belong together, weights or tiles are asked for, there are fewer
+/// than two draws, or the monitor stopped it.
 pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Draws, Error> {
+    if request.is_tiled() {
+        return Err(Refusal::DrawsInTiles.into());
+    }
     let draws = request.draws.unwrap_or(DRAWS);
     let (spec, given) = ntk::network(request, monitor)?;
     if given.is_some() {

@@ -155,6 +155,11 @@ pub enum Refusal {
     /// Weights where they are drawn.
     #[error("draws have weights of their own; leave the given ones out")]
     WeightsOfDraws,
+    /// Draws of a kernel that is to be computed in tiles.
+    #[error(
+        "`draws=` gives a mean and a variance, not a kernel; leave it out, or `out=`, `memory=`, `full=` and `diagonal=`"
+    )]
+    DrawsInTiles,
     /// Two sets of inputs.
     #[error("inputs are given twice; leave one of `data=`, `input=` and the array out")]
     InputsTwice,

@@ -31,7 +31,7 @@ pyo3::create_exception!(
 #[pymodule]
 mod _collegial {
     #[pymodule_export]
-    use super::{Answer, CollegialError, ask, forward, main, ntk, redesigned, shard, table, to_toml};
+    use super::{Answer, CollegialError, ask, draws, forward, main, ntk, redesigned, shard, table, to_toml};
 
     /// Trainings of this process can be computed by PyTorch.
     #[pymodule_init]
@@ -66,6 +66,7 @@ fn ask<'py>(
             "fit" => Answer::boxed(ops::fit::run(&ops::request(&request)?, watch)?),
             "regress" => Answer::boxed(ops::ntk::regress::run(&ops::request(&request)?, watch)?),
             "merge" => Answer::boxed(ops::merge::run(&ops::request(&request)?, watch)?),
+            "score" => Answer::boxed(ops::score::run(&ops::request(&request)?)?),
             "search" => Answer::boxed(ops::search::run(&ops::request(&request)?, watch)?),
             "train" => Answer::boxed(ops::train::run(&ops::request(&request)?, watch, watch)?),
             "evaluate" => Answer::boxed(ops::evaluate::run(&ops::request(&request)?, watch)?),
@@ -125,6 +126,25 @@ fn ntk<'py>(
         })
     })?;
     found.map(|(values, shape)| values.into_pyarray(py).reshape(shape)).transpose()
+}
+
+/// Mean and variance over initialisations of the kernel between the given inputs.
+#[pyfunction]
+#[pyo3(signature = (request, inputs = None, threads = None, progress = None))]
+fn draws<'py>(
+    py: Python<'py>,
+    request: String,
+    inputs: Option<PyReadonlyArrayDyn<'py, f32>>,
+    threads: Option<usize>,
+    progress: Option<Bound<'py, PyAny>>,
+) -> PyResult<Answer> {
+    let array = inputs.map(|inputs| array(&inputs)).transpose()?;
+    interruptible(py, &Listeners { progress, epoch: None }, move |watch| {
+        pool::on_threads(threads, || {
+            let request = ops::ntk::Request { array, ..ops::request(&request)? };
+            Answer::boxed(ops::draws::run(&request, watch)?)
+        })
+    })
 }
 
 /// The outputs of a network, inputs x outputs.
