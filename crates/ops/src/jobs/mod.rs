@@ -13,6 +13,7 @@ pub mod status;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
+use collegial_reproduce::Item;
 use collegial_trials::jobs::{Ledger, Share};
 use serde::{Deserialize, Serialize};
 
@@ -106,7 +107,7 @@ impl Task {
     fn share(&self, share: Share<'_>, monitor: &dyn Monitor) -> Result<Option<NonZeroU32>, Error> {
         match self {
             Self::Reproduce(request) => {
-                reproduce::compute(request, share, monitor, |item| item.trains(), |_| Ok(()))?;
+                reproduce::compute(request, share, monitor, Item::trains, |_| Ok(()))?;
                 Ok(None)
             }
             Self::Sweep(request) => sweep::answer(request, share, monitor).map(|_| None),
