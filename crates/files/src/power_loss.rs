@@ -125,17 +125,17 @@ pub fn after_power_loss(steps: &[Step], luck: Luck, from: &Path, to: &Path) {
         let before = truth.clone();
         apply(step, index, &before, &mut truth);
     }
-    std::fs::create_dir_all(to).unwrap();
+    std::fs::create_dir_all(to).expect("a directory for what lasted");
     for (path, entry) in entries {
         let Ok(inside) = path.strip_prefix(from) else { continue };
         let target = to.join(inside);
-        if !target.parent().unwrap().is_dir() || inside.as_os_str().is_empty() {
+        if !target.parent().expect("it lies below `to`").is_dir() || inside.as_os_str().is_empty() {
             continue;
         }
         match entry {
-            Entry::Directory => std::fs::create_dir(target).unwrap(),
+            Entry::Directory => std::fs::create_dir(target).expect("its parent is there"),
             Entry::File(made) => {
-                std::fs::write(target, bytes[&made].lasting(luck.halves(made))).unwrap();
+                std::fs::write(target, bytes[&made].lasting(luck.halves(made))).expect("its parent is there");
             }
         }
     }
@@ -156,12 +156,12 @@ fn contents(steps: &[Step]) -> BTreeMap<usize, Bytes> {
                 bytes.entry(made).or_default().written.resize(*length as usize, 0);
             }
             Step::WriteAt(path, place, new) => {
-                let file = bytes.get_mut(&open[path.as_path()]).unwrap();
+                let file = bytes.entry(open[path.as_path()]).or_default();
                 file.written[*place as usize..][..new.len()].copy_from_slice(new);
             }
-            Step::Write(path, more) => bytes.get_mut(&open[path.as_path()]).unwrap().written.extend(more),
+            Step::Write(path, more) => bytes.entry(open[path.as_path()]).or_default().written.extend(more),
             Step::Sync(path) => {
-                let file = bytes.get_mut(&open[path.as_path()]).unwrap();
+                let file = bytes.entry(open[path.as_path()]).or_default();
                 file.synced.clone_from(&file.written);
             }
             _ => {}
@@ -180,7 +180,7 @@ fn is_forced(steps: &[Step], index: usize) -> bool {
     else {
         return false;
     };
-    let parent = path.parent().unwrap();
+    let parent = path.parent().expect("an entry lies in a directory");
     steps[index..].iter().any(|later| matches!(later, Step::SyncDirectory(synced) if synced == parent))
 }
 
@@ -204,9 +204,9 @@ fn apply(step: &Step, index: usize, truth: &Entries, entries: &mut Entries) {
             let moved: Vec<PathBuf> = entries.keys().filter(|path| path.starts_with(from)).cloned().collect();
             entries.retain(|path, _| !path.starts_with(to));
             for path in moved {
-                let rest = path.strip_prefix(from).unwrap();
+                let rest = path.strip_prefix(from).expect("it starts with it");
                 let new = if rest.as_os_str().is_empty() { to.clone() } else { to.join(rest) };
-                let entry = entries.remove(&path).unwrap();
+                let entry = entries.remove(&path).expect("a key of them");
                 entries.insert(new, entry);
             }
             entries.insert(to.clone(), entry);

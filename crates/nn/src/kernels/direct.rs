@@ -328,7 +328,8 @@ impl Pass {
             let input = &channels[start * self.padded.len()..];
             for (row, rows) in rows.clone() {
                 let target = &mut target[(row - origin) * channel_stride..];
-                assert!(target.len() >= (rows - 1) * channel_stride + stencil.pixels.packed_len());
+                let end = (rows - 1) * channel_stride + stencil.pixels.packed_len();
+                assert!(end <= target.len(), "a tile writes up to {end} of {} floats", target.len());
                 let call = Multiply {
                     input: input.as_ptr(),
                     taps,

@@ -46,7 +46,8 @@ pub(crate) fn pack_along<const W: usize>(
     panel: &mut [f32],
 ) {
     let panel = &mut panel[depth_at * W..][..len * W];
-    assert!(rows <= W && (rows == 0 || from.len() >= (rows - 1) * row_stride + len));
+    let end = rows.checked_sub(1).map_or(0, |above| above * row_stride + len);
+    assert!(rows <= W && end <= from.len(), "{rows} rows up to {end} of {} floats", from.len());
     match isa {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: plans are only made for instructions that the CPU has.

@@ -147,9 +147,10 @@ pub(crate) fn packed_len(count: usize, width: usize, depth: usize) -> usize {
 /// The CPU has `isa`; every element of the target is writable, and no other thread touches it
 /// meanwhile.
 pub(crate) unsafe fn multiply_block(isa: Isa, block: &Block) {
-    assert!(block.left.holds(block.rows, block.depth));
-    assert!(block.right.len() >= packed_len(block.columns, COLUMNS, block.depth));
-    assert!(block.finish.is_none_or(|finish| finish.bias.len() >= block.rows));
+    assert!(block.left.holds(block.rows, block.depth), "the left panels hold the block");
+    let packed = packed_len(block.columns, COLUMNS, block.depth);
+    assert!(packed <= block.right.len(), "the right panels hold the block");
+    assert!(block.finish.is_none_or(|finish| finish.bias.len() >= block.rows), "a bias per row");
     // SAFETY: the panels were just checked; the rest is the caller's.
     unsafe {
         match isa {
