@@ -129,7 +129,7 @@ pub enum ContentError {
     NotText(#[from] std::str::Utf8Error),
     /// Its tensors do not serve as the network's weights.
     #[error(transparent)]
-    Weights(#[from] collegial_ntk::Error),
+    Weights(#[from] Box<collegial_ntk::Error>),
     /// It should be the plan of a kernel's tiles.
     #[error("it is not a kernel's plan ({0})")]
     NotAPlan(#[from] serde_json::Error),

@@ -251,7 +251,7 @@ fn check_finite(matrix: &[f64], inputs: usize) -> Result<(), Error> {
 
 /// A file whose tensors do not serve.
 fn content(path: &Path, error: collegial_ntk::Error) -> Error {
-    Error::Content { path: path.to_owned(), reason: error.into() }
+    Error::Content { path: path.to_owned(), reason: Box::new(error).into() }
 }
 
 /// The inputs and where they come from in words, and the network made to measure for them.
