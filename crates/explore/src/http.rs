@@ -58,7 +58,7 @@ pub struct Response {
 
 /// Answers every connection to a listener until the process ends. `answer` is given the request,
 /// or why there is none.
-pub fn serve<F>(listener: TcpListener, answer: F) -> Result<(), Error>
+pub fn serve<F>(listener: &TcpListener, answer: F) -> Result<(), Error>
 where
     F: Fn(Result<&mut Request, Refused>) -> Response + Clone + Send + 'static,
 {

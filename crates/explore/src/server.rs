@@ -105,7 +105,7 @@ fn listen(port: u16, token: &str, start: Option<Spec>) -> std::io::Result<String
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
     let host = listener.local_addr()?.to_string();
     let desk = Arc::new(Desk { host: host.clone(), token: token.to_owned(), start });
-    serve(listener, move |request| match request {
+    serve(&listener, move |request| match request {
         Ok(request) => desk.reply(request),
         Err(refused) => refused.into(),
     })?;

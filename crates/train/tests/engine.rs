@@ -12,7 +12,7 @@ use collegial_train::checkpoint::{CheckpointFile, network_tensors, optimiser_ten
 use collegial_train::data::Dataset;
 use collegial_train::engine::{EngineState, ForeignEngine, Setup, Stepped, provide};
 use collegial_train::{
-    Data, Engine, Epoch, Error, Job, Loss, Outcome, Recipe, RunDirectory, Saving, Trainer, recipe, spec_for,
+    Builtin, Data, Engine, Epoch, Error, Job, Loss, Outcome, RunDirectory, Saving, Trainer, spec_for,
 };
 use common::{NETWORK, write_data};
 
@@ -80,7 +80,7 @@ impl ForeignEngine for Mirror {
 fn job(data: &Path, engine: Engine, epochs: u32) -> Job {
     let dataset = Dataset::open(data).unwrap();
     let changes = [format!("epochs={epochs}"), "batch=20".to_owned()];
-    let recipe = Recipe::build(recipe::text("mnist").unwrap(), &changes).unwrap();
+    let recipe = Builtin::Mnist.with(&changes).unwrap();
     let spec = spec_for(&Spec::from_toml(NETWORK).unwrap(), &Overrides::default(), &dataset).unwrap();
     Job { spec, data: Data::new(dataset, &recipe).unwrap(), recipe, seed: 4, engine }
 }
