@@ -143,7 +143,7 @@ fn requests_that_are_none_are_refused() {
         ("\r\n\r\n\r\n".to_owned(), 400),
     ] {
         let (status, answer) = exchange(&server.host, request.as_bytes());
-        assert_eq!(status, expected, "{:.60}", request);
+        assert_eq!(status, expected, "{request:.60}");
         assert!(!sentence(&answer).is_empty());
     }
     let token = format!("X-Collegial-Token: {}\r\n", server.token);
