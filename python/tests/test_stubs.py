@@ -23,7 +23,7 @@ def test_the_package_is_typed_and_exports_what_it_says():
     assert files("collegial").joinpath("py.typed").is_file()
     assert all(hasattr(collegial, name) for name in collegial.__all__)
     functions = [value for name, value in vars(collegial).items() if name in collegial.__all__ and inspect.isfunction(value)]
-    assert len(functions) == 17
+    assert len(functions) == 18
     for function in functions:
         assert "return" in function.__annotations__
         for name in inspect.signature(function).parameters:
