@@ -21,7 +21,14 @@ def _under_torchrun():
     """The first process is the program; the others share its trainings."""
     from .torch import ranks
 
-    return ranks.run(_program) if ranks.is_torchrun() else _program()
+    if not ranks.is_torchrun():
+        return _program()
+    code = ranks.run(_program)
+    # A thread of gloo may still let go of a tensor, for which it takes the interpreter's lock: where the
+    # interpreter is being finalised that aborts the process.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import contextlib
 import json
 import math
 import os
+import warnings
 from typing import Any
 
 import numpy
@@ -50,7 +51,10 @@ class Learner:
         self.module: nn.Module = Scaled(self.network, factors) if factors else self.network
         if group.world > 1:
             devices = [self.device] if self.device.type == "cuda" else None
-            self.module = nn.parallel.DistributedDataParallel(self.module, devices, broadcast_buffers=False)
+            with warnings.catch_warnings():
+                # Not every PyTorch that we take has the word that replaces it.
+                warnings.filterwarnings("ignore", "`broadcast_buffers` is deprecated", FutureWarning)
+                self.module = nn.parallel.DistributedDataParallel(self.module, devices, broadcast_buffers=False)
         self.rule = optimiser(recipe, list(self.parameters.values()))
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.precision == "f16")
 
