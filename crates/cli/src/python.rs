@@ -17,7 +17,10 @@ pub fn go_on(words: &[OsString]) -> u8 {
     let python = std::env::var_os(INTERPRETER).unwrap_or_else(|| "python3".into());
     let shown = python.to_string_lossy().into_owned();
     if let Err(sentence) = check(&Command::new(&python).args(["-c", ASK]).output(), &shown) {
-        return Failure::User(sentence).report();
+        let is_plan = |word: &OsString| word.to_string_lossy().split('=').next() == Some("--plan");
+        let instead =
+            if words.iter().any(is_plan) { "; a plan with --seconds-per-step needs no Python" } else { "" };
+        return Failure::User(format!("{sentence}{instead}")).report();
     }
     let mut command = Command::new(&python);
     command.args(["-m", "collegial"]).args(words.iter().skip(1));

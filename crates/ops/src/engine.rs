@@ -2,7 +2,7 @@
 
 use collegial_arch::Spec;
 pub use collegial_train::Engine;
-pub use collegial_train::engine::{EngineState, ForeignEngine, Setup, Stepped, provide, table};
+pub use collegial_train::engine::{Device, EngineState, ForeignEngine, Setup, Stepped, provide, table};
 pub use collegial_train::{Error as TrainError, Recipe};
 use serde::Serialize;
 

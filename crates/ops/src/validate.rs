@@ -160,8 +160,11 @@ pub(crate) fn answer(request: &Request, share: Share<'_>, monitor: &dyn Monitor)
         };
         question.answer(&listing).map_err(|error| told(error.into(), monitor))?;
         let mut listed = ledger.entries();
-        let bill = jobs::plan::bill(&mut listed, None, monitor)?;
-        if let Some(sentence) = cost_sentence(&bill, runs, rayon::current_num_threads()) {
+        // Small networks are trained one on each thread, by PyTorch one after the other.
+        let threads = rayon::current_num_threads();
+        let (workers, each) = if request.engine.is_native() { (threads, 1) } else { (1, threads) };
+        let bill = jobs::plan::bill(&mut listed, None, each, monitor)?;
+        if let Some(sentence) = cost_sentence(&bill, runs, workers) {
             monitor.say(&sentence);
         }
     }
@@ -171,7 +174,7 @@ pub(crate) fn answer(request: &Request, share: Share<'_>, monitor: &dyn Monitor)
 
 /// What the trainings that are not finished take here, by the first steps of every network; nothing
 /// where all are.
-fn cost_sentence(bill: &Bill, runs: Runs, threads: usize) -> Option<String> {
+fn cost_sentence(bill: &Bill, runs: Runs, workers: usize) -> Option<String> {
     if bill.jobs == 0 {
         return None;
     }
@@ -179,13 +182,13 @@ fn cost_sentence(bill: &Bill, runs: Runs, threads: usize) -> Option<String> {
     let now = format!(
         "{} trainings of {designs} designs, about {} on this machine",
         bill.jobs,
-        duration(bill.finish(threads))
+        duration(bill.finish(workers))
     );
     Some(match runs {
         Runs::Given(_) => format!("to come: {now}"),
         Runs::Planned { most, .. } => {
             let of_each: f64 = bill.lines.iter().map(|line| line.seconds / line.jobs.max(1) as f64).sum();
-            let all = f64::from(most) * of_each / threads.max(1) as f64;
+            let all = f64::from(most) * of_each / workers.max(1) as f64;
             format!(
                 "to come: the pilot, {now}; then as many more as it asks for, at most {most} of every design, about {} in all",
                 duration(all)
@@ -275,7 +278,7 @@ impl Answer for Validated {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use collegial_trials::jobs::BillLine;
+    use collegial_trials::jobs::{BillLine, Hours};
 
     fn bill(jobs: usize) -> Bill {
         let line = |model: &str| BillLine {
@@ -285,7 +288,7 @@ mod tests {
             seconds: 600.0 * jobs as f64,
         };
         let lines = vec![line("a"), line("b")];
-        Bill { lines, jobs: 2 * jobs, seconds: 1200.0 * jobs as f64, longest: 600.0 }
+        Bill { hours: Hours::Core, lines, jobs: 2 * jobs, seconds: 1200.0 * jobs as f64, longest: 600.0 }
     }
 
     /// Three runs of two designs of ten minutes each on two threads, and twenty at most.

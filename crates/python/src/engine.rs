@@ -1,7 +1,7 @@
 //! PyTorch as an engine of training: `collegial.torch.engine` does what [`ForeignEngine`] asks for.
 
 use collegial_ops::engine::{
-    self, EngineState, ForeignEngine, Setup, Stepped, TrainError as Error, document, table,
+    self, Device, EngineState, ForeignEngine, Setup, Stepped, TrainError as Error, document, table,
 };
 use collegial_tensors::TensorTable;
 use numpy::{IntoPyArray, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods};
@@ -20,15 +20,19 @@ fn start(setup: &Setup<'_>) -> Result<Box<dyn ForeignEngine>, Error> {
     let shape = setup.job.data.dataset().shape();
     let image = [shape.channels, shape.height, shape.width];
     let engine = Python::attach(|py| -> PyResult<_> {
-        Ok(py.import(MODULE)?.call_method1("start", (document,))?.unbind())
+        let engine = py.import(MODULE)?.call_method1("start", (document,))?;
+        let on_cpu = engine.getattr("on_cpu")?.extract::<bool>()?;
+        Ok((engine.unbind(), on_cpu))
     });
-    Ok(Box::new(Torch { engine: engine.map_err(|error| refused(&error))?, image }))
+    let (engine, on_cpu) = engine.map_err(|error| refused(&error))?;
+    Ok(Box::new(Torch { engine, image, device: if on_cpu { Device::Cpu } else { Device::Gpu } }))
 }
 
-/// The Python object, and the shape of an image.
+/// The Python object, the shape of an image, and where it computes.
 struct Torch {
     engine: Py<PyAny>,
     image: [usize; 3],
+    device: Device,
 }
 
 impl ForeignEngine for Torch {
@@ -70,6 +74,10 @@ impl ForeignEngine for Torch {
             Ok(outputs.extract::<PyReadonlyArrayDyn<'_, f32>>()?.as_slice()?.to_vec())
         })
         .map_err(|error| refused(&error))
+    }
+
+    fn device(&self) -> Device {
+        self.device
     }
 }
 

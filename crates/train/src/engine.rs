@@ -116,6 +116,19 @@ pub trait ForeignEngine: Send {
 
     /// The outputs for images, image by image; norms use their running statistics.
     fn outputs(&mut self, images: &[f32]) -> Result<Vec<f32>, Error>;
+
+    /// Where it computes.
+    fn device(&self) -> Device;
+}
+
+/// Where an engine computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Device {
+    /// On cores of a CPU.
+    Cpu,
+    /// On a GPU.
+    Gpu,
 }
 
 /// What an engine is made of.

@@ -26,6 +26,7 @@ pub mod run;
 mod saving;
 mod schedule;
 mod spec_for;
+mod step_time;
 mod tensorboard;
 mod trainer;
 
@@ -41,5 +42,6 @@ pub use run::RunDirectory;
 pub use saving::Saving;
 pub use schedule::Schedule;
 pub use spec_for::spec_for;
+pub use step_time::seconds_per_step;
 pub use tensorboard::EventFile;
 pub use trainer::{Outcome, Trainer, TrainingMonitor};

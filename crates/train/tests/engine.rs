@@ -4,17 +4,22 @@
 mod common;
 
 use std::path::Path;
+use std::sync::Mutex;
 
 use collegial_arch::{Overrides, Spec};
 use collegial_nn::{Mode, Network, Optimiser};
 use collegial_stats::Silent;
 use collegial_train::checkpoint::{CheckpointFile, network_tensors, optimiser_tensors};
 use collegial_train::data::Dataset;
-use collegial_train::engine::{EngineState, ForeignEngine, Setup, Stepped, provide};
+use collegial_train::engine::{Device, EngineState, ForeignEngine, Setup, Stepped, provide};
 use collegial_train::{
-    Builtin, Data, Engine, Epoch, Error, Job, Loss, Outcome, RunDirectory, Saving, Trainer, spec_for,
+    Builtin, Data, Engine, Epoch, Error, Job, Loss, Outcome, RunDirectory, Saving, Trainer, seconds_per_step,
+    spec_for,
 };
 use common::{NETWORK, write_data};
+
+/// Images of the steps so far.
+static BATCHES: Mutex<Vec<usize>> = Mutex::new(vec![]);
 
 /// What the engine keeps for itself: how often it was loaded and saved.
 struct Mirror {
@@ -59,6 +64,7 @@ impl ForeignEngine for Mirror {
     }
 
     fn step(&mut self, images: &[f32], labels: &[u32], rate: f64) -> Result<Stepped, Error> {
+        BATCHES.lock().unwrap().push(labels.len());
         let labels: Vec<usize> = labels.iter().map(|&label| label as usize).collect();
         let logits = self.network.forward(images, Mode::Train)?;
         let classes = logits.len() / labels.len();
@@ -74,6 +80,10 @@ impl ForeignEngine for Mirror {
 
     fn outputs(&mut self, images: &[f32]) -> Result<Vec<f32>, Error> {
         Ok(self.network.forward(images, Mode::Evaluate)?.to_vec())
+    }
+
+    fn device(&self) -> Device {
+        Device::Cpu
     }
 }
 
@@ -121,6 +131,12 @@ fn another_engine_is_trained_saved_and_resumed_like_the_native_one() {
     let header: collegial_train::checkpoint::TrainingHeader =
         CheckpointFile::read(&training).unwrap().own_header().unwrap();
     assert_eq!((header.engine, header.engine_state.as_u64()), (Engine::Torch, Some(4)));
+
+    // Steps are quick here, so that the recipe's batch is timed too.
+    BATCHES.lock().unwrap().clear();
+    let (seconds, device) = seconds_per_step(&job(&data, Engine::Torch, 3)).unwrap();
+    assert!(seconds > 0.0 && seconds < 10.0 && device == Device::Cpu, "{seconds} s");
+    assert_eq!(*BATCHES.lock().unwrap(), [16, 16, 16, 20, 20, 20]);
 
     let other = Trainer::resume(job(&data, Engine::Native, 4), RunDirectory::open(&run("parts")).unwrap());
     let said = other.err().unwrap().to_string();

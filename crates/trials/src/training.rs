@@ -105,19 +105,22 @@ impl Training<'_> {
         let (settings, old) = (self.settings(task, context), self.old_settings(task, context));
         let directory = context.parts.scratch(self.name, &(context.seed, &settings))?;
         let run = context.part_or_old(self.name, &settings, old.as_ref(), || {
-            let job = Job {
-                spec: task.spec.clone(),
-                recipe: self.recipe.clone(),
-                seed: context.seed.wrapping_add(task.run),
-                data: self.data.clone(),
-                engine: context.engine,
-            };
-            train(job, &directory, &board.watch(task.index, task.spec.name()))
+            train(self.job(task, context), &directory, &board.watch(task.index, task.spec.name()))
         })?;
         // Only now that its result is kept: a disk without room for it costs no training. What
         // cannot be removed only takes room.
         let _ = disk::remove(&directory);
         Ok::<Run, Error>(run)
+    }
+
+    fn job(&self, task: &Task, context: &Context) -> Job {
+        Job {
+            spec: task.spec.clone(),
+            recipe: self.recipe.clone(),
+            seed: context.seed.wrapping_add(task.run),
+            data: self.data.clone(),
+            engine: context.engine,
+        }
     }
 
     /// What a scheduler is told of it.
@@ -135,7 +138,7 @@ impl Training<'_> {
             flops: task.spec.graph()?.counts()?.total.flops,
             seconds: None,
         };
-        Ok(Listed { job, spec: task.spec.clone(), finished: self.is_finished(task, context) })
+        Ok(Listed { job, training: self.job(task, context), finished: self.is_finished(task, context) })
     }
 }
 

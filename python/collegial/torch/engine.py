@@ -34,6 +34,7 @@ class Engine:
         self.group = ranks.group()
         self.group.tell("start", setup)
         self.learner = Learner(setup, self.group)
+        self.on_cpu = self.learner.device.type == "cpu"
 
     def load(self, network: Arrays, optimiser: Arrays, steps: int, own: str) -> None:
         """Takes over weights, running statistics and the optimiser's state."""

@@ -133,7 +133,7 @@ def test_jobs_name_their_engine_and_are_done_once(data, tmp_path, monkeypatch, p
 
     words = dict(runs=3, epochs=1, set={"batch": 40}, threads=1)
     out = tmp_path / "plan"
-    plan = ["sweep", "fc3-8", "--data", data, "--runs", 3, "--epochs", 1, "--set", "batch=40", "--plan", out]
+    plan = ["sweep", "fc3-8", "--data", data, "--runs", 3, "--epochs", 1, "--set", "batch=40", "--plan", out, "--seconds-per-step", 0.01]
     planned = subprocess.run([program, *map(str, plan), "--engine", "torch"], capture_output=True, text=True)
     assert planned.returncode == 0, planned.stderr
     # One by this process, one by the program, which has no Python and goes on in one, and one by an executor's.
@@ -159,6 +159,24 @@ def test_jobs_name_their_engine_and_are_done_once(data, tmp_path, monkeypatch, p
     ours, theirs = (numpy.array(answer.networks[0]["test_errors"]) for answer in (swept, native))
     # A hundred test images; two of them may change sides by rounding.
     assert numpy.abs(ours - theirs).max() <= 0.02 + 1e-12
+
+
+def test_the_bill_of_a_plan_is_that_of_its_engine(data, tmp_path, program):
+    words = [program, "sweep", "fc3-8", "--data", str(data), "--runs", "2", "--epochs", "1", "--engine", "torch", "--json"]
+
+    def planned(name, *more, python=sys.executable):
+        environment = {**os.environ, "COLLEGIAL_PYTHON": python}
+        return subprocess.run([*words, "--plan", str(tmp_path / name), *more], capture_output=True, text=True, env=environment)
+
+    timed = planned("timed")
+    bill = json.loads(timed.stdout)["bill"]
+    assert (bill["hours"], bill["jobs"]) == ("torch-core", 2) and bill["seconds"] > 0, timed.stderr
+    # Of another machine's workers, and then nothing is timed.
+    bill = json.loads(planned("given", "--seconds-per-step", "3", python="no-python").stdout)["bill"]
+    assert (bill["hours"], bill["lines"][0]["seconds_per_step"]) == ("worker", 3)
+    refused = planned("neither", python="no-python")
+    assert refused.returncode == 2 and "--seconds-per-step needs no Python" in refused.stderr
+    assert not (tmp_path / "neither" / "plan.json").exists()
 
 
 def torchrun(processes, *words):

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use collegial_arch::Spec;
 use collegial_files::disk;
 use collegial_report::{Align, Table, duration, significant};
-use collegial_trials::jobs::{Bill, Job, Ledger, Listed, Machine, Plan, PlanError, seconds_per_image};
+use collegial_train::engine::Device;
+use collegial_train::seconds_per_step;
+use collegial_trials::jobs::{Bill, Hours, Job, Ledger, Listed, Machine, Plan, PlanError, seconds_per_image};
 use serde::{Deserialize, Serialize};
 
 use super::{Task, shell};
@@ -85,7 +86,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Planned, Error> {
     if listed.is_empty() {
         return Err(Refusal::NoJobs.into());
     }
-    let bill = bill(&mut listed, request.seconds_per_step, monitor)?;
+    let bill = bill(&mut listed, request.seconds_per_step, 1, monitor)?;
     let finished = listed.iter().filter(|listed| listed.finished).count();
     let jobs: Vec<Job> = listed.into_iter().map(|listed| listed.job).collect();
     let count = jobs.len();
@@ -112,20 +113,33 @@ fn available() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// By the time that was given, or by the first steps of every network on one thread.
-pub(crate) fn bill(listed: &mut [Listed], given: Option<f64>, monitor: &dyn Monitor) -> Result<Bill, Error> {
+/// By the time that was given, or by the first steps of every network with the engine that will
+/// train it, on so many threads.
+pub(crate) fn bill(
+    listed: &mut [Listed],
+    given: Option<f64>,
+    threads: usize,
+    monitor: &dyn Monitor,
+) -> Result<Bill, Error> {
     let first = listed.first().map_or(1, |listed| listed.job.flops.max(1));
-    let one = rayon::ThreadPoolBuilder::new()
-        .num_threads(1)
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
         .build()
-        .map_err(|error| Error::Threads { threads: 1, reason: error.to_string() })?;
-    let timed = |spec: &Spec, job: &Job| {
+        .map_err(|error| Error::Threads { threads, reason: error.to_string() })?;
+    let timed = |Listed { job, training, .. }: &Listed| {
+        let native = training.engine.is_native();
         if let Some(seconds) = given {
-            return Ok(seconds * job.flops as f64 / first as f64);
+            let hours = if native { Hours::Core } else { Hours::Worker };
+            return Ok((seconds * job.flops as f64 / first as f64, hours));
         }
         monitor.progress(0.0, Some(&format!("first steps of {}", job.model)));
-        let batch = (TIMED / job.flops.max(1)).clamp(1, job.batch as u64) as usize;
-        Ok(one.install(|| seconds_per_image(spec, batch, 3))? * job.batch as f64)
+        if native {
+            let batch = (TIMED / job.flops.max(1)).clamp(1, job.batch as u64) as usize;
+            let per_image = pool.install(|| seconds_per_image(&training.spec, batch, 3))?;
+            return Ok((per_image * job.batch as f64, Hours::Core));
+        }
+        let (seconds, device) = pool.install(|| seconds_per_step(training))?;
+        Ok((seconds, if device == Device::Gpu { Hours::Gpu } else { Hours::TorchCore }))
     };
     Ok(Bill::of(listed, timed)?)
 }
@@ -149,7 +163,7 @@ impl Answer for Planned {
             ("jobs", Align::Right),
             ("one step", Align::Right),
             ("one job", Align::Right),
-            ("core-hours", Align::Right),
+            (self.bill.hours.unit(), Align::Right),
         ]);
         for line in &self.bill.lines {
             let one = line.seconds / line.jobs.max(1) as f64;
@@ -168,7 +182,10 @@ impl Answer for Planned {
         let (jobs, finished) = (self.jobs, self.finished);
         let hours = significant(self.bill.seconds / 3600.0, 3);
         let mut sentences = vec![
-            format!("{jobs} jobs, {finished} of them finished; the rest takes about {hours} core-hours."),
+            format!(
+                "{jobs} jobs, {finished} of them finished; the rest takes about {hours} {}.",
+                self.bill.hours.words()
+            ),
             format!(
                 "With {} workers about {}; the longest job takes {}, so that more than {} workers do not help.",
                 self.workers,

@@ -6,7 +6,7 @@ use collegial_arch::{Shape, Spec};
 use collegial_nn::{Mode, Network, cross_entropy};
 use serde::Serialize;
 
-use super::{Job, Listed};
+use super::Listed;
 use crate::Error;
 
 /// A test image takes a forward pass only: a third of a training step's multiply-adds.
@@ -19,14 +19,46 @@ const LARGEST_BATCH: usize = 16;
 /// What all jobs take on one worker each.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Bill {
+    /// What an hour of it is an hour of.
+    pub hours: Hours,
     /// Per network.
     pub lines: Vec<BillLine>,
     /// Jobs that are not finished.
     pub jobs: usize,
-    /// Core-seconds of all that is not finished.
+    /// Seconds of one worker for all that is not finished.
     pub seconds: f64,
     /// The longest job: no number of workers is faster.
     pub longest: f64,
+}
+
+/// What an hour of a bill is an hour of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Hours {
+    /// A core with the native engine.
+    Core,
+    /// A core with PyTorch.
+    TorchCore,
+    /// A GPU with PyTorch.
+    Gpu,
+    /// A worker of the machine whose time of a step with PyTorch was given.
+    Worker,
+}
+
+impl Hours {
+    /// "core-hours".
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Core | Self::TorchCore => "core-hours",
+            Self::Gpu => "GPU-hours",
+            Self::Worker => "worker-hours",
+        }
+    }
+
+    /// "core-hours of PyTorch", where the unit alone does not tell the engine.
+    pub fn words(self) -> &'static str {
+        if self == Self::TorchCore { "core-hours of PyTorch" } else { self.unit() }
+    }
 }
 
 /// One network's jobs.
@@ -38,29 +70,30 @@ pub struct BillLine {
     pub jobs: usize,
     /// Seconds of one training step on one worker.
     pub seconds_per_step: f64,
-    /// Core-seconds of all of them.
+    /// Seconds of one worker for all of them.
     pub seconds: f64,
 }
 
 impl Bill {
-    /// From the time of a step of every network, which is put into the jobs; `timed` is asked once
-    /// per network.
+    /// From the time of a step of every network, which is put into the jobs; `timed` is called once
+    /// per network, and all of them by one kind of worker.
     ///
     /// # Errors
     ///
     /// Those of the timing.
     pub fn of(
         listed: &mut [Listed],
-        mut timed: impl FnMut(&Spec, &Job) -> Result<f64, Error>,
+        mut timed: impl FnMut(&Listed) -> Result<(f64, Hours), Error>,
     ) -> Result<Self, Error> {
-        let mut bill = Self { lines: vec![], jobs: 0, seconds: 0.0, longest: 0.0 };
-        for Listed { job, spec, finished } in listed {
-            let at = match bill.lines.iter().position(|line| line.model == job.model) {
+        let mut bill = Self { hours: Hours::Core, lines: vec![], jobs: 0, seconds: 0.0, longest: 0.0 };
+        for listed in listed {
+            let at = match bill.lines.iter().position(|line| line.model == listed.job.model) {
                 Some(at) => at,
                 None => {
-                    let seconds_per_step = timed(spec, job)?;
+                    let seconds_per_step;
+                    (seconds_per_step, bill.hours) = timed(listed)?;
                     bill.lines.push(BillLine {
-                        model: job.model.clone(),
+                        model: listed.job.model.clone(),
                         jobs: 0,
                         seconds_per_step,
                         seconds: 0.0,
@@ -68,6 +101,7 @@ impl Bill {
                     bill.lines.len() - 1
                 }
             };
+            let Listed { job, finished, .. } = listed;
             let line = &mut bill.lines[at];
             let seconds =
                 line.seconds_per_step * (job.steps as f64 + TESTED * job.tested as f64 / job.batch as f64);
@@ -125,6 +159,9 @@ pub fn seconds_per_image(spec: &Spec, batch: usize, steps: usize) -> Result<f64,
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::jobs::Job;
+    use collegial_train::data::Dataset;
+    use collegial_train::{Builtin, Data, Engine};
 
     fn listed(model: &str, finished: bool, steps: u64) -> Listed {
         let job = Job {
@@ -138,20 +175,32 @@ mod tests {
             flops: 1,
             seconds: None,
         };
-        Listed { job, spec: "fc3-8".parse().unwrap(), finished }
+        Listed { job, training: training(), finished }
+    }
+
+    /// Some training, which is not looked at.
+    fn training() -> collegial_train::Job {
+        let directory = tempfile::tempdir().unwrap();
+        crate::synthetic::write_digits(directory.path(), 20, 10, 0).unwrap();
+        let dataset = Dataset::open(directory.path()).unwrap();
+        let recipe = Builtin::Mnist.with(&[]).unwrap();
+        let spec = "fc3-8".parse().unwrap();
+        let data = Data::new(dataset, &recipe).unwrap();
+        collegial_train::Job { spec, recipe, seed: 0, data, engine: Engine::Native }
     }
 
     #[test]
     fn the_longest_job_is_the_floor() {
         let mut jobs =
             [listed("a", false, 100), listed("a", true, 100), listed("b", false, 50), listed("b", false, 50)];
-        let mut asked = 0;
-        let bill = Bill::of(&mut jobs, |_, job| {
-            asked += 1;
-            Ok(if job.model == "a" { 2.0 } else { 1.0 })
+        let mut timed = 0;
+        let bill = Bill::of(&mut jobs, |listed| {
+            timed += 1;
+            Ok((if listed.job.model == "a" { 2.0 } else { 1.0 }, Hours::Gpu))
         })
         .unwrap();
-        assert_eq!((asked, bill.jobs, bill.seconds, bill.longest), (2, 3, 300.0, 200.0));
+        assert_eq!((timed, bill.jobs, bill.seconds, bill.longest), (2, 3, 300.0, 200.0));
+        assert_eq!(bill.hours.words(), "GPU-hours");
         assert_eq!([1, 2, 100].map(|workers| bill.finish(workers)), [300.0, 200.0, 200.0]);
         assert_eq!(bill.useful_workers(), 2);
         assert_eq!(jobs[3].job.seconds, Some(50.0));
@@ -159,7 +208,7 @@ mod tests {
 
     #[test]
     fn nothing_left_takes_no_time() {
-        let bill = Bill::of(&mut [listed("a", true, 3)], |_, _| Ok(1.0)).unwrap();
+        let bill = Bill::of(&mut [listed("a", true, 3)], |_| Ok((1.0, Hours::Core))).unwrap();
         assert_eq!((bill.jobs, bill.finish(4), bill.useful_workers()), (0, 0.0, 1));
     }
 }

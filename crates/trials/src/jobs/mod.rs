@@ -12,7 +12,7 @@ mod plan;
 mod share;
 mod status;
 
-pub use bill::{Bill, BillLine, seconds_per_image};
+pub use bill::{Bill, BillLine, Hours, seconds_per_image};
 pub use plan::{Job, Machine, Plan, PlanError};
 pub use share::{Ledger, Listed, Share};
 pub use status::{Failure, State, Status, forget_failure, keep_failure, parts_directory};

@@ -2,8 +2,6 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use collegial_arch::Spec;
-
 use super::Job;
 
 /// Which trainings of a sweep are done here. What is finished is read in every case.
@@ -32,8 +30,8 @@ pub struct Ledger {
 pub struct Listed {
     /// What it is.
     pub job: Job,
-    /// The network.
-    pub spec: Spec,
+    /// What is trained, and by whom.
+    pub training: collegial_train::Job,
     /// Whether its result is there.
     pub finished: bool,
 }
