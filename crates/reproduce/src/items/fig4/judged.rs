@@ -27,11 +27,13 @@ const MARGIN: f64 = 0.1;
 /// The page of the kept runs.
 pub(super) fn outcome(context: &Context) -> Result<Outcome, Error> {
     let settings = settings()?;
+    // The varied ones come last.
+    let by_recipe = &settings[..settings.partition_point(|setting| !setting.varied)];
     Ok(Outcome {
         sentence: sentence(&settings),
         comparisons: settings.iter().flat_map(comparisons).collect(),
-        figures: vec![errors(&settings), over_epochs(&settings)],
-        sections: vec![contrasts(&settings, context.seed), covariates(&settings), designs(&settings)],
+        figures: vec![errors(by_recipe), over_epochs(&settings)],
+        sections: vec![contrasts(&settings, context.seed), covariates(by_recipe), designs(by_recipe)],
         data: json!({ "settings": settings }),
         ..Outcome::default()
     })
@@ -45,7 +47,7 @@ fn comparisons(setting: &Setting) -> Vec<Comparison> {
     };
     let of = |(first, second): (&str, &str)| setting.contrast(first, second, SCORED);
     let (primal, dual) = (of(PRIMAL), of(DUAL));
-    vec![
+    let mut claims = vec![
         claim(
             format!("{name}: at equal cost {} has a lower error than {}", PRIMAL.0, PRIMAL.1),
             "lower",
@@ -58,7 +60,11 @@ fn comparisons(setting: &Setting) -> Vec<Comparison> {
             dual,
             dual_verdict(dual),
         ),
-    ]
+    ];
+    if setting.varied {
+        claims.truncate(1);
+    }
+    claims
 }
 
 /// Lower variance must bring a lower error: the whole interval below 0.

@@ -20,6 +20,9 @@ const CSV: &str = include_str!("../../../evidence/fig4-runs.csv");
 /// epochs noisy.
 pub(super) const SCORED: &str = "test_error_61_to_70";
 
+/// Batch and schedule of the recipe.
+const RECIPE: (&str, &str) = ("128", "constant");
+
 /// Epochs whose test errors are kept.
 pub(super) const EPOCHS: [u32; 7] = [10, 20, 30, 40, 50, 60, 70];
 
@@ -45,11 +48,14 @@ impl Cell {
     }
 }
 
-/// All designs that were trained with one parametrisation and rate.
+/// All designs that were trained with one parametrisation, rate, batch and schedule.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Setting {
-    /// "standard, rate 1e-3".
+    /// "standard, rate 1e-3", and batch and schedule where they are varied.
     pub name: String,
+    /// Whether batch or schedule are not those of the recipe; then only the designs of the primal
+    /// contrast were trained.
+    pub varied: bool,
     /// What the weights are.
     #[serde(skip)]
     pub parametrisation: Parametrisation,
@@ -96,12 +102,20 @@ pub(super) fn settings() -> Result<Vec<Setting>, Error> {
     for row in 0..table.len() {
         let text = |column: &str| table.get(row, column).ok_or_else(|| wrong(column));
         let parametrisation = text("parametrisation")?;
-        let name = format!("{parametrisation}, rate {}", text("learning_rate")?);
+        let (batch, schedule) = (text("batch")?, text("schedule")?);
+        let mut name = format!("{parametrisation}, rate {}", text("learning_rate")?);
+        if batch != RECIPE.0 {
+            name.push_str(&format!(", batch {batch}"));
+        }
+        if schedule != RECIPE.1 {
+            name.push_str(&format!(", divided by 10 after epochs {schedule}"));
+        }
+        let varied = (batch, schedule) != RECIPE;
         let parametrisation =
             Parametrisation::named(parametrisation).ok_or_else(|| wrong("parametrisation"))?;
         let design = text("model")?.trim_start_matches("fc6-").to_owned();
         let at = settings.iter().position(|setting| setting.name == name).unwrap_or_else(|| {
-            settings.push(Setting { name, parametrisation, cells: vec![] });
+            settings.push(Setting { name, varied, parametrisation, cells: vec![] });
             settings.len() - 1
         });
         let cells = &mut settings[at].cells;
@@ -123,7 +137,7 @@ pub(super) fn settings() -> Result<Vec<Setting>, Error> {
     }
     // The recipe as it is comes first.
     let as_is = Parametrisation::default();
-    settings.sort_by_key(|setting| (setting.parametrisation != as_is, setting.name.clone()));
+    settings.sort_by_key(|setting| (setting.varied, setting.parametrisation != as_is, setting.name.clone()));
     Ok(settings)
 }
 
