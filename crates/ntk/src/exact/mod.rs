@@ -117,7 +117,7 @@ impl Gate {
 }
 
 /// The exact moments of a fully connected ReLU network with the given hidden widths, in
-/// O(layers^2).
+/// O(layers).
 ///
 /// ```
 /// let moments = collegial_ntk::exact::moments(&[8, 8, 8])?;
@@ -167,16 +167,16 @@ pub fn block_second_moment_ratio(sums: &PatchSums, widths: &[f64], later: &[Gate
 }
 
 /// Σ over all pairs of layers of E[T_l T_l'], for hidden layers of the given widths that are all
-/// seen at one position.
+/// seen at one position. Layers map (p, q) linearly, so that one pass carries F_l (p, q) summed over
+/// all l that it has met.
 fn sum_of_products(widths: &[f64], gate: impl Fn(usize) -> Gate) -> f64 {
     let (forward, backward) = fourth_moments(widths, &gate);
-    let mut sum = 0.0;
-    for first in 0..=widths.len() {
-        sum += forward[first] * backward[first];
-        let (mut p, mut q) = (1.0, 0.0);
-        for (later, &width) in widths.iter().enumerate().skip(first) {
-            (p, q) = carried(p, q, width, gate(later));
-            sum += 2.0 * forward[first] * p * backward[later + 1];
+    let (mut sum, mut p, mut q) = (0.0, 0.0, 0.0);
+    for (layer, (forward, backward)) in forward.iter().zip(&backward).enumerate() {
+        sum += 2.0 * p * backward;
+        sum += forward * backward;
+        if let Some(&width) = widths.get(layer) {
+            (p, q) = carried(p + forward, q, width, gate(layer));
         }
     }
     sum
@@ -211,6 +211,31 @@ mod tests {
         assert_eq!(moments(&[6, 5]).unwrap().second_moment_ratio, 2.6);
         assert_eq!(moments(&[8, 8, 8]).unwrap().second_moment_ratio, 2.986_328_125);
         assert_eq!(moments(&[]).unwrap(), ExactMoments { mean: 1.0, second_moment_ratio: 1.0 });
+    }
+
+    /// The sum over pairs of layers as the derivation has it, pair by pair.
+    fn pair_by_pair(widths: &[f64], gate: impl Fn(usize) -> Gate) -> f64 {
+        let (forward, backward) = fourth_moments(widths, &gate);
+        let mut sum = 0.0;
+        for first in 0..=widths.len() {
+            sum += forward[first] * backward[first];
+            let (mut p, mut q) = (1.0, 0.0);
+            for (later, &width) in widths.iter().enumerate().skip(first) {
+                (p, q) = carried(p, q, width, gate(later));
+                sum += 2.0 * forward[first] * p * backward[later + 1];
+            }
+        }
+        sum
+    }
+
+    #[test]
+    fn one_pass_is_the_sum_over_pairs() {
+        for layers in [0, 1, 2, 5, 40] {
+            let widths: Vec<f64> = (0..layers).map(|layer| f64::from(7 * layer % 11 + 1)).collect();
+            let gate = |layer: usize| if layer % 3 == 1 { Gate::Linear } else { Gate::Relu };
+            let (fast, slow) = (sum_of_products(&widths, gate), pair_by_pair(&widths, gate));
+            assert!((fast - slow).abs() <= 1e-12 * slow, "{layers}: {fast} {slow}");
+        }
     }
 
     #[test]
