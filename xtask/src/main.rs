@@ -10,6 +10,7 @@ mod book;
 mod browser;
 mod emulated;
 mod fuzz;
+mod growth;
 mod instructions;
 mod python;
 mod site;
@@ -34,7 +35,10 @@ usage: cargo xtask test --fast     the Rust tests without the slow ones: under t
        cargo xtask fuzz [--seconds 60] [TARGET...]
                                    every reader under libFuzzer and AddressSanitizer, so many seconds each
        cargo xtask soak [--minutes 60] [--kills 1000] [--program target/release/collegial]
-                                   trains under kills, full disks and flipped bits; every result must have the same bits";
+                                   trains under kills, full disks and flipped bits; every result must have the same bits
+       cargo xtask growth [OPERATION...]
+                                   time and memory of the release program (or COLLEGIAL=PATH) against size, and docs/growth.md with the
+                                   exponents; operations that are not named keep their runs, and --page only writes the page again";
 
 /// The names of tests that take more than two seconds of one core, one per line.
 const SLOW: &str = include_str!("../slow-tests.txt");
@@ -68,6 +72,10 @@ fn main() -> ExitCode {
         },
         ["soak", ref rest @ ..] => match soak::Plan::parse(rest) {
             Some(plan) => soak::soak(&plan),
+            None => return usage(),
+        },
+        ["growth", ref rest @ ..] => match growth::Plan::parse(rest) {
+            Some(plan) => growth::growth(&plan),
             None => return usage(),
         },
         _ => return usage(),
