@@ -10,24 +10,25 @@ pub struct Power {
     pub from: f64,
     /// How many sizes were fitted.
     pub sizes: usize,
-    /// Whether every fitted cost is well above what the program takes for doing nothing.
+    /// Whether every fitted cost is well above that of the smallest size.
     pub clear: bool,
 }
 
-/// So many times what the program takes for doing nothing is well above it: then that is at most a
-/// tenth of the smallest cost fitted.
+/// So many times the cost of the smallest size is well above it: then what does not depend on the
+/// size is at most a tenth of any cost that is fitted.
 const CLEAR: f64 = 10.0;
 
 /// The least number of sizes that leaves a residual.
 const FEWEST: usize = 3;
 
-/// Fits costs at increasing sizes: those that are clear of the cost of starting, or the largest
-/// three where fewer are. `None` if there are fewer than three in all, or one is not positive.
-pub fn power(costs: &[(f64, f64)], start: f64) -> Option<Power> {
+/// Fits costs at increasing sizes: those that are well above the first, or the largest three where
+/// fewer are. `None` if there are fewer than three in all, or one is not positive.
+pub fn power(costs: &[(f64, f64)]) -> Option<Power> {
     if costs.len() < FEWEST || costs.iter().any(|&(size, cost)| size <= 0.0 || cost <= 0.0) {
         return None;
     }
-    let above = costs.iter().rev().take_while(|(_, cost)| *cost >= CLEAR * start).count();
+    let least = CLEAR * costs[0].1;
+    let above = costs.iter().rev().take_while(|(_, cost)| *cost >= least).count();
     let sizes = above.max(FEWEST);
     let fitted = &costs[costs.len() - sizes..];
     let logarithms: Vec<(f64, f64)> = fitted.iter().map(|(size, cost)| (size.ln(), cost.ln())).collect();
@@ -56,9 +57,9 @@ mod tests {
 
     #[test]
     fn a_pure_power_is_found_without_error() {
-        let power = power(&ladder(|size| 3.0 * size.powf(1.5)), 0.1).unwrap();
+        let power = power(&ladder(|size| 3.0 * size.powf(1.5))).unwrap();
         assert!((power.exponent - 1.5).abs() < 1e-12 && power.standard_error < 1e-12, "{power:?}");
-        assert_eq!((power.from, power.sizes, power.clear), (10.0, 5, true));
+        assert_eq!((power.from, power.sizes, power.clear), (100.0, 4, true));
     }
 
     /// y = 1, 2, 4 at x = 0, 1, 2: slope 3/2, residuals 1/6, -1/3, 1/6, so √(1/6 / 1 / 2).
@@ -70,27 +71,27 @@ mod tests {
 
     #[test]
     fn sizes_at_which_the_start_counts_are_left_out() {
-        let power = power(&ladder(|size| 4.0 + 0.1 * size), 4.0).unwrap();
+        let power = power(&ladder(|size| 4.0 + 0.1 * size)).unwrap();
         assert_eq!((power.from, power.sizes, power.clear), (1000.0, 3, true));
         assert!((power.exponent - 1.0).abs() < 0.02, "{power:?}");
     }
 
     #[test]
-    fn a_cost_that_stays_near_the_start_is_marked() {
-        let power = power(&ladder(|_| 5.0), 4.0).unwrap();
+    fn a_cost_that_hardly_grows_is_marked() {
+        let power = power(&ladder(|_| 5.0)).unwrap();
         assert_eq!((power.exponent, power.sizes, power.clear), (0.0, 3, false));
     }
 
     /// Only an unbroken upper part counts.
     #[test]
-    fn an_outlier_below_does_not_bring_small_sizes_back() {
-        let costs = [(1.0, 50.0), (10.0, 5.0), (100.0, 60.0), (1000.0, 600.0), (10_000.0, 6000.0)];
-        assert_eq!(power(&costs, 4.0).unwrap().from, 100.0);
+    fn an_outlier_does_not_bring_small_sizes_back() {
+        let costs = [(1.0, 5.0), (10.0, 80.0), (100.0, 40.0), (1e3, 60.0), (1e4, 600.0), (1e5, 6000.0)];
+        assert_eq!(power(&costs).unwrap().from, 1e3);
     }
 
     #[test]
     fn two_sizes_have_no_standard_error() {
-        assert_eq!(power(&[(1.0, 1.0), (2.0, 2.0)], 0.1), None);
-        assert_eq!(power(&[(1.0, 1.0), (2.0, 0.0), (3.0, 3.0)], 0.1), None);
+        assert_eq!(power(&[(1.0, 1.0), (2.0, 2.0)]), None);
+        assert_eq!(power(&[(1.0, 1.0), (2.0, 0.0), (3.0, 3.0)]), None);
     }
 }

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use crate::{Failed, cargo};
 use measure::{Usage, machine};
 use operations::{OPERATIONS, Operation};
-use records::{Record, Records, START};
+use records::{Record, Records};
 
 /// Where the figures and the runs are kept.
 const FOLDER: &str = "docs/figures/growth";
@@ -27,9 +27,6 @@ const PAGE: &str = "docs/growth.md";
 
 /// Runs of every command.
 const REPEATS: u32 = 3;
-
-/// Runs of the command that does nothing: it is short, and all fits depend on it.
-const STARTS: u32 = 15;
 
 /// What to measure; nothing makes the page again of the runs that are kept.
 pub struct Plan(Vec<&'static Operation>);
@@ -69,9 +66,6 @@ pub fn growth(plan: &Plan) -> Result<(), Failed> {
 fn run(plan: &Plan, program: &Path) -> Result<(), String> {
     let mut records = Records::read(Path::new(RUNS))?;
     std::fs::create_dir_all(FOLDER).map_err(|error| format!("{FOLDER}: {error}"))?;
-    if !plan.0.is_empty() {
-        measure_start(program, &mut records)?;
-    }
     for operation in &plan.0 {
         measure_operation(operation, program, &mut records)?;
         // Kept as they come, so that a ladder that fails costs no other one.
@@ -87,17 +81,6 @@ fn run(plan: &Plan, program: &Path) -> Result<(), String> {
 
 fn write(path: &Path, text: &str) -> Result<(), String> {
     std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
-}
-
-/// What the program takes for doing nothing.
-fn measure_start(program: &Path, records: &mut Records) -> Result<(), String> {
-    let place = Place::new()?;
-    records.forget(START);
-    for run in 1..=STARTS {
-        let usage = measure::run(program, &["--version".to_owned()], &place.0)?;
-        keep(records, START, 0, run, usage);
-    }
-    Ok(())
 }
 
 /// An operation at every rung of its ladder.
@@ -117,14 +100,11 @@ fn measure_operation(operation: &Operation, program: &Path, records: &mut Record
             let usage = measure::run(program, &words, &place.0)?;
             let Usage { seconds, peak_bytes } = usage;
             eprintln!("growth: {} {size}: {seconds:.3} s, {:.1} MB", operation.name, peak_bytes as f64 / 1e6);
-            keep(records, operation.name, size, run, usage);
+            let operation = operation.name.to_owned();
+            records.0.push(Record { operation, size, run, usage, machine: machine() });
         }
     }
     Ok(())
-}
-
-fn keep(records: &mut Records, operation: &str, size: u64, run: u32, usage: Usage) {
-    records.0.push(Record { operation: operation.to_owned(), size, run, usage, machine: machine() });
 }
 
 /// A directory for the data and results of a command, gone with it.
@@ -170,7 +150,7 @@ mod tests {
         for operation in OPERATIONS {
             let sizes: Vec<u64> = operation.ladder.iter().map(|&rung| (operation.size)(rung)).collect();
             assert!(sizes.is_sorted() && sizes[sizes.len() - 1] >= 100 * sizes[0], "{}", operation.name);
-            assert!(operation.name != START && !operation.name.contains([' ', ',']), "{}", operation.name);
+            assert!(!operation.name.contains([' ', ',']), "{}", operation.name);
         }
     }
 }

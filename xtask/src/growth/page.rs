@@ -4,13 +4,14 @@ use collegial_report::{Align, Axis, Figure, Line, Points, Stroke, Table, Tone, g
 
 use super::fit::{Power, power};
 use super::operations::{OPERATIONS, Operation, Theory};
-use super::records::{Records, START};
+use super::records::Records;
 
-/// One of the two costs of an operation: sizes with costs, the cost of starting, the fit, and what
-/// theory says.
+/// One of the two costs of an operation: sizes with costs, the fit, and what theory says.
 struct Cost<'a> {
     name: &'static str,
     axis: &'static str,
+    /// Where its axis begins.
+    least: f64,
     costs: Vec<(f64, f64)>,
     power: Power,
     theory: &'a Theory,
@@ -19,7 +20,6 @@ struct Cost<'a> {
 /// Time in seconds and memory in megabytes; nothing for an operation that was not measured.
 fn both<'a>(records: &Records, operation: &'a Operation) -> Option<[Cost<'a>; 2]> {
     let best = records.best(operation.name);
-    let (_, start) = records.best(START).pop()?;
     let megabytes = |bytes: u64| bytes as f64 / 1e6;
     let seconds: Vec<(f64, f64)> = best.iter().map(|(size, usage)| (*size as f64, usage.seconds)).collect();
     let memory: Vec<(f64, f64)> =
@@ -28,14 +28,16 @@ fn both<'a>(records: &Records, operation: &'a Operation) -> Option<[Cost<'a>; 2]
         Cost {
             name: "time",
             axis: "seconds",
-            power: power(&seconds, start.seconds)?,
+            least: 1e-3,
+            power: power(&seconds)?,
             costs: seconds,
             theory: &operation.time,
         },
         Cost {
             name: "memory",
             axis: "peak memory, MB",
-            power: power(&memory, megabytes(start.peak_bytes))?,
+            least: 1.0,
+            power: power(&memory)?,
             costs: memory,
             theory: &operation.memory,
         },
@@ -59,7 +61,8 @@ fn figure(operation: &Operation, cost: &Cost) -> Figure {
     let slope = fitted.iter().map(|&(size, _)| (size, most * (size / largest).powf(theory.exponent)));
     let mut figure = Figure::new(format!("{}: {}", operation.title, cost.name))
         .x(Axis::log(operation.axis))
-        .y(Axis::log(cost.axis))
+        // A megabyte or a millisecond, so that what hardly varies looks like it.
+        .y(Axis::log(cost.axis).include(cost.least))
         .with(Line::new(expected(theory), slope).stroke(Stroke::Dashed).tone(Tone::Law))
         .with(Points::new(format!("measured, {}", in_words(power)), fitted).tone(Tone::Drawn));
     if !others.is_empty() {
@@ -111,28 +114,21 @@ pub fn markdown(records: &Records) -> String {
         sections.push_str(&section(operation, &costs));
         marked |= costs.iter().any(|cost| !cost.power.clear);
     }
-    let near = "\n\\* Fewer than three sizes reach ten times what starting the program takes: the exponent is of the largest three.\n";
+    let near = "\n\\* Fewer than three sizes cost ten times as much as the smallest: the exponent is of the largest three, and what does not depend on the size lowers it.\n";
     format!("{}\n{}{}{sections}", opening(records), table.to_markdown(), if marked { near } else { "" })
 }
 
 fn opening(records: &Records) -> String {
-    let start = records.best(START).pop().map_or(String::new(), |(_, usage)| {
-        format!(
-            "Starting the program and ending it again takes {} ms and {} MB.",
-            significant(1e3 * usage.seconds, 2),
-            significant(usage.peak_bytes as f64 / 1e6, 2)
-        )
-    });
     format!(
         "# How cost grows\n\n\
          Time and peak memory of the program against the size of the question, over two decades and more. One command measures them, fits\n\
          the exponents and writes this page, its figures and [every run](figures/growth/runs.csv) ({}):\n\n    \
          cargo xtask growth\n\n\
          `cargo xtask growth search loading` measures some operations again and keeps the rest; `COLLEGIAL=PATH` names another program.\n\n\
-         Every number is of a whole process, by the clock and by the system's count of resident memory; nothing is subtracted. {start}\n\
-         Of three runs the least counts. An exponent is the slope of a least-squares line in logarithms, with its standard error, over the sizes that\n\
-         cost ten times as much as the start or more, so that the start weighs no more than a tenth anywhere; they are the filled points of the figures, and the\n\
-         dashed lines have theory's slope through the largest size. Columns `seconds` and `MB` are of the largest size.\n",
+         Every number is of a whole process, by the clock and by the system's count of resident memory; nothing is subtracted. Of three runs the least counts.\n\
+         An exponent is the slope of a least-squares line in logarithms, with its standard error, over the sizes that cost ten times as much as the smallest\n\
+         or more, so that what does not depend on the size weighs a tenth at most. In the figures \"not fitted\" are the others, and dashed lines have theory's slope\n\
+         through the largest size. Columns `seconds` and `MB` are of the largest size.\n",
         records.machines().join("; ")
     )
 }
@@ -194,9 +190,7 @@ mod tests {
             usage: Usage { seconds, peak_bytes: 6_000_000 },
             machine: "2 cores of something".into(),
         };
-        let mut records = vec![record(START, 0, 0.004)];
-        records.extend([128, 512, 2048, 8192].map(|size| record("search", size, size as f64 / 1e3)));
-        Records(records)
+        Records([128, 2048, 4096, 8192].map(|size| record("search", size, size as f64 / 1e3)).into())
     }
 
     #[test]
@@ -208,7 +202,7 @@ mod tests {
             "{page}"
         );
         assert!(
-            page.contains("Time: size^(1.00 ± 0.00) over 4 sizes, 128 to 8,192; theory: size^1"),
+            page.contains("Time: size^(1.00 ± 0.00) over 3 sizes, 2,048 to 8,192; theory: size^1"),
             "{page}"
         );
         assert!(
