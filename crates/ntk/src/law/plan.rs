@@ -136,7 +136,9 @@ impl Method {
         let (normals, products) = match self {
             Self::Law => (
                 outputs * columns.min(fan_in) + backward * fan_in * columns.min(outputs),
-                outputs * columns * columns + backward * fan_in * columns * (columns + 2.0),
+                // Forward Z L^T; backward Z^T D, what the columns see of the fresh numbers, and both
+                // scattered over the taps.
+                (1.0 + backward) * outputs * columns * columns + backward * 3.0 * fan_in * columns * columns,
             ),
             Self::Explicit => (outputs * fan_in, (1.0 + backward) * outputs * fan_in * columns),
         };

@@ -220,7 +220,7 @@ impl Workspace {
         resized(&mut before.cotangent, step.positions_in * plan.inputs * step.inputs);
         before.cotangent.fill(0.0);
         if method == Method::Explicit && !state.normals.is_empty() {
-            pull_back_explicit(step, state, &mut before.cotangent);
+            pull_back_explicit(step, state, &mut self.fresh, &mut before.cotangent);
             return;
         }
         let columns = step.positions * plan.inputs;
@@ -339,15 +339,21 @@ impl State {
     }
 }
 
-fn pull_back_explicit(step: &LinearStep, state: &State, out: &mut [f32]) {
-    let n = step.outputs;
-    for (q, cotangent) in state.cotangent.chunks_exact(n).enumerate() {
-        for tap in 0..step.taps {
-            let Some(target) = step.source_column(q, tap) else { continue };
-            let weights = &state.normals[tap * step.inputs * n..][..step.inputs * n];
-            let out = &mut out[target * step.inputs..][..step.inputs];
-            for (out, row) in out.iter_mut().zip(weights.chunks_exact(n)) {
-                *out += (step.scale * dot(row, cotangent)) as f32;
+/// Tap by tap, with the weights turned over once for all columns: sums then run along inputs, in
+/// whole vectors.
+fn pull_back_explicit(step: &LinearStep, state: &State, turned: &mut Vec<f32>, out: &mut [f32]) {
+    let (n, scale) = (step.outputs, step.scale as f32);
+    resized(turned, step.inputs * n);
+    for tap in 0..step.taps {
+        let weights = &state.normals[tap * step.inputs * n..][..step.inputs * n];
+        for (input, row) in weights.chunks_exact(n).enumerate() {
+            for (output, weight) in row.iter().enumerate() {
+                turned[output * step.inputs + input] = scale * weight;
+            }
+        }
+        for (q, cotangent) in state.cotangent.chunks_exact(n).enumerate() {
+            if let Some(target) = step.source_column(q, tap) {
+                apply_weights(turned, cotangent, &mut out[target * step.inputs..][..step.inputs]);
             }
         }
     }
