@@ -55,3 +55,28 @@ def ntk():
         for form, slower in sorted(forms.items(), key=lambda item: -item[1]):
             rows.append((width, f"{rate:,.0f}", form, f"{slower:,.0f}", f"{rate / slower:.1f}"))
     table(("n", "ours, kernels/s", "rival and form", "rival, kernels/s", "ratio"), rows)
+
+
+def sampling():
+    """Draws per second where there is no formula and no short way, two threads; moments must agree within 4.5 standard errors."""
+    rows = []
+    mine = {line["module"]: line for line in ours("ntk", "general")}
+    for module, line in mine.items():
+        rate = line["draws_per_second"]
+        theirs = [other for other in rival("sampling_torch", *only(module)) if "draws_per_second" in other]
+        for other in sorted(theirs, key=lambda other: -other["draws_per_second"]):
+            same_moments(line, other)
+            slower = other["draws_per_second"]
+            rows.append((module, f"{rate:,.0f}", other["form"], other["batch"], f"{slower:,.0f}", f"{rate / slower:,.1f}"))
+    table(("module", "ours, draws/s", "PyTorch's form", "batch", "PyTorch, draws/s", "ratio"), rows)
+
+
+def same_moments(one, other):
+    """Raise unless the moments of two samples are within 4.5 standard errors of each other."""
+    keys = {"mean": "mean_standard_error", "second_moment_ratio": "standard_error", "off_diagonal": "off_diagonal_standard_error"}
+    for key, error in keys.items():
+        if key in one and key in other:
+            gap = abs(one[key] - other[key])
+            allowed = 4.5 * (one[error] ** 2 + other[error] ** 2) ** 0.5
+            if gap > allowed:
+                raise AssertionError(f"{one['module']}: {key} is {one[key]} here and {other[key]} in {other['form']}")

@@ -1,4 +1,4 @@
-"""Ours and the rivals in one run, with the ratios: python3 bench/side_by_side.py draws|conv|steps|mlp|inference|memory|ntk|train|all
+"""Ours and the rivals in one run, with the ratios: python3 bench/side_by_side.py draws|conv|steps|mlp|inference|memory|ntk|sampling|train|all
 
 Needs `bench/setup` once, and a machine that does nothing else. Several words run several sections; none is `draws`. Each takes
 three to ten minutes and prints Markdown; commands go to stderr.
@@ -18,6 +18,7 @@ SECTIONS = {
     "inference": engine.inference,
     "memory": engine.memory,
     "ntk": kernels.ntk,
+    "sampling": kernels.sampling,
     "train": training.train,
 }
 
