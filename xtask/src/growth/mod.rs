@@ -71,6 +71,8 @@ fn run(plan: &Plan, program: &Path) -> Result<(), String> {
         // Kept as they come, so that a ladder that fails costs no other one.
         write(Path::new(RUNS), &records.to_csv())?;
     }
+    // As they are kept, so that the page made again has the same bytes.
+    let records = Records::read(Path::new(RUNS))?;
     for (name, text) in page::figures(&records) {
         write(&Path::new(FOLDER).join(name), &text)?;
     }
