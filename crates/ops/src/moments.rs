@@ -88,6 +88,9 @@ pub fn run(request: &Request) -> Result<Exact, Error> {
     };
     let members = module.members();
     let variance = moments.variance() / members as f64;
+    if !variance.is_finite() {
+        return Err(Refusal::VarianceTooLarge { model: module.name() }.into());
+    }
     Ok(Exact {
         module: request.model.is_some().then(|| module.name()),
         widths: [chain.input.channels].into_iter().chain(module.widths()).collect(),
@@ -169,5 +172,18 @@ impl Answer for Exact {
         }
         table.push(["effective alpha".into(), significant(self.effective_alpha, 6)]);
         table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variance_beyond_all_numbers_is_refused() {
+        let of = |model: &str| run(&Request { model: Some(model.into()), ..Request::default() });
+        assert!(of("fc1000-48").unwrap().variance > 1e40);
+        let said = of("fc10000-48").unwrap_err().to_string();
+        assert!(said.contains("fc10000-48") && said.contains("wider or fewer layers"), "{said}");
     }
 }

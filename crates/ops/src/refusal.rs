@@ -95,6 +95,14 @@ pub enum Refusal {
     /// A network whose kernel does not vary.
     #[error("a network without hidden layers has a constant kernel; give at least one hidden width")]
     NoHiddenLayers,
+    /// A network whose variance is no number of ours.
+    #[error(
+        "the variance of {model}'s kernel exceeds the largest number that can be told (1.8e308): it grows by a factor with every layer; take wider or fewer layers"
+    )]
+    VarianceTooLarge {
+        /// Its name.
+        model: String,
+    },
     /// Two networks.
     #[error("a model and `widths=` were both given; leave one of them out")]
     ModelAndWidths,
