@@ -6,12 +6,13 @@
 //! default); the threads are those of rayon (RAYON_NUM_THREADS). `--cpu` takes CPU time, which with
 //! one thread is worth something on a loaded machine too. `--shape 37x10@32/2` (groups, channels of
 //! each, side, stride; may be repeated) times grouped 3x3 convolutions of batch 16 in place of the
-//! list below, and `--json` prints one JSON line for each measurement.
+//! list below, and `--json` prints one JSON line for each measurement. `--direct`, `--winograd2` and
+//! `--winograd4` take that method in place of the rule's.
 
 mod shared;
 
 use collegial_arch::Shape;
-use collegial_nn::kernels::{Conv, ConvShape};
+use collegial_nn::kernels::{Conv, ConvShape, Isa, Method};
 use shared::{Clock, Sgemm, noise};
 use std::time::{Duration, Instant};
 
@@ -172,6 +173,7 @@ fn measure(cases: &mut [Case], clock: Clock, seconds: f64) -> usize {
 fn main() {
     let mut seconds = 20.0;
     let mut clock = Clock { cpu: false };
+    let (mut method, mut batch) = (Method::Fastest, 16);
     let (mut json, mut asked, mut words) = (false, Vec::new(), Vec::new());
     let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
     while let Some(argument) = arguments.next() {
@@ -179,6 +181,10 @@ fn main() {
             "--seconds" => seconds = arguments.next().and_then(|n| n.parse().ok()).unwrap_or(seconds),
             "--cpu" => clock.cpu = true,
             "--json" => json = true,
+            "--direct" => method = Method::Direct,
+            "--winograd2" => method = Method::Winograd2,
+            "--winograd4" => method = Method::Winograd4,
+            "--batch" => batch = arguments.next().and_then(|n| n.parse().ok()).unwrap_or(batch),
             "--shape" => asked.extend(arguments.next().and_then(|text| shape(&text))),
             _ => words.push(argument),
         }
@@ -186,8 +192,9 @@ fn main() {
     let mut cases = vec![sgemm()];
     let shapes = if asked.is_empty() { [conv_shapes(), ensemble_shapes()].concat() } else { asked };
     for (name, shape) in shapes {
+        let shape = if name.starts_with("ensemble") { shape } else { ConvShape { batch, ..shape } };
         let wanted = |pass: &str| words.iter().all(|word| format!("{name} {pass}").contains(word));
-        cases.extend(layer_cases!(&name, shape, Conv::new(shape), wanted));
+        cases.extend(layer_cases!(&name, shape, Conv::with_method(shape, Isa::detect(), method), wanted));
     }
     // On a thread of the pool, as a network's steps are.
     let rounds = rayon::scope(|_| measure(&mut cases, clock, seconds));

@@ -1,5 +1,6 @@
 //! How a network is made.
 
+use crate::kernels::Method;
 use crate::options::{NormPolicy, Parametrisation, Purpose};
 use crate::{Error, Network};
 use collegial_arch::Graph;
@@ -22,6 +23,7 @@ pub(crate) struct Settings {
     pub norms: NormPolicy,
     pub purpose: Purpose,
     pub portable: bool,
+    pub convolutions: Method,
     pub alone: bool,
 }
 
@@ -92,6 +94,14 @@ impl<'a> NetworkBuilder<'a> {
     #[must_use]
     pub fn portable(mut self, portable: bool) -> Self {
         self.settings.portable = portable;
+        self
+    }
+
+    /// How 3x3 convolutions are computed. By default the fastest way, which from groups of
+    /// 32 channels on is Winograd's; [`Method::Direct`] does every multiplication of the definition.
+    #[must_use]
+    pub fn convolutions(mut self, method: Method) -> Self {
+        self.settings.convolutions = method;
         self
     }
 

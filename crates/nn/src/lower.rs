@@ -6,7 +6,7 @@
 
 use crate::builder::Settings;
 use crate::error::{Defect, Error};
-use crate::kernels::{Conv, ConvShape, Isa};
+use crate::kernels::{Conv, ConvShape, Isa, Method};
 use crate::options::{NormPolicy, Parametrisation, Purpose};
 use crate::parameters::{Fans, Role, Table};
 use crate::passes::Dims;
@@ -31,6 +31,7 @@ pub(crate) struct Options {
     pub purpose: Purpose,
     norms: NormPolicy,
     isa: Isa,
+    convolutions: Method,
     /// Whether norms will take statistics of such a batch.
     statistics: bool,
 }
@@ -43,6 +44,7 @@ impl Options {
             purpose: settings.purpose,
             norms: settings.norms,
             isa: if settings.portable { Isa::Portable } else { Isa::detect() },
+            convolutions: settings.convolutions,
             statistics: training && settings.norms == NormPolicy::Batch,
         }
     }
@@ -230,7 +232,7 @@ impl Lowering<'_> {
         kind: Kind,
         (from, to): (ValueId, ValueId),
     ) -> Result<Built, Error> {
-        let conv = Conv::with_isa(shape, self.options.isa)
+        let conv = Conv::with_method(shape, self.options.isa, self.options.convolutions)
             .map_err(|reason| Error::Layer { name: node.name.clone(), reason })?;
         // Nodes are built in order: this one is next.
         let Some(fans) = Fans::of(self.graph, self.built.len()) else {

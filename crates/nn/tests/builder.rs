@@ -4,6 +4,7 @@
 mod reference;
 
 use collegial_arch::{Graph, Spec};
+use collegial_nn::kernels::Method;
 use collegial_nn::{Error, Layout, Mode, Network, NormPolicy, Observed, Observer, Parametrisation};
 use reference::{normals, randomise};
 
@@ -128,6 +129,24 @@ fn what_does_not_fit_is_an_error() {
     table.remove("fc1.weight").expect("a tensor");
     let refusal = Network::builder(&graph).weights(&table).build().err().map(|error| error.to_string());
     assert!(refusal.is_some_and(|said| said.starts_with("there is no tensor \"fc1.weight\"")));
+}
+
+/// Wide 3x3 layers by Winograd's algorithm and by the definition.
+#[test]
+fn methods_of_convolution_agree_to_rounding() {
+    let graph = graph("resnext29-1x32d");
+    let x = images(&graph, 2);
+    let gradient = normals(2 * graph.output_shape().elements() as usize, 6);
+    let [fastest, direct] = [Method::Fastest, Method::Direct].map(|method| {
+        let builder = Network::builder(&graph).norms(NormPolicy::None).seed(5);
+        let mut network = builder.convolutions(method).build().expect("a network");
+        let outputs = network.forward(&x, Mode::Train).expect("images").to_vec();
+        network.backward(&gradient).expect("a forward pass came before");
+        (outputs, network.gradients().to_vec())
+    });
+    assert!(fastest.0 != direct.0, "both methods have the same bits");
+    // As for instruction sets, nine blocks deep.
+    assert!(close(&fastest.0, &direct.0, 1e-4) && close(&fastest.1, &direct.1, 1e-3));
 }
 
 #[test]

@@ -113,8 +113,8 @@ unsafe fn multiply_tile<const R: usize, const PAIRS: usize>(call: &Multiply, fir
     }
 }
 
-/// Computes a block of a matrix product: two panels of columns at a time where both are whole, the
-/// rest as AVX2 does.
+/// Computes a block of a matrix product: two panels of columns at a time where both are whole, or
+/// one, the rest as AVX2 does.
 ///
 /// # Safety
 ///
@@ -130,38 +130,47 @@ pub(super) unsafe fn multiply_block(block: &panels::Block) {
 unsafe fn tiles<const PACKED: bool>(block: &panels::Block) {
     let mut column = 0;
     while column < block.columns {
-        let pair = block.contiguous(column) >= 2 * COLUMNS;
+        let panels = (block.contiguous(column) / COLUMNS).min(2);
         for row in (0..block.rows).step_by(ROWS) {
-            // SAFETY: a pair of panels lies inside the block and one plane; the rest is the
-            // caller's.
+            let whole = block.rows - row >= ROWS;
+            // SAFETY: whole panels lie inside the block and one plane; the rest is the caller's.
             unsafe {
-                if pair && block.rows - row >= ROWS {
-                    panel_pair::<PACKED>(block, row, column);
-                } else {
-                    panels::tile_at::<__m256, PACKED>(block, row, column);
-                    if pair {
-                        panels::tile_at::<__m256, PACKED>(block, row, column + COLUMNS);
+                match panels {
+                    2 if whole => six_rows::<PACKED, 2>(block, row, column),
+                    1 if whole => six_rows::<PACKED, 1>(block, row, column),
+                    _ => {
+                        panels::tile_at::<__m256, PACKED>(block, row, column);
+                        if panels == 2 {
+                            panels::tile_at::<__m256, PACKED>(block, row, column + COLUMNS);
+                        }
                     }
                 }
             }
         }
-        column += if pair { 2 * COLUMNS } else { COLUMNS };
+        column += panels.max(1) * COLUMNS;
     }
 }
 
-/// Six rows of two panels.
+/// Six rows of one or two panels.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
-unsafe fn panel_pair<const PACKED: bool>(block: &panels::Block, row: usize, column: usize) {
+unsafe fn six_rows<const PACKED: bool, const PANELS: usize>(
+    block: &panels::Block,
+    row: usize,
+    column: usize,
+) {
     let (left, left_step) = block.left.rows_from(row, ROWS);
     let (mut at, mut right) = (0, block.right[column * block.depth..].as_ptr());
     let next_panel = COLUMNS * block.depth;
     // SAFETY: both panels hold `depth` entries of every row; the caller vouches for the target.
     unsafe {
         let target = block.target.add(block.place(row, column));
-        let mut sums = [[_mm512_setzero_ps(); 2]; ROWS];
+        let mut sums = [[_mm512_setzero_ps(); PANELS]; ROWS];
         for _ in 0..block.depth {
-            let inputs = [_mm512_loadu_ps(right), _mm512_loadu_ps(right.add(next_panel))];
+            let mut inputs = [_mm512_setzero_ps(); PANELS];
+            for (panel, input) in inputs.iter_mut().enumerate() {
+                *input = _mm512_loadu_ps(right.add(panel * next_panel));
+            }
             for (row, sums) in sums.iter_mut().enumerate() {
                 let factor = _mm512_set1_ps(if PACKED { *left[0].add(at + row) } else { *left[row].add(at) });
                 for (sum, input) in sums.iter_mut().zip(inputs) {

@@ -1,24 +1,84 @@
 //! A convolution, planned: which algorithm runs each pass of a shape.
 //!
-//! The rules, measured on AVX2 with two threads (shares of the sgemm rate, `benches/kernels.rs`):
+//! The rules, measured with two threads (shares of the sgemm rate, `benches/kernels.rs`):
 //!
 //! - 1x1 without padding, groups of 32 channels or more: matrix products (`pointwise`), 90 to 110 %
-//!   in all three passes. The direct kernels gain by reading an input once for many kernel
+//!   in all three passes on AVX2. The direct kernels gain by reading an input once for many kernel
 //!   positions; with one position they reach 44 to 88 %. At 10 channels (batch 128) there is too
 //!   little to multiply for what is packed, and direct is better.
-//! - Everything else: direct. Dense 3x3 layers of 128 to 512 channels run at 99 to 106 % forward
-//!   and for the data gradient and at 88 to 97 % for the weight gradient, so im2col and a product,
-//!   which reaches at best 100 % less the copying, has no shape left to win.
+//! - 3x3 of stride 1 with padding 1, groups of 32 channels or more: `winograd`, F(4 x 4, 3 x 3)
+//!   forward and for the data gradient. Transformed weights are four times the weights; where they
+//!   outweigh the image, with groups wider than 128 channels and than the image has pixels, F(2 x 2,
+//!   3 x 3) is better, whose weights are not twice as large. On AVX-512, batch 16: 1.2 to 2.2 times
+//!   the direct kernels from 32 to 128 channels, 1.2 at 512 channels of 8x8; the weight gradient
+//!   1.3 to 2.4 times, of stride 2 1.1 to 1.8 times. Groups of 24 gain 1.1 at most, and narrower
+//!   ones lose.
+//! - Everything else: direct, also 3x3 of stride 2 at 99 to 106 % on AVX2 where groups are wide, so
+//!   im2col and a product, which reaches at best 100 % less the copying, has no shape left to win.
+//!
+//! The batch does not enter, so that an image's result is the same in a batch of any size.
 
-use super::direct::Pass;
-use super::direct_weights::WeightGradient;
 use super::panels::Finish;
 use super::pointwise::Pointwise;
 use super::shape::{ConvShape, ShapeError};
 use super::simd::Isa;
+use super::winograd::{self, Tile};
+use super::{direct, direct_weights};
+use crate::workers::ScratchLen;
 
-/// Channels of a group from which 1x1 convolutions are matrix products.
+/// Channels of a group from which 1x1 convolutions are matrix products and 3x3 ones Winograd's.
 const WIDE: usize = 32;
+
+/// Channels of a group up to which transformed weights cost little, however small the image.
+const NARROW: usize = 128;
+
+/// Columns of an image up to which a row of tiles stays in cache.
+const WIDEST_IMAGE: usize = 256;
+
+/// How 3x3 convolutions with padding 1 are computed, all passes of stride 1 and the weight gradient
+/// of stride 2; others have one way each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Method {
+    /// The fastest, by a rule of the group's width and the image's size.
+    #[default]
+    Fastest,
+    /// Every multiplication of the definition.
+    Direct,
+    /// Winograd's F(2 x 2, 3 x 3): 16 multiplications for 36, and errors that are 0.3 to 0.8 times
+    /// the direct kernel's forward and for the data gradient, 1.2 to 3.1 times for the weight
+    /// gradient.
+    Winograd2,
+    /// Winograd's F(4 x 4, 3 x 3): 36 multiplications for 144, and errors of 1.3 to 2.4 times
+    /// the direct kernel's. The weight gradient, for which they would be more than four times, is
+    /// that of F(2 x 2, 3 x 3).
+    Winograd4,
+}
+
+impl Method {
+    /// The tiles of a shape, none if it is computed directly.
+    fn tile(self, shape: &ConvShape) -> Option<Tile> {
+        match self {
+            _ if !Tile::applies_to(shape) => None,
+            Self::Fastest => fastest(shape),
+            Self::Direct => None,
+            Self::Winograd2 => Some(Tile::Two),
+            Self::Winograd4 => Some(Tile::Four),
+        }
+    }
+}
+
+/// The fastest tiles; see the rules above.
+fn fastest(shape: &ConvShape) -> Option<Tile> {
+    let width = shape.inputs.min(shape.outputs);
+    if width < WIDE || shape.width > WIDEST_IMAGE {
+        None
+    } else if width <= NARROW || width <= shape.in_pixels() {
+        Some(Tile::Four)
+    } else {
+        Some(Tile::Two)
+    }
+}
 
 /// A convolution of one shape, ready to run its three passes.
 ///
@@ -34,13 +94,92 @@ pub struct Conv {
 /// How the passes of a shape are computed.
 enum Algorithm {
     Pointwise(Box<Pointwise>),
-    Direct(Box<Direct>),
+    Spatial(Box<Spatial>),
 }
 
-struct Direct {
+/// A convolution whose kernel covers several pixels.
+struct Spatial {
     forward: Pass,
     data_gradient: Pass,
     weight_gradient: WeightGradient,
+}
+
+/// Forward pass or data gradient.
+enum Pass {
+    Direct(direct::Pass),
+    Winograd(winograd::Pass),
+}
+
+impl Pass {
+    fn forward(shape: &ConvShape, tile: Option<Tile>, isa: Isa) -> Self {
+        match tile {
+            None => Self::Direct(direct::Pass::forward(shape, isa)),
+            Some(tile) => Self::Winograd(winograd::Pass::forward(shape, tile, isa)),
+        }
+    }
+
+    fn data_gradient(shape: &ConvShape, tile: Option<Tile>, isa: Isa) -> Self {
+        match tile {
+            None => Self::Direct(direct::Pass::data_gradient(shape, isa)),
+            Some(tile) => Self::Winograd(winograd::Pass::data_gradient(shape, tile, isa)),
+        }
+    }
+
+    fn scratch_len(&self) -> ScratchLen {
+        match self {
+            Self::Direct(pass) => pass.scratch_len(),
+            Self::Winograd(pass) => pass.scratch_len(),
+        }
+    }
+
+    fn run(
+        &self,
+        input: &[f32],
+        weights: &[f32],
+        finish: Option<Finish>,
+        output: &mut [f32],
+        scratch: &mut [f32],
+    ) {
+        match self {
+            Self::Direct(pass) => pass.run(input, weights, finish, output, scratch),
+            Self::Winograd(pass) => pass.run(input, weights, finish, output, scratch),
+        }
+    }
+}
+
+enum WeightGradient {
+    Direct(direct_weights::WeightGradient),
+    Winograd(winograd::WeightGradient),
+}
+
+impl WeightGradient {
+    fn new(shape: &ConvShape, method: Method, isa: Isa) -> Self {
+        let wide = shape.inputs.min(shape.outputs) >= WIDE && shape.width <= WIDEST_IMAGE;
+        let winograd = match method {
+            Method::Fastest => wide,
+            Method::Direct => false,
+            Method::Winograd2 | Method::Winograd4 => true,
+        };
+        if winograd && winograd::WeightGradient::applies_to(shape) {
+            Self::Winograd(winograd::WeightGradient::new(shape, isa))
+        } else {
+            Self::Direct(direct_weights::WeightGradient::new(shape, isa))
+        }
+    }
+
+    fn scratch_len(&self) -> ScratchLen {
+        match self {
+            Self::Direct(pass) => pass.scratch_len(),
+            Self::Winograd(pass) => pass.scratch_len(),
+        }
+    }
+
+    fn run(&self, input: &[f32], out_grad: &[f32], weight_grad: &mut [f32], scratch: &mut [f32]) {
+        match self {
+            Self::Direct(pass) => pass.run(input, out_grad, weight_grad, scratch),
+            Self::Winograd(pass) => pass.run(input, out_grad, weight_grad, scratch),
+        }
+    }
 }
 
 impl Conv {
@@ -59,15 +198,25 @@ impl Conv {
     ///
     /// If the shape is not valid, see [`ConvShape::validate`].
     pub fn with_isa(shape: ConvShape, isa: Isa) -> Result<Self, ShapeError> {
+        Self::with_method(shape, isa, Method::Fastest)
+    }
+
+    /// Plans a shape for given instructions and a method; panics if this CPU lacks them.
+    ///
+    /// # Errors
+    ///
+    /// If the shape is not valid, see [`ConvShape::validate`].
+    pub fn with_method(shape: ConvShape, isa: Isa, method: Method) -> Result<Self, ShapeError> {
         shape.validate()?;
         let wide = shape.inputs.min(shape.outputs) >= WIDE;
         let algorithm = if Pointwise::applies_to(&shape) && wide {
             Algorithm::Pointwise(Box::new(Pointwise::new(&shape, isa)))
         } else {
-            Algorithm::Direct(Box::new(Direct {
-                forward: Pass::forward(&shape, isa),
-                data_gradient: Pass::data_gradient(&shape, isa),
-                weight_gradient: WeightGradient::new(&shape, isa),
+            let tile = method.tile(&shape);
+            Algorithm::Spatial(Box::new(Spatial {
+                forward: Pass::forward(&shape, tile, isa),
+                data_gradient: Pass::data_gradient(&shape, tile, isa),
+                weight_gradient: WeightGradient::new(&shape, method, isa),
             }))
         };
         Ok(Self { shape, algorithm })
@@ -84,10 +233,10 @@ impl Conv {
     pub fn scratch_len(&self, threads: usize) -> usize {
         let lens = match &self.algorithm {
             Algorithm::Pointwise(pointwise) => pointwise.scratch_lens(),
-            Algorithm::Direct(direct) => [
-                direct.forward.scratch_len(),
-                direct.data_gradient.scratch_len(),
-                direct.weight_gradient.scratch_len(),
+            Algorithm::Spatial(spatial) => [
+                spatial.forward.scratch_len(),
+                spatial.data_gradient.scratch_len(),
+                spatial.weight_gradient.scratch_len(),
             ],
         };
         lens.into_iter().map(|len| len.total(threads)).fold(0, usize::max)
@@ -124,7 +273,7 @@ impl Conv {
         self.shape.check(input.len(), weights.len(), output.len());
         match &self.algorithm {
             Algorithm::Pointwise(pointwise) => pointwise.forward(input, weights, finish, output, scratch),
-            Algorithm::Direct(direct) => direct.forward.run(input, weights, finish, output, scratch),
+            Algorithm::Spatial(spatial) => spatial.forward.run(input, weights, finish, output, scratch),
         }
     }
 
@@ -133,7 +282,9 @@ impl Conv {
         self.shape.check(in_grad.len(), weights.len(), out_grad.len());
         match &self.algorithm {
             Algorithm::Pointwise(pointwise) => pointwise.data_gradient(out_grad, weights, in_grad, scratch),
-            Algorithm::Direct(direct) => direct.data_gradient.run(out_grad, weights, None, in_grad, scratch),
+            Algorithm::Spatial(spatial) => {
+                spatial.data_gradient.run(out_grad, weights, None, in_grad, scratch);
+            }
         }
     }
 
@@ -151,7 +302,7 @@ impl Conv {
             Algorithm::Pointwise(pointwise) => {
                 pointwise.weight_gradient(input, out_grad, weight_grad, scratch);
             }
-            Algorithm::Direct(direct) => direct.weight_gradient.run(input, out_grad, weight_grad, scratch),
+            Algorithm::Spatial(spatial) => spatial.weight_gradient.run(input, out_grad, weight_grad, scratch),
         }
     }
 }

@@ -4,8 +4,8 @@
 //! them; a plan says how much scratch it needs, the caller passes it, and no pass allocates.
 //! [`multiply`] is a single product. From the outside in:
 //!
-//! - `conv` picks the algorithm: `pointwise` (1x1, matrix products) or `direct` and
-//!   `direct_weights`;
+//! - `conv` picks the algorithm: `pointwise` (1x1, matrix products), `winograd` (wide 3x3) or
+//!   `direct` and `direct_weights`;
 //! - `product` and `pointwise_weights` cut matrix products into blocks, `pack` and `panels` are
 //!   what a block is made of: an sgemm of our own, since one that is called per image (the `gemm`
 //!   crate, the benchmarks' yardstick) packs the weights again each time, and allocates to do so;
@@ -33,8 +33,9 @@ mod product;
 mod shape;
 mod simd;
 mod tile;
+mod winograd;
 
-pub use conv::Conv;
+pub use conv::{Conv, Method};
 pub use matrix::{Matrix, multiply};
 pub use shape::{ConvShape, ShapeError};
 pub use simd::Isa;

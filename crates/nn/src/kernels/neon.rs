@@ -5,8 +5,9 @@
 //! registers, its two inputs four, a weight one.
 
 use std::arch::aarch64::{
-    float32x4_t, vaddq_f32, vaddvq_f32, vbslq_f32, vcgtq_f32, vdupq_n_f32, vfmaq_f32, vld1q_f32,
-    vreinterpretq_f32_f64, vreinterpretq_f64_f32, vst1q_f32, vtrn1q_f32, vtrn1q_f64, vtrn2q_f32, vtrn2q_f64,
+    float32x4_t, vaddq_f32, vaddvq_f32, vbslq_f32, vcgtq_f32, vdupq_n_f32, vfmaq_f32, vld1q_f32, vmulq_f32,
+    vreinterpretq_f32_f64, vreinterpretq_f64_f32, vst1q_f32, vsubq_f32, vtrn1q_f32, vtrn1q_f64, vtrn2q_f32,
+    vtrn2q_f64,
 };
 use std::array::from_fn;
 
@@ -55,6 +56,24 @@ impl Vector for Pair {
             vst1q_f32(to, self.0);
             vst1q_f32(to.add(4), self.1);
         }
+    }
+
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        // SAFETY: see `transpose4`.
+        unsafe { Self(vaddq_f32(self.0, other.0), vaddq_f32(self.1, other.1)) }
+    }
+
+    #[inline(always)]
+    unsafe fn sub(self, other: Self) -> Self {
+        // SAFETY: see `transpose4`.
+        unsafe { Self(vsubq_f32(self.0, other.0), vsubq_f32(self.1, other.1)) }
+    }
+
+    #[inline(always)]
+    unsafe fn mul(self, other: Self) -> Self {
+        // SAFETY: see `transpose4`.
+        unsafe { Self(vmulq_f32(self.0, other.0), vmulq_f32(self.1, other.1)) }
     }
 
     #[inline(always)]

@@ -185,7 +185,7 @@ impl WeightGradient {
 }
 
 /// Adds all shares to the first, in order.
-fn add_up(first: &mut [f32], others: &[f32]) {
+pub(super) fn add_up(first: &mut [f32], others: &[f32]) {
     const PIECE: usize = 1 << 14;
     let len = first.len();
     let target = Shared::new(first);

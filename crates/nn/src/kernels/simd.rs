@@ -70,6 +70,9 @@ pub(crate) trait Vector: Copy {
     unsafe fn splat(x: f32) -> Self;
     unsafe fn load(from: *const f32) -> Self;
     unsafe fn store(self, to: *mut f32);
+    unsafe fn add(self, other: Self) -> Self;
+    unsafe fn sub(self, other: Self) -> Self;
+    unsafe fn mul(self, other: Self) -> Self;
     /// `self * factor + term`.
     unsafe fn mul_add(self, factor: Self, term: Self) -> Self;
     /// The larger of two lanes; the second, if one is not a number.
@@ -101,6 +104,21 @@ impl Vector for [f32; LANES] {
     }
 
     #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        std::array::from_fn(|lane| self[lane] + other[lane])
+    }
+
+    #[inline(always)]
+    unsafe fn sub(self, other: Self) -> Self {
+        std::array::from_fn(|lane| self[lane] - other[lane])
+    }
+
+    #[inline(always)]
+    unsafe fn mul(self, other: Self) -> Self {
+        std::array::from_fn(|lane| self[lane] * other[lane])
+    }
+
+    #[inline(always)]
     unsafe fn mul_add(self, factor: Self, term: Self) -> Self {
         // Not f32::mul_add: without FMA instructions that is a call into the maths library.
         std::array::from_fn(|lane| self[lane] * factor[lane] + term[lane])
@@ -129,10 +147,10 @@ impl Vector for [f32; LANES] {
 mod avx2 {
     use super::{LANES, Vector};
     use std::arch::x86_64::{
-        __m128, __m256, _MM_HINT_T0, _mm_add_ps, _mm_prefetch, _mm_storeu_ps, _mm256_castps256_ps128,
-        _mm256_extractf128_ps, _mm256_fmadd_ps, _mm256_hadd_ps, _mm256_loadu_ps, _mm256_max_ps,
-        _mm256_permute2f128_ps, _mm256_set1_ps, _mm256_setzero_ps, _mm256_shuffle_ps, _mm256_storeu_ps,
-        _mm256_unpackhi_ps, _mm256_unpacklo_ps,
+        __m128, __m256, _MM_HINT_T0, _mm_add_ps, _mm_prefetch, _mm_storeu_ps, _mm256_add_ps,
+        _mm256_castps256_ps128, _mm256_extractf128_ps, _mm256_fmadd_ps, _mm256_hadd_ps, _mm256_loadu_ps,
+        _mm256_max_ps, _mm256_mul_ps, _mm256_permute2f128_ps, _mm256_set1_ps, _mm256_setzero_ps,
+        _mm256_shuffle_ps, _mm256_storeu_ps, _mm256_sub_ps, _mm256_unpackhi_ps, _mm256_unpacklo_ps,
     };
 
     /// The four sums of four vectors, in order.
@@ -162,6 +180,24 @@ mod avx2 {
         unsafe fn store(self, to: *mut f32) {
             // SAFETY: see `splat`.
             unsafe { _mm256_storeu_ps(to, self) }
+        }
+
+        #[inline(always)]
+        unsafe fn add(self, other: Self) -> Self {
+            // SAFETY: see `splat`.
+            unsafe { _mm256_add_ps(self, other) }
+        }
+
+        #[inline(always)]
+        unsafe fn sub(self, other: Self) -> Self {
+            // SAFETY: see `splat`.
+            unsafe { _mm256_sub_ps(self, other) }
+        }
+
+        #[inline(always)]
+        unsafe fn mul(self, other: Self) -> Self {
+            // SAFETY: see `splat`.
+            unsafe { _mm256_mul_ps(self, other) }
         }
 
         #[inline(always)]
@@ -227,4 +263,37 @@ mod avx2 {
             sums
         }
     }
+}
+
+/// A loop that is written once for all vectors.
+pub(crate) trait Kernel {
+    /// # Safety
+    ///
+    /// The CPU has the instructions of V.
+    unsafe fn run<V: Vector>(self);
+}
+
+/// Runs a kernel with eight-lane vectors of an instruction set.
+///
+/// # Safety
+///
+/// The CPU has `isa`.
+pub(crate) unsafe fn dispatch<K: Kernel>(isa: Isa, kernel: K) {
+    // SAFETY: the caller's.
+    unsafe {
+        match isa {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 | Isa::Avx2 => with_avx2(kernel),
+            #[cfg(target_arch = "aarch64")]
+            Isa::Neon => kernel.run::<super::neon::Pair>(),
+            _ => kernel.run::<[f32; LANES]>(),
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn with_avx2<K: Kernel>(kernel: K) {
+    // SAFETY: AVX2 and FMA are enabled here.
+    unsafe { kernel.run::<std::arch::x86_64::__m256>() }
 }

@@ -1,0 +1,327 @@
+//! Forward pass and data gradient.
+//!
+//! Weights are transformed once, by all threads, into T x T matrices of panels. A task owns some
+//! rows of tiles of a group: it transforms their inputs (`[place][tile][channel]`), multiplies each
+//! place's matrix with that of the weights for a block of outputs, and transforms the products
+//! back. What it works on stays in the second-level cache.
+
+use super::Tile;
+use super::tiles::{Collect, Grid, Spread, Strides};
+use super::weights::{TAPS, TransformWeights};
+use crate::kernels::pack::pack_along;
+use crate::kernels::panels::{Block, COLUMNS, DEPTH, Finish, Left, ROWS, multiply_block};
+use crate::kernels::shape::ConvShape;
+use crate::kernels::simd::{Isa, LANES, dispatch};
+use crate::workers::{ScratchLen, Shared, even_blocks, for_each_task, panel_blocks};
+use std::ops::Range;
+
+/// Floats of a task's transformed inputs.
+const INPUTS: usize = 1 << 18;
+
+/// Floats of its products before they are transformed back.
+const PRODUCTS: usize = 1 << 15;
+
+/// Fewest and most tiles of a task: below, weights are read too often for what is multiplied.
+const TILES: Range<usize> = 32..128;
+
+/// Tasks that keep a few cores busy evenly.
+const ENOUGH_TASKS: usize = 16;
+
+/// Floats between matrices beside their own: matrices that are a power of two apart would share
+/// the same few lines of the first-level cache.
+pub(super) const SKEW: usize = 16;
+
+/// One of the two passes, planned.
+pub(crate) struct Pass {
+    isa: Isa,
+    tile: Tile,
+    batch: usize,
+    groups: usize,
+    inputs: usize,
+    outputs: usize,
+    /// Tiles of the result, which has as many pixels as what is read.
+    height: usize,
+    width: usize,
+    /// Whether weights are those of the data gradient: transposed and turned.
+    back: bool,
+    /// Rows of tiles of a task.
+    rows: usize,
+    /// Outputs that are multiplied before they are transformed back.
+    block: usize,
+    /// Parts that the outputs are split in, each a task.
+    parts: usize,
+}
+
+impl Pass {
+    pub(crate) fn forward(shape: &ConvShape, tile: Tile, isa: Isa) -> Self {
+        Self::new(shape, tile, isa, (shape.inputs, shape.outputs), false)
+    }
+
+    pub(crate) fn data_gradient(shape: &ConvShape, tile: Tile, isa: Isa) -> Self {
+        Self::new(shape, tile, isa, (shape.outputs, shape.inputs), true)
+    }
+
+    fn new(shape: &ConvShape, tile: Tile, isa: Isa, (inputs, outputs): (usize, usize), back: bool) -> Self {
+        assert!(isa.is_available(), "this CPU cannot run {isa:?}");
+        assert!(Tile::applies_to(shape), "a 3x3 convolution with padding 1");
+        let (columns, rows) = (shape.width.div_ceil(tile.side()), shape.height.div_ceil(tile.side()));
+        let tiles = (INPUTS / (tile.places() * inputs)).clamp(TILES.start, TILES.end);
+        let rows = (tiles / columns).clamp(1, shape.batch * rows);
+        let tiles = (rows * columns).next_multiple_of(ROWS);
+        let block = (PRODUCTS / (tile.places() * tiles)).next_multiple_of(2 * COLUMNS);
+        let block = block.min(outputs.next_multiple_of(COLUMNS));
+        let mut pass = Self {
+            isa,
+            tile,
+            batch: shape.batch,
+            groups: shape.groups,
+            inputs,
+            outputs,
+            height: shape.height,
+            width: shape.width,
+            back,
+            rows,
+            block,
+            parts: 1,
+        };
+        let tasks = shape.groups * pass.row_blocks().len();
+        pass.parts = ENOUGH_TASKS.div_ceil(tasks).min(outputs.div_ceil(2 * COLUMNS));
+        pass
+    }
+
+    /// The images that are read (`frame` 1) or written (0).
+    fn grid(&self, channels: usize, frame: usize) -> Grid {
+        let (height, width, step) = (self.height, self.width, self.tile.side());
+        Grid {
+            channels: self.groups * channels,
+            height,
+            width,
+            rows: height.div_ceil(step),
+            columns: width.div_ceil(step),
+            step,
+            frame,
+        }
+    }
+
+    /// Rows of tiles of all images, in blocks.
+    fn row_blocks(&self) -> impl ExactSizeIterator<Item = (usize, usize)> + Clone + use<> {
+        even_blocks(self.batch * self.height.div_ceil(self.tile.side()), self.rows)
+    }
+
+    /// Tiles of a task at most, filled up to whole panels.
+    fn tiles(&self) -> usize {
+        (self.rows * self.width.div_ceil(self.tile.side())).next_multiple_of(ROWS)
+    }
+
+    /// Floats of one place's weights.
+    fn weights_stride(&self) -> usize {
+        self.outputs.next_multiple_of(COLUMNS) * self.inputs + SKEW
+    }
+
+    /// Where transformed inputs lie.
+    fn input_strides(&self) -> Strides {
+        let tile = self.inputs.next_multiple_of(LANES);
+        Strides { matrix: self.tiles() * tile + SKEW, tile, half: LANES }
+    }
+
+    /// Where products lie.
+    fn product_strides(&self) -> Strides {
+        Strides { matrix: self.tiles() * self.block + SKEW, tile: self.block, half: LANES }
+    }
+
+    /// Floats of scratch: transformed weights, and for each worker inputs, products and a stage.
+    pub(crate) fn scratch_len(&self) -> ScratchLen {
+        let (places, side) = (self.tile.places(), self.tile.side() + 2);
+        let taps = self.inputs * TAPS * COLUMNS;
+        let work = places * (self.input_strides().matrix + self.product_strides().matrix)
+            + self.grid(self.inputs, 1).stage_len(self.rows, side, side);
+        ScratchLen { shared: self.groups * places * self.weights_stride(), per_worker: work.max(taps) }
+    }
+
+    /// Computes `output` from `input` and the layer's weights.
+    pub(crate) fn run(
+        &self,
+        input: &[f32],
+        weights: &[f32],
+        finish: Option<Finish>,
+        output: &mut [f32],
+        scratch: &mut [f32],
+    ) {
+        let len = self.scratch_len();
+        let (transformed, scratch) = scratch.split_at_mut(len.shared);
+        self.transform_weights(weights, &Shared::new(transformed), scratch);
+        let (transformed, output) = (&*transformed, Shared::new(output));
+        let blocks = self.row_blocks();
+        let parts = panel_blocks(self.outputs, 2 * COLUMNS, self.outputs.div_ceil(self.parts));
+        let tasks = self.groups * blocks.len() * parts.len();
+        for_each_task(tasks, len.per_worker, scratch, |task, scratch| {
+            let (rest, part) = (task / parts.len(), task % parts.len());
+            let (group, block) = (rest / blocks.len(), rest % blocks.len());
+            let Some(((first, count), part)) = blocks.clone().nth(block).zip(parts.clone().nth(part)) else {
+                return;
+            };
+            let rows = first..first + count;
+            let strides = self.input_strides();
+            let (inputs, scratch) = scratch.split_at_mut(self.tile.places() * strides.matrix);
+            let (products, stage) = scratch.split_at_mut(self.tile.places() * self.product_strides().matrix);
+            self.spread(input, group, rows.clone(), inputs, stage);
+            for (first, outputs) in panel_blocks(part.1, COLUMNS, self.block) {
+                let outputs = part.0 + first..part.0 + first + outputs;
+                self.multiply(inputs, transformed, (group, outputs.clone()), count, products);
+                self.collect(products, (group, outputs), rows.clone(), finish, &output, stage);
+            }
+        });
+    }
+
+    /// Transforms all weights, `[group][place][block of the depth][panel][depth][16]`.
+    fn transform_weights(&self, weights: &[f32], to: &Shared, scratch: &mut [f32]) {
+        let panels = self.outputs.div_ceil(COLUMNS);
+        let len = self.scratch_len().per_worker;
+        for_each_task(self.groups * panels, len, scratch, |task, scratch| {
+            let (group, panel) = (task / panels, task % panels);
+            let output = panel * COLUMNS;
+            let taps = &mut scratch[..self.inputs * TAPS * COLUMNS];
+            self.pack_taps(weights, group, output, taps);
+            for (start, depth) in even_blocks(self.inputs, DEPTH) {
+                let at = group * self.tile.places() * self.weights_stride()
+                    + start * self.outputs.next_multiple_of(COLUMNS)
+                    + output * depth;
+                let taps = &taps[start * TAPS * COLUMNS..][..depth * TAPS * COLUMNS];
+                let (turned, matrix) = (self.back, self.weights_stride());
+                // SAFETY: plans are only made for instructions that the CPU has.
+                unsafe {
+                    match self.tile {
+                        Tile::Two => {
+                            dispatch(self.isa, TransformWeights::<4> { taps, turned, to, at, matrix });
+                        }
+                        Tile::Four => {
+                            dispatch(self.isa, TransformWeights::<6> { taps, turned, to, at, matrix });
+                        }
+                    }
+                }
+            }
+        });
+    }
+
+    /// Packs the taps of a panel of outputs, `[input][tap][16]`.
+    fn pack_taps(&self, weights: &[f32], group: usize, output: usize, taps: &mut [f32]) {
+        let len = self.outputs * self.inputs * TAPS;
+        let weights = &weights[group * len..][..len];
+        let rows = COLUMNS.min(self.outputs - output);
+        if self.back {
+            for input in 0..self.inputs {
+                let from = &weights[(input * self.outputs + output) * TAPS..];
+                pack_along::<COLUMNS>(self.isa, from, TAPS, (rows, TAPS), input * TAPS, taps);
+            }
+        } else {
+            let stride = self.inputs * TAPS;
+            pack_along::<COLUMNS>(self.isa, &weights[output * stride..], stride, (rows, stride), 0, taps);
+        }
+    }
+
+    fn spread(&self, images: &[f32], group: usize, rows: Range<usize>, to: &mut [f32], stage: &mut [f32]) {
+        let (grid, strides) = (self.grid(self.inputs, 1), self.input_strides());
+        for first in (0..self.inputs).step_by(2 * LANES) {
+            let channels = (self.inputs - first).min(2 * LANES);
+            let first_channel = group * self.inputs + first;
+            let (to, rows, stage) = (&mut to[first..], rows.clone(), &mut *stage);
+            // SAFETY: plans are only made for instructions that the CPU has.
+            unsafe {
+                match self.tile {
+                    Tile::Two => dispatch(
+                        self.isa,
+                        Spread::<4, 4> { grid, images, first_channel, channels, rows, stage, to, strides },
+                    ),
+                    Tile::Four => dispatch(
+                        self.isa,
+                        Spread::<6, 6> { grid, images, first_channel, channels, rows, stage, to, strides },
+                    ),
+                }
+            }
+        }
+    }
+
+    /// Multiplies the inputs of every place with its weights of some outputs.
+    fn multiply(
+        &self,
+        inputs: &[f32],
+        weights: &[f32],
+        (group, outputs): (usize, Range<usize>),
+        rows: usize,
+        products: &mut [f32],
+    ) {
+        let (from, to) = (self.input_strides(), self.product_strides());
+        let tiles = (rows * self.width.div_ceil(self.tile.side())).next_multiple_of(ROWS);
+        let columns = outputs.len().next_multiple_of(COLUMNS);
+        let products = Shared::new(products);
+        for place in 0..self.tile.places() {
+            let weights = &weights[(group * self.tile.places() + place) * self.weights_stride()..];
+            for (start, depth) in even_blocks(self.inputs, DEPTH) {
+                let at = start * self.outputs.next_multiple_of(COLUMNS) + outputs.start * depth;
+                let block = Block {
+                    left: Left::rows(&inputs[place * from.matrix + start..], from.tile),
+                    right: &weights[at..],
+                    depth,
+                    rows: tiles,
+                    columns,
+                    first_column: 0,
+                    plane: columns,
+                    plane_stride: 0,
+                    row_stride: to.tile,
+                    target: products.address(place * to.matrix, tiles * to.tile),
+                    accumulate: start > 0,
+                    finish: None,
+                };
+                // SAFETY: the address checks the last row; the products are this task's.
+                unsafe { multiply_block(self.isa, &block) };
+            }
+        }
+    }
+
+    fn collect(
+        &self,
+        from: &[f32],
+        (group, outputs): (usize, Range<usize>),
+        rows: Range<usize>,
+        finish: Option<Finish>,
+        images: &Shared,
+        stage: &mut [f32],
+    ) {
+        let (grid, strides) = (self.grid(self.outputs, 0), self.product_strides());
+        let (first_channel, channels) = (group * self.outputs + outputs.start, outputs.len());
+        // SAFETY: plans are only made for instructions that the CPU has; a task has its own rows of
+        // its own channels.
+        unsafe {
+            match self.tile {
+                Tile::Two => dispatch(
+                    self.isa,
+                    Collect::<4, 2> {
+                        grid,
+                        from,
+                        strides,
+                        first_channel,
+                        channels,
+                        rows,
+                        stage,
+                        images,
+                        finish,
+                    },
+                ),
+                Tile::Four => dispatch(
+                    self.isa,
+                    Collect::<6, 4> {
+                        grid,
+                        from,
+                        strides,
+                        first_channel,
+                        channels,
+                        rows,
+                        stage,
+                        images,
+                        finish,
+                    },
+                ),
+            }
+        }
+    }
+}
