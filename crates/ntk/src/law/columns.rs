@@ -73,10 +73,11 @@ fn add_product(sum: Lanes, a: &Lanes, b: &Lanes) -> Lanes {
     std::array::from_fn(|lane| sum[lane] + a[lane] * b[lane])
 }
 
-/// Not inlined: otherwise the shape of this reduction decides how the loops before it are
-/// vectorised, and badly.
+/// Not inlined, and its lanes hidden from the optimiser: otherwise the shape of this reduction
+/// decides how the loops before it are vectorised, and badly.
 #[inline(never)]
 fn total(sum: &Lanes, a_rest: &[f32], b_rest: &[f32]) -> f64 {
+    let sum = std::hint::black_box(sum);
     let halves: [f32; LANES / 2] = std::array::from_fn(|lane| sum[lane] + sum[lane + LANES / 2]);
     let quarters: [f32; LANES / 4] = std::array::from_fn(|lane| halves[lane] + halves[lane + LANES / 4]);
     let mut sum = (quarters[0] + quarters[2]) + (quarters[1] + quarters[3]);
