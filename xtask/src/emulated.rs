@@ -20,7 +20,8 @@ pub fn test() -> Result<(), Failed> {
         return Ok(());
     }
     run(Command::new(cargo_program())
-        .args(["test", "--package", "collegial-nn", "--lib", "--test", "conv", "--target", TARGET])
+        .args(["test", "--package", "collegial-nn", "--target", TARGET])
+        .args(["--lib", "--test", "conv", "--test", "winograd"])
         .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", LINKER)
         .env(
             "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER",
