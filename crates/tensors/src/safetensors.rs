@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
-use half::{bf16, f16};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView, View};
 
 use crate::{Error, Tensor, TensorTable};
@@ -120,12 +119,28 @@ impl View for Element<'_> {
 fn floats(view: &TensorView) -> Option<Vec<f32>> {
     let bytes = view.data();
     Some(match view.dtype() {
-        Dtype::F16 => map_words(bytes, |word| f16::from_le_bytes(word).to_f32()),
-        Dtype::BF16 => map_words(bytes, |word| bf16::from_le_bytes(word).to_f32()),
+        Dtype::F16 => map_words(bytes, |word| half_precision(u16::from_le_bytes(word))),
+        // The upper half of an f32.
+        Dtype::BF16 => map_words(bytes, |word| f32::from_bits(u32::from(u16::from_le_bytes(word)) << 16)),
         Dtype::F32 => map_words(bytes, f32::from_le_bytes),
         Dtype::F64 => map_words(bytes, |word| f64::from_le_bytes(word) as f32),
         _ => return None,
     })
+}
+
+/// The value of IEEE half precision's bits: sign, five of the exponent, ten of the mantissa. Every
+/// value is one of f32. By hand, because the crate for it brings a parser of Rust into the build.
+fn half_precision(bits: u16) -> f32 {
+    let (sign, magnitude) = (u32::from(bits & 0x8000) << 16, u32::from(bits & 0x7fff));
+    let widened = match magnitude >> 10 {
+        // Zero and subnormal numbers: multiples of 2^-24.
+        0 => (magnitude as f32 * 2.0_f32.powi(-24)).to_bits(),
+        // Infinity and what is not a number.
+        31 => 0x7f80_0000 | (magnitude & 0x03ff) << 13,
+        // The exponent's bias is 127 instead of 15.
+        _ => (magnitude << 13) + ((127 - 15) << 23),
+    };
+    f32::from_bits(sign | widened)
 }
 
 fn integers(name: &str, view: &TensorView) -> Result<Vec<i64>, Error> {
@@ -148,4 +163,30 @@ fn integers(name: &str, view: &TensorView) -> Result<Vec<i64>, Error> {
 
 fn map_words<const N: usize, T>(bytes: &[u8], value: impl Fn([u8; N]) -> T) -> Vec<T> {
     bytes.as_chunks::<N>().0.iter().map(|word| value(*word)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::half_precision;
+
+    /// All 65,536 patterns against the definition in f64.
+    #[test]
+    fn every_half_precision_number_is_what_the_standard_says() {
+        for bits in 0..=u16::MAX {
+            let (exponent, mantissa) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023) / 1024.0);
+            let magnitude = match exponent {
+                0 => mantissa * 2_f64.powi(-14),
+                31 if mantissa > 0.0 => f64::NAN,
+                31 => f64::INFINITY,
+                _ => (1.0 + mantissa) * 2_f64.powi(exponent - 15),
+            };
+            let (found, expected) =
+                (half_precision(bits), if bits >> 15 == 1 { -magnitude } else { magnitude });
+            assert_eq!(found.is_sign_negative(), bits >> 15 == 1, "{bits:04x}");
+            assert!(
+                f64::from(found) == expected || found.is_nan() && expected.is_nan(),
+                "{bits:04x}: {found}"
+            );
+        }
+    }
 }

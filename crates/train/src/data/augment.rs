@@ -156,9 +156,7 @@ impl Transform {
             }
             (Split::Photos(photos), Augment::None) => {
                 let image = photos.decode(key.index as usize)?;
-                let pixels = centre(&image, self.shape.width, scratch)
-                    .map_err(|mismatch| photos.blame(key.index as usize, mismatch))?;
-                to_planes(pixels, out);
+                to_planes(centre(&image, self.shape.width, scratch), out);
                 self.normalise.in_place(out);
                 Ok(())
             }
@@ -224,9 +222,7 @@ impl Transform {
         let image = photos.decode(key.index as usize)?;
         let mut rng = key.rng();
         let window = random_window(&image, &mut rng);
-        let pixels = scratch
-            .crop_then_resize(&image, window, self.shape.width)
-            .map_err(|mismatch| photos.blame(key.index as usize, mismatch))?;
+        let pixels = scratch.crop_then_resize(&image, window, self.shape.width);
         to_planes(pixels, out);
         if rng.below(2) == 1 {
             out.chunks_exact_mut(self.shape.width).for_each(<[f32]>::reverse);
@@ -265,7 +261,7 @@ fn between((low, high): (f64, f64), rng: &mut Rng) -> f64 {
 }
 
 /// The shorter side resized to 256 (for a `side` of 224), then the central square.
-pub(crate) fn centre<'s>(image: &Rgb, side: usize, scratch: &'s mut Scratch) -> Result<&'s [u8], Mismatch> {
+pub(crate) fn centre<'s>(image: &Rgb, side: usize, scratch: &'s mut Scratch) -> &'s [u8] {
     let short = side * RESIZE.0 / RESIZE.1;
     let (width, height) = (image.width(), image.height());
     let long = |long: usize, other: usize| (short as u64 * long as u64 / other as u64) as usize;

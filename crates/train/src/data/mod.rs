@@ -23,10 +23,6 @@ mod normalise;
 mod pickle;
 #[cfg(all(feature = "fuzzing", feature = "images", feature = "npz"))]
 pub mod readers;
-#[cfg(feature = "images")]
-mod resize;
-#[cfg(not(feature = "images"))]
-#[path = "no_resize.rs"]
 mod resize;
 mod split;
 #[cfg(feature = "npz")]

@@ -193,9 +193,4 @@ impl Photos {
         })?;
         Rgb::decode(&super::error::read(&path)?).map_err(|mismatch| mismatch.in_file(&path))
     }
-
-    /// Says which photograph it was.
-    pub(crate) fn blame(&self, index: usize, mismatch: Mismatch) -> DataError {
-        mismatch.in_file(&self.path(index).unwrap_or_default())
-    }
 }

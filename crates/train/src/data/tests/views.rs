@@ -16,7 +16,7 @@ fn test_image() -> Rgb {
     Rgb::new(23, 17, pixels.collect()).unwrap()
 }
 
-/// The fixed point of the two libraries differs in its last bits, so a byte may differ by one.
+/// Pillow rounds to bytes after the columns and again after the rows, so a byte may differ by one.
 fn assert_close(found: &[u8], pillow: &[u8]) {
     assert_eq!(found.len(), pillow.len());
     assert!(found.iter().zip(pillow).all(|(a, b)| a.abs_diff(*b) <= 1), "{found:?}\n{pillow:?}");
@@ -27,7 +27,7 @@ fn resizing_gives_pillows_bytes() {
     let (image, mut scratch) = (test_image(), Scratch::default());
     let mut first_row = |left, top, width, height| {
         let window = Window { left, top, width, height };
-        scratch.crop_then_resize(&image, window, 6).unwrap()[..18].to_vec()
+        scratch.crop_then_resize(&image, window, 6)[..18].to_vec()
     };
     // Image.resize((6, 6), BILINEAR) of the whole, of crop((4, 3, 13, 14)) and of crop((4, 3, 7,
     // 5)), which grows.
@@ -53,7 +53,7 @@ fn the_centre_has_pillows_bytes() {
         172,
     ];
     let mut scratch = Scratch::default();
-    let pixels = centre(&test_image(), 14, &mut scratch).unwrap();
+    let pixels = centre(&test_image(), 14, &mut scratch);
     assert_close(&pixels[..42], &first);
     assert_close(&pixels[13 * 42..], &last);
 }
@@ -68,7 +68,7 @@ fn resizing_by_hand() {
     let image = Rgb::new(4, 4, pixels).unwrap();
     let mut scratch = Scratch::default();
     let window = Window { left: 0, top: 0, width: 4, height: 4 };
-    assert_eq!(scratch.crop_then_resize(&image, window, 2).unwrap(), [50, 50, 50, 160, 160, 160].repeat(2));
+    assert_eq!(scratch.crop_then_resize(&image, window, 2), [50, 50, 50, 160, 160, 160].repeat(2));
 }
 
 /// Weights of the widened triangle filter around one output pixel, in double precision.
@@ -106,11 +106,10 @@ proptest! {
         let image = Rgb::new(width, height, make::noise(width * height * 3, seed)).unwrap();
         let mut scratch = Scratch::default();
         let window = Window { left: 0, top: 0, width, height };
-        let fast = scratch.crop_then_resize(&image, window, side).unwrap();
+        let fast = scratch.crop_then_resize(&image, window, side);
         for (&fast, slow) in fast.iter().zip(slow_resize(&image, side)) {
-            // Two roundings to bytes, one after the columns and one after the rows, and the fixed
-            // point's.
-            prop_assert!((f64::from(fast) - slow).abs() < 1.05, "{fast} {slow}");
+            // One rounding to a byte, and those of f32: at most 80 of them, of numbers below 256.
+            prop_assert!((f64::from(fast) - slow).abs() < 0.5 + 80.0 * 256.0 * f64::from(f32::EPSILON), "{fast} {slow}");
         }
     }
 
