@@ -241,7 +241,7 @@ impl Lowering<'_> {
         let weight = self.parameters.add(format!("{}.weight", node.name), weights, Role::Weight(fans));
         let factor = fans.factor(self.options.parametrisation) as f32;
         let index = self.steps.iter().filter(|step| matches!(step, Step::Linear(_))).count();
-        let linear = Linear { index, from, to, conv, weight, factor, kind, bias: None };
+        let linear = Linear { index, from, to, conv, weight, factor, kind, bias: None, norm: None };
         self.push(Step::Linear(Box::new(linear)))
     }
 
@@ -401,6 +401,10 @@ impl Lowering<'_> {
         if options.purpose != Purpose::Observation {
             program.join_biases();
         }
+        // Who observes sees what layers read, and inference keeps nothing anyway.
+        if options.purpose == Purpose::Training {
+            program.leave_norms_to_readers();
+        }
         Ok(program)
     }
 }
@@ -424,5 +428,36 @@ impl Program {
                 *place = Place::First;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use collegial_arch::Spec;
+
+    /// Where the norms of a bottleneck network come to lie: (left to a reader, stored).
+    fn norms(purpose: Purpose) -> (usize, usize) {
+        let spec: Spec = "resnext29-2x4d".parse().expect("a known network");
+        let settings = Settings { purpose, ..Settings::default() };
+        let graph = spec.graph().expect("a valid network");
+        let program = lower(&graph, Options::new(settings, 2, true)).expect("a valid network");
+        let places = program.steps.iter().filter_map(|step| match step {
+            Step::Fused { place, .. } => Some(*place == Place::Reader),
+            _ => None,
+        });
+        places.fold((0, 0), |(left, stored), to_reader| {
+            (left + usize::from(to_reader), stored + usize::from(!to_reader))
+        })
+    }
+
+    /// Nine blocks of three layers: two norms of each have one reader, a layer. The third is part of
+    /// the block's sum, which the next block reads twice, as it reads the stem's. One more step is
+    /// the classifier's bias.
+    #[test]
+    fn training_stores_no_norm_that_one_layer_reads() {
+        assert_eq!(norms(Purpose::Training), (18, 11));
+        assert_eq!(norms(Purpose::Observation), (0, 29));
+        assert_eq!(norms(Purpose::Inference), (0, 29));
     }
 }

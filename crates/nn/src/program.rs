@@ -52,6 +52,8 @@ pub(crate) struct Linear {
     pub kind: Kind,
     /// A bias, and whether a ReLU follows it, that the layer's forward pass takes care of.
     pub bias: Option<(Range<usize>, bool)>,
+    /// A norm, and whether a ReLU follows it, that the layer reads its input through.
+    pub norm: Option<(usize, bool)>,
 }
 
 /// Where a fused step's result comes to lie.
@@ -63,6 +65,9 @@ pub(crate) enum Place {
     First,
     /// Over its first operand, and the layer before has put it there already.
     Done,
+    /// Nowhere: the only reader makes it from the only operand, a norm's, as it goes. The value has
+    /// the operand's memory.
+    Reader,
 }
 
 /// One thing to compute.
@@ -157,6 +162,14 @@ impl Step {
             | Self::Transpose { from, .. } => ([Some(*from), None], &[]),
         };
         single.into_iter().flatten().chain(terms.iter().map(|term| term.from))
+    }
+
+    /// The value that it reads through a norm.
+    fn normed_input(&self) -> Option<ValueId> {
+        match self {
+            Self::Linear(linear) => linear.norm.map(|_| linear.from),
+            _ => None,
+        }
     }
 
     /// The values its backward pass reads.
@@ -260,6 +273,35 @@ impl Program {
             {
                 linear.bias = Some((bias.clone(), *relu));
                 *place = Place::Done;
+            }
+        }
+    }
+
+    /// Leaves norms, and ReLUs behind them, to the layers that read them, where nothing else does:
+    /// such a value can be found again from its operand, which is kept for the norm's own gradient.
+    pub(crate) fn leave_norms_to_readers(&mut self) {
+        let mut readers = vec![0; self.values.len()];
+        self.steps.iter().flat_map(Step::inputs).for_each(|value| readers[value] += 1);
+        let mut left = vec![None; self.values.len()];
+        for step in &mut self.steps {
+            match step {
+                Step::Fused { terms, relu, to, place: Place::Own } => {
+                    if let [Term { affine: Affine::Norm { state, .. }, .. }] = terms.as_slice()
+                        && readers[*to] == 1
+                    {
+                        left[*to] = Some((*state, *relu));
+                    }
+                }
+                Step::Linear(linear) => linear.norm = left[linear.from],
+                _ => {}
+            }
+        }
+        let read: Vec<ValueId> = self.steps.iter().filter_map(Step::normed_input).collect();
+        for step in &mut self.steps {
+            if let Step::Fused { to, place, .. } = step
+                && read.contains(to)
+            {
+                *place = Place::Reader;
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::builder::Settings;
+use crate::kernels::{self, Input};
 use crate::memory::{self, Array};
 use crate::observed::{Observed, Observer};
 use crate::options::{Mode, Parametrisation, Purpose};
@@ -115,6 +116,16 @@ impl State {
         &all[linear.weight.clone()]
     }
 
+    /// What a layer reads, through the norm that it is to apply.
+    fn input(&self, schedule: &Schedule, linear: &Linear) -> Input<'_> {
+        let values = self.read(schedule, schedule.values[linear.from]);
+        let through = linear.norm.map(|(state, relu)| {
+            let NormState { slope, shift, .. } = &self.norms[state];
+            kernels::Affine { slopes: slope, shifts: shift, floor: floor(relu) }
+        });
+        Input { values, through }
+    }
+
     /// Multiplies a layer's result by the factor that its weights do not have yet.
     fn scale_result(&self, linear: &Linear, result: &mut [f32]) {
         if self.scaled.is_empty() && linear.factor != 1.0 {
@@ -138,20 +149,19 @@ impl State {
         let mut scratch = take(&mut self.scratch);
         match step {
             Step::Linear(linear) => {
-                let x = self.read(schedule, schedule.values[linear.from]);
-                match &linear.bias {
-                    None => {
-                        linear.conv.forward(x, self.weights(linear, lent), to, &mut scratch);
-                        self.scale_result(linear, to);
-                    }
-                    Some((bias, relu)) => {
-                        let by =
-                            (&self.parameters[bias.clone()], if *relu { 0.0 } else { f32::NEG_INFINITY });
-                        linear.conv.forward_with_bias(x, self.weights(linear, lent), by, to, &mut scratch);
-                    }
-                }
+                let (x, weights) = (self.input(schedule, linear), self.weights(linear, lent));
+                let bias = linear.bias.as_ref();
+                let finish = bias.map(|(bias, relu)| (&self.parameters[bias.clone()], floor(*relu)));
+                linear.conv.forward_of(x, weights, finish, to, &mut scratch);
+                self.scale_result(linear, to);
             }
             Step::Fused { place: Place::Done, .. } => {}
+            Step::Fused { terms, place: Place::Reader, .. } => {
+                if let [Term { affine: Affine::Norm { state, scale, shift }, .. }] = terms.as_slice() {
+                    let places = (scale.clone(), shift.clone());
+                    fused::settle(dims, to, &mut self.norms[*state], places, mode, &self.parameters);
+                }
+            }
             Step::Fused { terms, relu, place, .. } => {
                 self.fused_forward(schedule, dims, (terms, *relu, *place), mode, to);
             }
@@ -270,12 +280,14 @@ impl State {
         let started = self.profile.start();
         let (mut scratch, mut gradients) = (take(&mut self.scratch), take(&mut self.gradients));
         let weight_gradient = &mut gradients[linear.weight.clone()];
-        let inputs = self.read(schedule, schedule.values[linear.from]);
+        let inputs = self.input(schedule, linear);
         let cotangents = self.read(schedule, incoming);
         if let Some(observer) = observer {
+            // What is observed is computed in full.
+            let inputs = inputs.values;
             observer.see(Observed::Linear { index: linear.index, inputs, cotangents });
         } else {
-            linear.conv.weight_gradient(inputs, cotangents, weight_gradient, &mut scratch);
+            linear.conv.weight_gradient_of(inputs, cotangents, weight_gradient, &mut scratch);
             if linear.factor != 1.0 {
                 vector::scale_in_place(weight_gradient, linear.factor);
             }
@@ -442,6 +454,11 @@ impl State {
 fn rows_and_columns(program: &Program, value: ValueId) -> (usize, usize) {
     let dims = program.values[value].dims;
     if program.values[value].flat { (dims.channels, dims.pixels) } else { (dims.images, dims.channels) }
+}
+
+/// The least that a value can be behind a ReLU, or without one.
+fn floor(relu: bool) -> f32 {
+    if relu { 0.0 } else { f32::NEG_INFINITY }
 }
 
 fn take_norm(norms: &mut [NormState], term: Option<&Term>) -> Option<NormState> {

@@ -18,6 +18,7 @@
 //!
 //! The batch does not enter, so that an image's result is the same in a batch of any size.
 
+use super::input::Input;
 use super::panels::Finish;
 use super::pointwise::Pointwise;
 use super::shape::{ConvShape, ShapeError};
@@ -134,7 +135,7 @@ impl Pass {
 
     fn run(
         &self,
-        input: &[f32],
+        input: Input,
         weights: &[f32],
         finish: Option<Finish>,
         output: &mut [f32],
@@ -174,7 +175,7 @@ impl WeightGradient {
         }
     }
 
-    fn run(&self, input: &[f32], out_grad: &[f32], weight_grad: &mut [f32], scratch: &mut [f32]) {
+    fn run(&self, input: Input, out_grad: &[f32], weight_grad: &mut [f32], scratch: &mut [f32]) {
         match self {
             Self::Direct(pass) => pass.run(input, out_grad, weight_grad, scratch),
             Self::Winograd(pass) => pass.run(input, out_grad, weight_grad, scratch),
@@ -244,7 +245,7 @@ impl Conv {
 
     /// `output = input * weights`.
     pub fn forward(&self, input: &[f32], weights: &[f32], output: &mut [f32], scratch: &mut [f32]) {
-        self.run_forward(input, weights, None, output, scratch);
+        self.forward_of(Input::plain(input), weights, None, output, scratch);
     }
 
     /// `output = max(input * weights + bias, floor)`, a bias per channel, while the output is in
@@ -253,24 +254,29 @@ impl Conv {
         &self,
         input: &[f32],
         weights: &[f32],
-        (bias, floor): (&[f32], f32),
+        finish: (&[f32], f32),
         output: &mut [f32],
         scratch: &mut [f32],
     ) {
-        let channels = self.shape.groups * self.shape.outputs;
-        assert_eq!(bias.len(), channels, "the biases do not have the plan's shape");
-        self.run_forward(input, weights, Some(Finish { bias, floor }), output, scratch);
+        self.forward_of(Input::plain(input), weights, Some(finish), output, scratch);
     }
 
-    fn run_forward(
+    /// [`forward`](Self::forward) of an input that may be read through a norm, with a bias and a
+    /// floor where they are given.
+    pub(crate) fn forward_of(
         &self,
-        input: &[f32],
+        input: Input,
         weights: &[f32],
-        finish: Option<Finish>,
+        finish: Option<(&[f32], f32)>,
         output: &mut [f32],
         scratch: &mut [f32],
     ) {
-        self.shape.check(input.len(), weights.len(), output.len());
+        self.check_input(input);
+        let channels = self.shape.groups * self.shape.outputs;
+        let finish = finish.map(|(bias, floor)| Finish { bias, floor });
+        let whole = finish.is_none_or(|finish| finish.bias.len() == channels);
+        assert!(whole, "the biases do not have the plan's shape");
+        self.shape.check(input.values.len(), weights.len(), output.len());
         match &self.algorithm {
             Algorithm::Pointwise(pointwise) => pointwise.forward(input, weights, finish, output, scratch),
             Algorithm::Spatial(spatial) => spatial.forward.run(input, weights, finish, output, scratch),
@@ -283,7 +289,7 @@ impl Conv {
         match &self.algorithm {
             Algorithm::Pointwise(pointwise) => pointwise.data_gradient(out_grad, weights, in_grad, scratch),
             Algorithm::Spatial(spatial) => {
-                spatial.data_gradient.run(out_grad, weights, None, in_grad, scratch);
+                spatial.data_gradient.run(Input::plain(out_grad), weights, None, in_grad, scratch);
             }
         }
     }
@@ -297,12 +303,32 @@ impl Conv {
         weight_grad: &mut [f32],
         scratch: &mut [f32],
     ) {
-        self.shape.check(input.len(), weight_grad.len(), out_grad.len());
+        self.weight_gradient_of(Input::plain(input), out_grad, weight_grad, scratch);
+    }
+
+    /// [`weight_gradient`](Self::weight_gradient) of an input that may be read through a norm.
+    pub(crate) fn weight_gradient_of(
+        &self,
+        input: Input,
+        out_grad: &[f32],
+        weight_grad: &mut [f32],
+        scratch: &mut [f32],
+    ) {
+        self.check_input(input);
+        self.shape.check(input.values.len(), weight_grad.len(), out_grad.len());
         match &self.algorithm {
             Algorithm::Pointwise(pointwise) => {
                 pointwise.weight_gradient(input, out_grad, weight_grad, scratch);
             }
             Algorithm::Spatial(spatial) => spatial.weight_gradient.run(input, out_grad, weight_grad, scratch),
         }
+    }
+
+    fn check_input(&self, input: Input) {
+        let channels = self.shape.groups * self.shape.inputs;
+        let whole = input
+            .through
+            .is_none_or(|through| (through.slopes.len(), through.shifts.len()) == (channels, channels));
+        assert!(whole, "the norm does not have the plan's channels");
     }
 }

@@ -7,6 +7,7 @@
 //! image and group (or a part of the group's output channels); it pads its input into scratch that
 //! stays in cache, then multiplies tile by tile.
 
+use super::input::Input;
 use super::padded::{Padded, Pixels, kernel_taps, padded_input, zip_rows};
 use super::panels::Finish;
 use super::shape::ConvShape;
@@ -185,11 +186,11 @@ impl Pass {
 
     /// A group of one image, plus what the last vector reads beyond.
     fn padded_len(&self) -> usize {
-        if self.reads_in_place() { 0 } else { self.inputs * self.padded.len() + LANES }
+        self.inputs * self.padded.len() + LANES
     }
 
     /// The image needs no copy where nothing is padded, split or misaligned (dense layers as 1x1
-    /// convolutions).
+    /// convolutions), unless it is read through a map.
     fn reads_in_place(&self) -> bool {
         let padded = &self.padded;
         padded.stride == 1
@@ -216,7 +217,7 @@ impl Pass {
     /// Computes `output` from `input` and the layer's weights.
     pub(crate) fn run(
         &self,
-        input: &[f32],
+        input: Input,
         weights: &[f32],
         finish: Option<Finish>,
         output: &mut [f32],
@@ -253,7 +254,10 @@ impl Pass {
 
             let image_group = image * self.groups + group;
             let input_len = self.inputs * self.padded.height * self.padded.width;
-            let input = &input[image_group * input_len..][..input_len];
+            let input = Input {
+                values: &input.values[image_group * input_len..][..input_len],
+                through: input.through.map(|through| through.from(group * self.inputs)),
+            };
             let pixels = self.out_height * self.out_width;
             let at = |channel| (image_group * self.outputs + channel) * pixels;
             // SAFETY: a task has its own image, group and channels, hence its own piece of the
@@ -274,19 +278,20 @@ impl Pass {
     /// One image of one group, output channels `rows`.
     fn convolve(
         &self,
-        input: &[f32],
+        input: Input,
         weights: &[f32],
         output: &mut [f32],
         rows: &(impl Iterator<Item = (usize, usize)> + Clone),
         scratch: &mut [f32],
     ) {
         let (padded, packed) = scratch.split_at_mut(self.padded_len());
-        let channels = if self.reads_in_place() {
-            input
+        let channels = if self.reads_in_place() && input.through.is_none() {
+            input.values
         } else {
             let pixels = self.padded.height * self.padded.width;
-            for (channel, to) in input.chunks_exact(pixels).zip(padded.chunks_exact_mut(self.padded.len())) {
-                self.padded.fill(channel, to);
+            let channels = input.values.chunks_exact(pixels).zip(padded.chunks_exact_mut(self.padded.len()));
+            for (index, (channel, to)) in channels.enumerate() {
+                self.padded.fill(channel, input.channel(index), to);
             }
             &*padded
         };

@@ -6,6 +6,7 @@
 //! a block of output and input channels of a group and takes the chunks in order, so the sum
 //! depends neither on the number of threads nor on the size of the blocks.
 
+use super::input::Input;
 use super::padded::{Padded, Pixels, kernel_taps, padded_input};
 use super::shape::ConvShape;
 use super::simd::{Isa, LANES};
@@ -101,7 +102,7 @@ impl WeightGradient {
     }
 
     /// Computes the gradient of the weights from the input and the gradient of the output.
-    pub(crate) fn run(&self, input: &[f32], gradient: &[f32], weights: &mut [f32], scratch: &mut [f32]) {
+    pub(crate) fn run(&self, input: Input, gradient: &[f32], weights: &mut [f32], scratch: &mut [f32]) {
         let size = self.block_size(rayon::current_num_threads());
         let (rows, columns) = (even_blocks(self.shape.outputs, size), even_blocks(self.shape.inputs, size));
         let weights = Shared::new(weights);
@@ -121,7 +122,7 @@ impl WeightGradient {
     /// Adds the images of a chunk to a block of the weight gradient (the first chunk overwrites).
     fn add_chunk(
         &self,
-        input: &[f32],
+        input: Input,
         gradient: &[f32],
         block: Block,
         images: Range<usize>,
@@ -183,7 +184,7 @@ impl WeightGradient {
     /// zero times whatever the scratch held need not be: they are cleared.
     fn pad_inputs(
         &self,
-        input: &[f32],
+        input: Input,
         group: usize,
         channels: Range<usize>,
         images: Range<usize>,
@@ -192,9 +193,10 @@ impl WeightGradient {
         let (pixels, len) = (self.shape.in_pixels(), self.padded.len());
         for (index, c) in channels.enumerate() {
             let padded = &mut padded[index * self.images * len..];
+            let map = input.channel(group * self.shape.inputs + c);
             for (image, padded) in images.clone().zip(padded.chunks_exact_mut(len)) {
                 let channel = (image * self.shape.groups + group) * self.shape.inputs + c;
-                self.padded.fill(&input[channel * pixels..][..pixels], padded);
+                self.padded.fill(&input.values[channel * pixels..][..pixels], map, padded);
             }
             padded[images.len() * len..][..LANES].fill(0.0);
         }

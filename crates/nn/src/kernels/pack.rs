@@ -3,7 +3,9 @@
 //! A panel of W rows or columns holds `[depth][W]`. What lies beyond the matrix in the last panel
 //! is left as it was: it only enters sums that are not stored.
 
+use super::input::{Affine, ChannelMap};
 use super::simd::{Isa, LANES, Vector};
+use collegial_stats::multiversion;
 
 /// Packs one row across panels of `W`: element j is entry `depth_at` of place `at + j`.
 #[inline(always)]
@@ -13,25 +15,46 @@ pub(crate) fn pack_across<const W: usize>(
     at: usize,
     to: &mut [f32],
 ) {
+    pack_across_with::<W>(row, (depth, depth_at), at, to, |x| x);
+}
+
+multiversion! {
+    /// [`pack_across`] of a row's image under a map, into panels of 16.
+    pub(crate) fn pack_across_mapped(row: &[f32], depths: (usize, usize), at: usize, to: &mut [f32], map: ChannelMap) {
+        pack_across_with::<16>(row, depths, at, to, |x| map.of(x));
+    }
+}
+
+#[inline(always)]
+fn pack_across_with<const W: usize>(
+    row: &[f32],
+    (depth, depth_at): (usize, usize),
+    at: usize,
+    to: &mut [f32],
+    map: impl Fn(f32) -> f32 + Copy,
+) {
+    let copy = |to: &mut [f32], from: &[f32]| to.iter_mut().zip(from).for_each(|(to, x)| *to = map(*x));
     let place = |at: usize| at / W * W * depth + depth_at * W + at % W;
     if let (Ok(row), 0) = (<&[f32; W]>::try_from(row), at) {
-        to[depth_at * W..][..W].copy_from_slice(row);
+        if let Some(to) = to[depth_at * W..].first_chunk_mut::<W>() {
+            *to = row.map(map);
+        }
         return;
     }
     let head = (W - at % W) % W;
     let (head, rest) = row.split_at(head.min(row.len()));
     if !head.is_empty() {
-        to[place(at)..][..head.len()].copy_from_slice(head);
+        copy(&mut to[place(at)..][..head.len()], head);
     }
     let at = at + head.len();
     let (pieces, tail) = rest.as_chunks::<W>();
     for (piece, from) in pieces.iter().enumerate() {
         if let Some(to) = to[place(at + piece * W)..].first_chunk_mut::<W>() {
-            *to = *from;
+            *to = from.map(map);
         }
     }
     if !tail.is_empty() {
-        to[place(at + pieces.len() * W)..][..tail.len()].copy_from_slice(tail);
+        copy(&mut to[place(at + pieces.len() * W)..][..tail.len()], tail);
     }
 }
 
@@ -45,18 +68,31 @@ pub(crate) fn pack_along<const W: usize>(
     depth_at: usize,
     panel: &mut [f32],
 ) {
+    pack_along_through::<W>(isa, from, row_stride, (rows, len), depth_at, panel, None);
+}
+
+/// [`pack_along`] of the rows' images under maps, that of row i being channel i's.
+pub(crate) fn pack_along_through<const W: usize>(
+    isa: Isa,
+    from: &[f32],
+    row_stride: usize,
+    (rows, len): (usize, usize),
+    depth_at: usize,
+    panel: &mut [f32],
+    through: Option<Affine>,
+) {
     let panel = &mut panel[depth_at * W..][..len * W];
     let end = rows.checked_sub(1).map_or(0, |above| above * row_stride + len);
     assert!(rows <= W && end <= from.len(), "{rows} rows up to {end} of {} floats", from.len());
     match isa {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: plans are only made for instructions that the CPU has.
-        Isa::Avx512 | Isa::Avx2 => unsafe { along_avx2::<W>(from, row_stride, rows, len, panel) },
+        Isa::Avx512 | Isa::Avx2 => unsafe { along_avx2::<W>(from, row_stride, rows, len, panel, through) },
         #[cfg(target_arch = "aarch64")]
         // SAFETY: NEON is part of the architecture.
-        Isa::Neon => unsafe { along::<super::neon::Pair, W>(from, row_stride, rows, len, panel) },
+        Isa::Neon => unsafe { along::<super::neon::Pair, W>(from, row_stride, rows, len, panel, through) },
         // SAFETY: plain Rust.
-        _ => unsafe { along::<[f32; LANES], W>(from, row_stride, rows, len, panel) },
+        _ => unsafe { along::<[f32; LANES], W>(from, row_stride, rows, len, panel, through) },
     }
 }
 
@@ -68,9 +104,10 @@ unsafe fn along_avx2<const W: usize>(
     rows: usize,
     len: usize,
     panel: &mut [f32],
+    through: Option<Affine>,
 ) {
     // SAFETY: AVX2 is enabled here.
-    unsafe { along::<std::arch::x86_64::__m256, W>(from, row_stride, rows, len, panel) }
+    unsafe { along::<std::arch::x86_64::__m256, W>(from, row_stride, rows, len, panel, through) }
 }
 
 /// Blocks of 8 x 8 are transposed in registers. A panel of 6 takes the first six rows of eight (the
@@ -82,6 +119,7 @@ unsafe fn along<V: Vector, const W: usize>(
     rows: usize,
     len: usize,
     panel: &mut [f32],
+    through: Option<Affine>,
 ) {
     let mut done = 0;
     if rows == W {
@@ -95,6 +133,11 @@ unsafe fn along<V: Vector, const W: usize>(
                     let mut block = [V::splat(0.0); LANES];
                     for (i, vector) in block.iter_mut().enumerate() {
                         *vector = V::load(from.as_ptr().add((half + i).min(W - 1) * row_stride + done));
+                    }
+                    if let Some(through) = through {
+                        for (i, vector) in block.iter_mut().enumerate() {
+                            *vector = through.channel((half + i).min(W - 1)).of_vector(*vector);
+                        }
                     }
                     for (k, column) in V::transpose(block).into_iter().enumerate() {
                         let to = panel.as_mut_ptr().add((done + k) * W + half);
@@ -112,8 +155,10 @@ unsafe fn along<V: Vector, const W: usize>(
         }
     }
     for i in 0..rows {
+        let map = through.map(|through| through.channel(i));
         for k in done..len {
-            panel[k * W + i] = from[i * row_stride + k];
+            let x = from[i * row_stride + k];
+            panel[k * W + i] = map.map_or(x, |map| map.of(x));
         }
     }
 }

@@ -4,8 +4,10 @@
 //! phase (a, b) holding rows a, a + s, ... and columns b, b + s, ...: every kernel position then
 //! reads neighbouring pixels of one phase, and loads stay contiguous.
 
+use super::input::ChannelMap;
 use super::shape::ConvShape;
 use super::simd::LANES;
+use collegial_stats::multiversion;
 
 /// The layout of one channel of one image with its zeros, phase after phase.
 #[derive(Clone, Debug)]
@@ -45,11 +47,18 @@ impl Padded {
         self.stride * self.stride * self.phase_len
     }
 
-    /// Copies a channel into its phases, zeros included.
-    ///
+    /// Copies a channel, or its image under a map, into its phases, zeros included.
+    pub(crate) fn fill(&self, channel: &[f32], map: Option<ChannelMap>, phases: &mut [f32]) {
+        match map {
+            None => self.fill_with(channel, phases, |x| x),
+            Some(map) => fill_mapped(self, channel, phases, map),
+        }
+    }
+
     /// One fill of the whole and one copy per row: rows are short, and a call per piece of a row
     /// costs as much as a row.
-    pub(crate) fn fill(&self, channel: &[f32], phases: &mut [f32]) {
+    #[inline(always)]
+    fn fill_with(&self, channel: &[f32], phases: &mut [f32], map: impl Fn(f32) -> f32 + Copy) {
         let phases = &mut phases[..self.len()];
         phases.fill(0.0);
         for (y, row) in channel.chunks_exact(self.width).enumerate() {
@@ -59,19 +68,20 @@ impl Padded {
             }
             let row_of_phases =
                 &mut phases[a * self.stride * self.phase_len..][..self.stride * self.phase_len];
-            self.split_row(row, i * self.row_stride, row_of_phases);
+            self.split_row(row, i * self.row_stride, row_of_phases, map);
         }
     }
 
     /// Distributes a row of the image over its phases; in each, its row starts at `start`.
-    fn split_row(&self, row: &[f32], start: usize, phases: &mut [f32]) {
+    #[inline(always)]
+    fn split_row(&self, row: &[f32], start: usize, phases: &mut [f32], map: impl Fn(f32) -> f32 + Copy) {
         // Column x of the image is column (x + padding) / s of phase (x + padding) mod s.
         let place = |x: usize| ((x + self.padding) % self.stride, (x + self.padding) / self.stride);
         if self.stride == 2 {
             let (first, second) = phases.split_at_mut(self.phase_len);
             let phases = if self.padding.is_multiple_of(2) { [first, second] } else { [second, first] };
             let [evens, odds] = phases.map(|phase| &mut phase[start..start + self.row_stride]);
-            unzip(row, &mut evens[place(0).1..], &mut odds[place(1).1..]);
+            unzip(row, &mut evens[place(0).1..], &mut odds[place(1).1..], map);
             return;
         }
         for x in 0..self.stride.min(row.len()) {
@@ -79,46 +89,63 @@ impl Padded {
             let to = &mut phases[b * self.phase_len + start..][..self.row_stride];
             let to = &mut to[j.min(self.row_stride)..];
             let count = (row.len() - x).div_ceil(self.stride).min(to.len());
-            copy_every(self.stride, &row[x..], &mut to[..count]);
+            copy_every_with(self.stride, &row[x..], &mut to[..count], map);
         }
     }
 }
 
-/// `evens[j] = row[2 j]`, `odds[j] = row[2 j + 1]`, as far as each goes.
-fn unzip(row: &[f32], evens: &mut [f32], odds: &mut [f32]) {
+multiversion! {
+    /// [`Padded::fill`] with a map.
+    fn fill_mapped(padded: &Padded, channel: &[f32], phases: &mut [f32], map: ChannelMap) {
+        padded.fill_with(channel, phases, |x| map.of(x));
+    }
+}
+
+/// `evens[j] = row[2 j]`, `odds[j] = row[2 j + 1]`, mapped, as far as each goes.
+#[inline(always)]
+fn unzip(row: &[f32], evens: &mut [f32], odds: &mut [f32], map: impl Fn(f32) -> f32) {
     let (pairs, last) = row.as_chunks::<2>();
     let both = pairs.len().min(evens.len()).min(odds.len());
     let (evens, more_evens) = evens.split_at_mut(both);
     let (odds, more_odds) = odds.split_at_mut(both);
     for ((even, odd), pair) in evens.iter_mut().zip(odds).zip(pairs) {
-        (*even, *odd) = (pair[0], pair[1]);
+        (*even, *odd) = (map(pair[0]), map(pair[1]));
     }
     let rest = &pairs[both..];
     for (even, from) in more_evens.iter_mut().zip(rest.iter().map(|pair| &pair[0]).chain(last)) {
-        *even = *from;
+        *even = map(*from);
     }
     for (odd, from) in more_odds.iter_mut().zip(rest.iter().map(|pair| &pair[1])) {
-        *odd = *from;
+        *odd = map(*from);
     }
 }
 
-/// `to[j] = from[stride * j]`; the two common strides are written so that the compiler vectorises
-/// them.
+/// `to[j] = from[stride * j]`.
 pub(crate) fn copy_every(stride: usize, from: &[f32], to: &mut [f32]) {
+    copy_every_with(stride, from, to, |x| x);
+}
+
+/// `to[j] = map(from[stride * j])`; the two common strides are written so that the compiler
+/// vectorises them.
+#[inline(always)]
+fn copy_every_with(stride: usize, from: &[f32], to: &mut [f32], map: impl Fn(f32) -> f32) {
     match stride {
-        1 => to.copy_from_slice(&from[..to.len()]),
+        1 => {
+            let from = &from[..to.len()];
+            to.iter_mut().zip(from).for_each(|(to, from)| *to = map(*from));
+        }
         2 => {
             let (pairs, rest) = from.as_chunks::<2>();
             for (to, pair) in to.iter_mut().zip(pairs) {
-                *to = pair[0];
+                *to = map(pair[0]);
             }
             if let (Some(to), Some(from)) = (to.get_mut(pairs.len()), rest.first()) {
-                *to = *from;
+                *to = map(*from);
             }
         }
         _ => {
             for (to, from) in to.iter_mut().zip(from.iter().step_by(stride)) {
-                *to = *from;
+                *to = map(*from);
             }
         }
     }

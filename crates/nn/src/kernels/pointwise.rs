@@ -5,6 +5,7 @@
 //! `pointwise_weights`. With a stride, the pixels that it keeps are copied first, or spread last;
 //! only a few shortcuts have one.
 
+use super::input::{Input, map_in_place};
 use super::padded::copy_every;
 use super::panels::Finish;
 use super::pointwise_weights::WeightGradient;
@@ -61,7 +62,7 @@ impl Pointwise {
 
     pub(crate) fn forward(
         &self,
-        input: &[f32],
+        input: Input,
         weights: &[f32],
         finish: Option<Finish>,
         output: &mut [f32],
@@ -79,16 +80,16 @@ impl Pointwise {
         scratch: &mut [f32],
     ) {
         if self.shape.stride == 1 {
-            return self.data_gradient.run(out_grad, weights, None, in_grad, scratch);
+            return self.data_gradient.run(Input::plain(out_grad), weights, None, in_grad, scratch);
         }
         let (kept, scratch) = scratch.split_at_mut(self.kept_len());
-        self.data_gradient.run(out_grad, weights, None, kept, scratch);
+        self.data_gradient.run(Input::plain(out_grad), weights, None, kept, scratch);
         self.spread(kept, in_grad);
     }
 
     pub(crate) fn weight_gradient(
         &self,
-        input: &[f32],
+        input: Input,
         out_grad: &[f32],
         weight_grad: &mut [f32],
         scratch: &mut [f32],
@@ -97,8 +98,8 @@ impl Pointwise {
         self.weight_gradient.run(self.keep(input, kept), out_grad, weight_grad, scratch);
     }
 
-    /// The pixels that the stride keeps: the images themselves, or a copy.
-    fn keep<'a>(&self, images: &'a [f32], kept: &'a mut [f32]) -> &'a [f32] {
+    /// The pixels that the stride keeps: the images themselves, or a copy, mapped then.
+    fn keep<'a>(&self, images: Input<'a>, kept: &'a mut [f32]) -> Input<'a> {
         let s = &self.shape;
         if s.stride == 1 {
             return images;
@@ -107,12 +108,15 @@ impl Pointwise {
         self.for_each_plane(|plane| {
             // SAFETY: a task has its own plane.
             let kept = unsafe { target.piece(plane * s.out_pixels()..(plane + 1) * s.out_pixels()) };
-            let rows = images[plane * s.in_pixels()..].chunks_exact(s.width).step_by(s.stride);
+            let rows = images.values[plane * s.in_pixels()..].chunks_exact(s.width).step_by(s.stride);
             for (row, kept) in rows.zip(kept.chunks_exact_mut(s.out_width())) {
                 copy_every(s.stride, row, kept);
             }
+            if let Some(map) = images.channel(plane % (s.groups * s.inputs)) {
+                map_in_place(kept, map);
+            }
         });
-        kept
+        Input::plain(kept)
     }
 
     /// Puts the kept pixels back in their places, among zeros.

@@ -5,7 +5,8 @@
 //! are added up in the end. How many there are depends on the shape alone, so sums are the same for
 //! any number of threads.
 
-use super::pack::pack_along;
+use super::input::Input;
+use super::pack::pack_along_through;
 use super::panels::{Block, COLUMNS, DEPTH, Left, ROWS, multiply_block, packed_len};
 use super::shape::ConvShape;
 use super::simd::Isa;
@@ -74,7 +75,7 @@ impl WeightGradient {
         ScratchLen { shared: (self.shares - 1) * self.weight_len(), per_worker: inputs + gradients }
     }
 
-    pub(crate) fn run(&self, input: &[f32], out_grad: &[f32], weight_grad: &mut [f32], scratch: &mut [f32]) {
+    pub(crate) fn run(&self, input: Input, out_grad: &[f32], weight_grad: &mut [f32], scratch: &mut [f32]) {
         let len = self.scratch_len();
         let (others, scratch) = scratch.split_at_mut(len.shared);
         let (target, other_targets) = (Shared::new(weight_grad), Shared::new(others));
@@ -109,7 +110,7 @@ impl WeightGradient {
     #[allow(clippy::too_many_arguments)]
     fn add_chunk(
         &self,
-        input: &[f32],
+        input: Input,
         out_grad: &[f32],
         group: usize,
         ((row, rows), (column, columns), chunk): ((usize, usize), (usize, usize), (usize, usize)),
@@ -156,14 +157,14 @@ impl WeightGradient {
             let plane = image * self.groups * self.outputs + channel;
             return Left::rows(&out_grad[plane * self.pixels + pixel..], self.pixels);
         }
-        self.pack::<ROWS>(out_grad, channel, rows, self.outputs, chunk, packed);
+        self.pack::<ROWS>(Input::plain(out_grad), channel, rows, self.outputs, chunk, packed);
         Left::packed(packed, chunk.1)
     }
 
     /// Packs the pixels `chunk` (of those of all images) of some channels into panels of `W`.
     fn pack<const W: usize>(
         &self,
-        from: &[f32],
+        from: Input,
         channel: usize,
         channels: usize,
         channels_of_group: usize,
@@ -171,13 +172,15 @@ impl WeightGradient {
         to: &mut [f32],
     ) {
         for (panel, to) in (0..channels).step_by(W).zip(to.chunks_exact_mut(W * depth)) {
+            let through = from.through.map(|through| through.from(channel + panel));
             let mut done = 0;
             while done < depth {
                 let (image, pixel) = ((first + done) / self.pixels, (first + done) % self.pixels);
                 let len = (self.pixels - pixel).min(depth - done);
                 let at = (image * self.groups * channels_of_group + channel + panel) * self.pixels + pixel;
                 let rows = W.min(channels - panel);
-                pack_along::<W>(self.isa, &from[at..], self.pixels, (rows, len), done, to);
+                let from = &from.values[at..];
+                pack_along_through::<W>(self.isa, from, self.pixels, (rows, len), done, to, through);
                 done += len;
             }
         }

@@ -8,7 +8,8 @@
 //! By hand, because crates for products allocate in every call and pack the weights anew; the best
 //! of them is the benchmarks' yardstick.
 
-use super::pack::{pack_across, pack_along};
+use super::input::Input;
+use super::pack::{pack_across, pack_across_mapped, pack_along};
 use super::panels::{Block, COLUMNS, DEPTH, Finish, Left, ROWS, multiply_block, packed_len};
 use super::simd::Isa;
 use crate::memory::prefetch;
@@ -106,7 +107,7 @@ impl Product {
     /// Multiplies; `finish` has a bias for every row of every group.
     pub(crate) fn run(
         &self,
-        right: &[f32],
+        right: Input,
         weights: &[f32],
         finish: Option<Finish>,
         result: &mut [f32],
@@ -201,7 +202,7 @@ impl Product {
     fn pack_shared(
         &self,
         weights: &[f32],
-        right: &[f32],
+        right: Input,
         packed_weights: &mut [f32],
         packed_pixels: &mut [f32],
     ) {
@@ -261,23 +262,27 @@ impl Product {
     /// Packs a block of pixels over a block of the depth, `[panel][depth][16]`.
     fn pack_pixels(
         &self,
-        right: &[f32],
+        right: Input,
         group: usize,
         (column, columns): Place,
         (start, depth): Place,
         to: &mut [f32],
     ) {
         for k in 0..depth {
+            let map = right.channel(group * self.depth + start + k);
             let mut done = 0;
             while done < columns {
                 let (image, pixel) = ((column + done) / self.pixels, (column + done) % self.pixels);
                 let len = (self.pixels - pixel).min(columns - done);
                 let channel = (image * self.groups + group) * self.depth + start + k;
-                let from = &right[channel * self.pixels + pixel..][..len];
+                let from = &right.values[channel * self.pixels + pixel..][..len];
                 if self.packs_weights() && k + AHEAD < depth {
-                    prefetch(&right[(channel + AHEAD) * self.pixels + pixel..][..len]);
+                    prefetch(&right.values[(channel + AHEAD) * self.pixels + pixel..][..len]);
                 }
-                pack_across::<COLUMNS>(from, (depth, k), done, to);
+                match map {
+                    None => pack_across::<COLUMNS>(from, (depth, k), done, to),
+                    Some(map) => pack_across_mapped(from, (depth, k), done, to, map),
+                }
                 done += len;
             }
         }

@@ -11,6 +11,7 @@
 use super::pass::SKEW;
 use super::tiles::{Grid, Spread, Strides};
 use super::weights::{TAPS, WeightGradients};
+use crate::kernels::input::Input;
 use crate::kernels::panels::{Block, COLUMNS, Left, ROWS, multiply_block};
 use crate::kernels::pointwise_weights::add_up;
 use crate::kernels::shape::ConvShape;
@@ -136,7 +137,7 @@ impl WeightGradient {
     }
 
     /// Computes the gradient of the weights from the input and the gradient of the output.
-    pub(crate) fn run(&self, input: &[f32], gradient: &[f32], weights: &mut [f32], scratch: &mut [f32]) {
+    pub(crate) fn run(&self, input: Input, gradient: &[f32], weights: &mut [f32], scratch: &mut [f32]) {
         let len = self.scratch_len();
         let (others, scratch) = scratch.split_at_mut(len.shared);
         let (first, rest) = (Shared::new(weights), Shared::new(others));
@@ -171,7 +172,7 @@ impl WeightGradient {
     #[allow(clippy::too_many_arguments)]
     fn add_chunk(
         &self,
-        input: &[f32],
+        input: Input,
         gradient: &[f32],
         part: &Part,
         rows: Range<usize>,
@@ -191,7 +192,7 @@ impl WeightGradient {
         for first in part.outputs.clone().step_by(COLUMNS) {
             let channels = first..part.outputs.end.min(first + COLUMNS);
             let to = &mut gradients[first - part.outputs.start..];
-            self.spread_gradients(gradient, part.group, channels, rows.clone(), to, stage);
+            self.spread_gradients(Input::plain(gradient), part.group, channels, rows.clone(), to, stage);
         }
         let (matrix, row_stride) = self.sum_strides();
         let rows = part.outputs.len().next_multiple_of(ROWS);
@@ -218,7 +219,7 @@ impl WeightGradient {
 
     fn spread_inputs(
         &self,
-        images: &[f32],
+        images: Input,
         group: usize,
         channels: Range<usize>,
         rows: Range<usize>,
@@ -245,7 +246,7 @@ impl WeightGradient {
 
     fn spread_gradients(
         &self,
-        images: &[f32],
+        images: Input,
         group: usize,
         channels: Range<usize>,
         rows: Range<usize>,

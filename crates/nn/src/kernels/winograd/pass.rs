@@ -8,6 +8,7 @@
 use super::Tile;
 use super::tiles::{Collect, Grid, Spread, Strides};
 use super::weights::{TAPS, TransformWeights};
+use crate::kernels::input::Input;
 use crate::kernels::pack::pack_along;
 use crate::kernels::panels::{Block, COLUMNS, DEPTH, Finish, Left, ROWS, multiply_block};
 use crate::kernels::shape::ConvShape;
@@ -141,7 +142,7 @@ impl Pass {
     /// Computes `output` from `input` and the layer's weights.
     pub(crate) fn run(
         &self,
-        input: &[f32],
+        input: Input,
         weights: &[f32],
         finish: Option<Finish>,
         output: &mut [f32],
@@ -219,7 +220,7 @@ impl Pass {
         }
     }
 
-    fn spread(&self, images: &[f32], group: usize, rows: Range<usize>, to: &mut [f32], stage: &mut [f32]) {
+    fn spread(&self, images: Input, group: usize, rows: Range<usize>, to: &mut [f32], stage: &mut [f32]) {
         let (grid, strides) = (self.grid(self.inputs, 1), self.input_strides());
         for first in (0..self.inputs).step_by(2 * LANES) {
             let channels = (self.inputs - first).min(2 * LANES);

@@ -6,6 +6,7 @@
 //! matrices, one for each of its places.
 
 use super::maps::{Gradient, Input, Map, Output};
+use crate::kernels::input;
 use crate::kernels::panels::Finish;
 use crate::kernels::simd::{Kernel, LANES, Vector};
 use crate::workers::Shared;
@@ -71,7 +72,7 @@ pub(super) struct Strides {
 /// gradients of outputs (I = m).
 pub(super) struct Spread<'a, const I: usize, const T: usize> {
     pub grid: Grid,
-    pub images: &'a [f32],
+    pub images: input::Input<'a>,
     pub first_channel: usize,
     pub channels: usize,
     pub rows: Range<usize>,
@@ -194,7 +195,7 @@ impl<const I: usize, const T: usize> Spread<'_, I, T> {
 /// Up to eight channels of an image.
 struct Source<'a> {
     grid: Grid,
-    images: &'a [f32],
+    images: input::Input<'a>,
     image: usize,
     channel: usize,
     channels: usize,
@@ -215,10 +216,15 @@ impl Source<'_> {
             from_fn(|i| self.grid.at(self.image, self.channel + i.min(self.channels - 1), row));
         for x in (0..self.grid.width).step_by(LANES) {
             let to = &mut to[(frame + x) * LANES..][..LANES * LANES];
-            if self.channels == LANES && from[LANES - 1] + x + LANES <= self.images.len() {
+            if self.channels == LANES && from[LANES - 1] + x + LANES <= self.images.values.len() {
                 // SAFETY: the last channel lies behind the others; eight vectors fit.
                 unsafe {
-                    let rows = from_fn(|i| V::load(self.images.as_ptr().add(from[i] + x)));
+                    let mut rows = from_fn(|i| V::load(self.images.values.as_ptr().add(from[i] + x)));
+                    if let Some(through) = self.images.through {
+                        for (i, row) in rows.iter_mut().enumerate() {
+                            *row = through.channel(self.channel + i).of_vector(*row);
+                        }
+                    }
                     for (pixel, vector) in V::transpose(rows).into_iter().enumerate() {
                         vector.store(to.as_mut_ptr().add(pixel * LANES));
                     }
@@ -226,9 +232,11 @@ impl Source<'_> {
             } else {
                 let pixels = LANES.min(self.grid.width - x);
                 for (pixel, to) in to.chunks_exact_mut(LANES).take(pixels).enumerate() {
-                    for (lane, to) in to.iter_mut().enumerate() {
-                        *to = if lane < self.channels { self.images[from[lane] + x + pixel] } else { 0.0 };
+                    for (lane, to) in to.iter_mut().enumerate().take(self.channels) {
+                        let value = self.images.values[from[lane] + x + pixel];
+                        *to = self.images.channel(self.channel + lane).map_or(value, |map| map.of(value));
                     }
+                    to[self.channels..].fill(0.0);
                 }
             }
         }

@@ -37,12 +37,10 @@ pub(crate) fn forward(
                     let batch =
                         x.filter(|_| mode == Mode::Train).map(|x| statistics(dims, x, channels.clone()));
                     for (index, channel) in channels.clone().enumerate() {
-                        let (scale, shift) =
-                            (parameters[scale.start + channel], parameters[shift.start + channel]);
+                        let by = (parameters[scale.start + channel], parameters[shift.start + channel]);
                         let batch = batch.map(|batch| batch[index]);
                         // SAFETY: a task owns its channels.
-                        let (mean, inverse) = unsafe { state.settle(dims, channel, batch) };
-                        coefficients[index] = norm_coefficients(mean, inverse, scale, shift);
+                        coefficients[index] = unsafe { state.settle(dims, channel, batch, by) };
                     }
                 }
                 Some((_, Affine::Bias(bias), _)) => {
@@ -66,6 +64,27 @@ pub(crate) fn forward(
             }
         }
         stores.finish();
+    });
+}
+
+/// The part of [`forward`] that a norm needs whose values its reader computes: statistics, and what
+/// follows from them.
+pub(crate) fn settle(
+    dims: Dims,
+    x: &[f32],
+    state: &mut NormState,
+    (scale, shift): (Range<usize>, Range<usize>),
+    mode: Mode,
+    parameters: &[f32],
+) {
+    let state = SharedState::new(state);
+    dims.for_each_block(|channels| {
+        let batch = (mode == Mode::Train).then(|| statistics(dims, x, channels.clone()));
+        for (index, channel) in channels.enumerate() {
+            let by = (parameters[scale.start + channel], parameters[shift.start + channel]);
+            // SAFETY: a task owns its channels.
+            unsafe { state.settle(dims, channel, batch.map(|batch| batch[index]), by) };
+        }
     });
 }
 
@@ -97,6 +116,8 @@ fn statistics(dims: Dims, x: &[f32], channels: Range<usize>) -> [(f64, f64); BLO
 struct SharedState<'a> {
     mean: Shared<'a>,
     inverse_deviation: Shared<'a>,
+    slope: Shared<'a>,
+    shift: Shared<'a>,
     running_mean: Shared<'a>,
     running_var: Shared<'a>,
 }
@@ -106,18 +127,26 @@ impl<'a> SharedState<'a> {
         Self {
             mean: Shared::new(&mut state.mean),
             inverse_deviation: Shared::new(&mut state.inverse_deviation),
+            slope: Shared::new(&mut state.slope),
+            shift: Shared::new(&mut state.shift),
             running_mean: Shared::new(&mut state.running_mean),
             running_var: Shared::new(&mut state.running_var),
         }
     }
 
-    /// Sets and returns a channel's mean and inverse deviation: the batch's, where its mean and
-    /// variance are given, else the remembered ones.
+    /// Sets a channel's mean and inverse deviation: the batch's, where its mean and variance are
+    /// given, else the remembered ones. Sets and returns what the norm is then, as a x + b.
     ///
     /// # Safety
     ///
     /// No other thread is at this channel.
-    unsafe fn settle<'b>(&'b self, dims: Dims, channel: usize, batch: Option<(f64, f64)>) -> (f32, f32) {
+    unsafe fn settle<'b>(
+        &'b self,
+        dims: Dims,
+        channel: usize,
+        batch: Option<(f64, f64)>,
+        (scale, shift): (f32, f32),
+    ) -> (f32, f32) {
         let own = |array: &'b Shared<'_>| -> &'b mut f32 {
             // SAFETY: one thread per channel, which the caller promises.
             let own = unsafe { array.piece(channel..channel + 1) };
@@ -131,8 +160,10 @@ impl<'a> SharedState<'a> {
             *running_mean = blend(*running_mean, mean);
             *running_var = blend(*running_var, variance * count / (count - 1.0));
         }
-        let settled = (mean as f32, (1.0 / (variance + EPSILON).sqrt()) as f32);
-        (*own(&self.mean), *own(&self.inverse_deviation)) = settled;
-        settled
+        let (mean, inverse) = (mean as f32, (1.0 / (variance + EPSILON).sqrt()) as f32);
+        (*own(&self.mean), *own(&self.inverse_deviation)) = (mean, inverse);
+        let coefficients = norm_coefficients(mean, inverse, scale, shift);
+        (*own(&self.slope), *own(&self.shift)) = coefficients;
+        coefficients
     }
 }

@@ -22,7 +22,7 @@ mod backward;
 mod forward;
 
 pub(crate) use backward::{Backward, BackwardOperand, Mask};
-pub(crate) use forward::{Operand, forward};
+pub(crate) use forward::{Operand, forward, settle};
 
 use std::ops::Range;
 
@@ -39,6 +39,9 @@ pub(crate) struct NormState {
     pub mean: Vec<f32>,
     /// One over the standard deviation of the last forward pass.
     pub inverse_deviation: Vec<f32>,
+    /// What the last forward pass made of a value x: slope x + shift.
+    pub slope: Vec<f32>,
+    pub shift: Vec<f32>,
     pub running_mean: Vec<f32>,
     /// With Bessel's correction, as PyTorch keeps it.
     pub running_var: Vec<f32>,
@@ -47,7 +50,14 @@ pub(crate) struct NormState {
 impl NormState {
     pub(crate) fn new(channels: usize) -> Self {
         let all = |x: f32| vec![x; channels];
-        Self { mean: all(0.0), inverse_deviation: all(1.0), running_mean: all(0.0), running_var: all(1.0) }
+        Self {
+            mean: all(0.0),
+            inverse_deviation: all(1.0),
+            slope: all(1.0),
+            shift: all(0.0),
+            running_mean: all(0.0),
+            running_var: all(1.0),
+        }
     }
 }
 
