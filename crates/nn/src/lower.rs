@@ -241,7 +241,8 @@ impl Lowering<'_> {
         let weight = self.parameters.add(format!("{}.weight", node.name), weights, Role::Weight(fans));
         let factor = fans.factor(self.options.parametrisation) as f32;
         let index = self.steps.iter().filter(|step| matches!(step, Step::Linear(_))).count();
-        let linear = Linear { index, from, to, conv, weight, factor, kind, bias: None, norm: None };
+        let linear =
+            Linear { index, from, to, conv, weight, factor, kind, bias: None, norm: None, gathers: None };
         self.push(Step::Linear(Box::new(linear)))
     }
 
@@ -443,7 +444,7 @@ mod tests {
         let graph = spec.graph().expect("a valid network");
         let program = lower(&graph, Options::new(settings, 2, true)).expect("a valid network");
         let places = program.steps.iter().filter_map(|step| match step {
-            Step::Fused { place, .. } => Some(*place == Place::Reader),
+            Step::Fused { place, .. } => Some(matches!(place, Place::Reader | Place::Gathered)),
             _ => None,
         });
         places.fold((0, 0), |(left, stored), to_reader| {

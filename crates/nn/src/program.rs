@@ -54,6 +54,8 @@ pub(crate) struct Linear {
     pub bias: Option<(Range<usize>, bool)>,
     /// A norm, and whether a ReLU follows it, that the layer reads its input through.
     pub norm: Option<(usize, bool)>,
+    /// The norm of its result, if the layer gathers its statistics.
+    pub gathers: Option<Affine>,
 }
 
 /// Where a fused step's result comes to lie.
@@ -68,6 +70,8 @@ pub(crate) enum Place {
     /// Nowhere: the only reader makes it from the only operand, a norm's, as it goes. The value has
     /// the operand's memory.
     Reader,
+    /// The same, and the layer before has gathered the norm's statistics.
+    Gathered,
 }
 
 /// One thing to compute.
@@ -162,6 +166,14 @@ impl Step {
             | Self::Transpose { from, .. } => ([Some(*from), None], &[]),
         };
         single.into_iter().flatten().chain(terms.iter().map(|term| term.from))
+    }
+
+    /// The layer that computes a value and can gather statistics as it does so.
+    fn gathering(&mut self, value: ValueId) -> Option<&mut Linear> {
+        match self {
+            Self::Linear(linear) if linear.to == value && linear.conv.blocks().is_some() => Some(linear),
+            _ => None,
+        }
     }
 
     /// The value that it reads through a norm.
@@ -297,11 +309,16 @@ impl Program {
             }
         }
         let read: Vec<ValueId> = self.steps.iter().filter_map(Step::normed_input).collect();
-        for step in &mut self.steps {
-            if let Step::Fused { to, place, .. } = step
+        for index in 0..self.steps.len() {
+            let (before, after) = self.steps.split_at_mut(index);
+            if let Some(Step::Fused { terms, to, place, .. }) = after.first_mut()
                 && read.contains(to)
             {
-                *place = Place::Reader;
+                let layer = before.iter_mut().find_map(|step| step.gathering(terms[0].from));
+                *place = if layer.is_some() { Place::Gathered } else { Place::Reader };
+                if let Some(layer) = layer {
+                    layer.gathers = Some(terms[0].affine.clone());
+                }
             }
         }
     }

@@ -96,9 +96,11 @@ impl Planner {
             let time = time + 1;
             step.inputs().for_each(|input| planner.read(planner.values[input], time));
             planner.values[step.to()] = match step {
-                Step::Fused { terms, place: Place::First | Place::Done | Place::Reader, .. } => {
-                    planner.values[terms[0].from]
-                }
+                Step::Fused {
+                    terms,
+                    place: Place::First | Place::Done | Place::Reader | Place::Gathered,
+                    ..
+                } => planner.values[terms[0].from],
                 _ => planner.buffer(program.values[step.to()].dims.len(), time),
             };
         }

@@ -2,13 +2,13 @@
 
 use crate::Error;
 use crate::builder::Settings;
-use crate::kernels::{self, Input};
+use crate::kernels::{self, Epilogue, Input};
 use crate::memory::{self, Array};
 use crate::observed::{Observed, Observer};
 use crate::options::{Mode, Parametrisation, Purpose};
 use crate::parameters::Table;
-use crate::passes::fused::{self, Affine, BackwardOperand, Mask, NormState, Operand};
-use crate::passes::{activation, gate, pool, rearrange, vector};
+use crate::passes::fused::{self, Affine, BackwardOperand, Gathered, Mask, NormState, Operand, Source};
+use crate::passes::{Dims, activation, gate, pool, rearrange, vector};
 use crate::profile::{Pass, Profile};
 use crate::program::{Linear, Place, Program, Step, Term, ValueId};
 use crate::schedule::{Backward, BufferId, Schedule};
@@ -26,6 +26,7 @@ pub(crate) struct State {
     pub norms: Vec<NormState>,
     slots: Vec<Array>,
     scratch: Array,
+    gathered: Gathered,
     pub profile: Profile,
 }
 
@@ -55,6 +56,7 @@ impl State {
             scaled: Array::zeros(scaled),
             norms: program.norms.iter().map(|norm| NormState::new(norm.channels)).collect(),
             scratch: Array::zeros(scratch),
+            gathered: Gathered::new(program.steps.iter().map(gathered_len).max().unwrap_or(0)),
             slots: schedule.slots.iter().map(|&len| Array::zeros(len)).collect(),
             profile: if settings.purpose == Purpose::Observation {
                 Profile::off()
@@ -152,15 +154,21 @@ impl State {
                 let (x, weights) = (self.input(schedule, linear), self.weights(linear, lent));
                 let bias = linear.bias.as_ref();
                 let finish = bias.map(|(bias, relu)| (&self.parameters[bias.clone()], floor(*relu)));
-                linear.conv.forward_of(x, weights, finish, to, &mut scratch);
+                let gather = self.gathered.gather(dims.channels);
+                let gathers = linear.gathers.as_ref().filter(|_| mode == Mode::Train);
+                let epilogue = gathers.map(|_| &gather as &dyn Epilogue);
+                linear.conv.forward_of(x, weights, finish, epilogue, to, &mut scratch);
                 self.scale_result(linear, to);
+                if let Some((norm, blocks)) = gathers.zip(linear.conv.blocks()) {
+                    let source = Source::Gathered(&self.gathered, blocks);
+                    settle(&mut self.norms, dims, norm, source, &self.parameters);
+                }
             }
             Step::Fused { place: Place::Done, .. } => {}
-            Step::Fused { terms, place: Place::Reader, .. } => {
-                if let [Term { affine: Affine::Norm { state, scale, shift }, .. }] = terms.as_slice() {
-                    let places = (scale.clone(), shift.clone());
-                    fused::settle(dims, to, &mut self.norms[*state], places, mode, &self.parameters);
-                }
+            Step::Fused { place: Place::Gathered, .. } if mode == Mode::Train => {}
+            Step::Fused { terms, place: Place::Reader | Place::Gathered, .. } => {
+                let source = if mode == Mode::Train { Source::Sweep(to) } else { Source::Running };
+                settle(&mut self.norms, dims, &terms[0].affine, source, &self.parameters);
             }
             Step::Fused { terms, relu, place, .. } => {
                 self.fused_forward(schedule, dims, (terms, *relu, *place), mode, to);
@@ -202,7 +210,7 @@ impl State {
     fn fused_forward(
         &mut self,
         schedule: &Schedule,
-        dims: crate::passes::Dims,
+        dims: Dims,
         (terms, relu, result): (&[Term], bool, Place),
         mode: Mode,
         to: &mut [f32],
@@ -454,6 +462,24 @@ impl State {
 fn rows_and_columns(program: &Program, value: ValueId) -> (usize, usize) {
     let dims = program.values[value].dims;
     if program.values[value].flat { (dims.channels, dims.pixels) } else { (dims.images, dims.channels) }
+}
+
+/// Settles a norm whose values its reader computes.
+fn settle(norms: &mut [NormState], dims: Dims, norm: &Affine, source: Source, parameters: &[f32]) {
+    if let Affine::Norm { state, scale, shift } = norm {
+        fused::settle(dims, source, &mut norms[*state], (scale, shift), parameters);
+    }
+}
+
+/// Places of the statistics that a step gathers.
+fn gathered_len(step: &Step) -> usize {
+    match step {
+        Step::Linear(linear) if linear.gathers.is_some() => {
+            let shape = linear.conv.shape();
+            linear.conv.blocks().unwrap_or(0) * shape.groups * shape.outputs
+        }
+        _ => 0,
+    }
 }
 
 /// The least that a value can be behind a ReLU, or without one.

@@ -18,6 +18,7 @@
 //!
 //! The batch does not enter, so that an image's result is the same in a batch of any size.
 
+use super::epilogue::Epilogue;
 use super::input::Input;
 use super::panels::Finish;
 use super::pointwise::Pointwise;
@@ -138,12 +139,16 @@ impl Pass {
         input: Input,
         weights: &[f32],
         finish: Option<Finish>,
+        epilogue: Option<&dyn Epilogue>,
         output: &mut [f32],
         scratch: &mut [f32],
     ) {
         match self {
-            Self::Direct(pass) => pass.run(input, weights, finish, output, scratch),
-            Self::Winograd(pass) => pass.run(input, weights, finish, output, scratch),
+            Self::Direct(pass) => pass.run(input, weights, finish, epilogue, output, scratch),
+            Self::Winograd(pass) => {
+                assert!(epilogue.is_none(), "tiles are not shown");
+                pass.run(input, weights, finish, output, scratch);
+            }
         }
     }
 }
@@ -245,7 +250,7 @@ impl Conv {
 
     /// `output = input * weights`.
     pub fn forward(&self, input: &[f32], weights: &[f32], output: &mut [f32], scratch: &mut [f32]) {
-        self.forward_of(Input::plain(input), weights, None, output, scratch);
+        self.forward_of(Input::plain(input), weights, None, None, output, scratch);
     }
 
     /// `output = max(input * weights + bias, floor)`, a bias per channel, while the output is in
@@ -258,16 +263,29 @@ impl Conv {
         output: &mut [f32],
         scratch: &mut [f32],
     ) {
-        self.forward_of(Input::plain(input), weights, Some(finish), output, scratch);
+        self.forward_of(Input::plain(input), weights, Some(finish), None, output, scratch);
+    }
+
+    /// Blocks of the forward pass that an epilogue sees; none if it sees nothing.
+    pub(crate) fn blocks(&self) -> Option<usize> {
+        match &self.algorithm {
+            Algorithm::Pointwise(pointwise) => Some(pointwise.blocks()),
+            Algorithm::Spatial(spatial) => match &spatial.forward {
+                Pass::Direct(pass) => Some(pass.blocks()),
+                Pass::Winograd(_) => None,
+            },
+        }
     }
 
     /// [`forward`](Self::forward) of an input that may be read through a norm, with a bias and a
-    /// floor where they are given.
+    /// floor where they are given; an epilogue sees the results if there are
+    /// [blocks](Self::blocks).
     pub(crate) fn forward_of(
         &self,
         input: Input,
         weights: &[f32],
         finish: Option<(&[f32], f32)>,
+        epilogue: Option<&dyn Epilogue>,
         output: &mut [f32],
         scratch: &mut [f32],
     ) {
@@ -278,8 +296,12 @@ impl Conv {
         assert!(whole, "the biases do not have the plan's shape");
         self.shape.check(input.values.len(), weights.len(), output.len());
         match &self.algorithm {
-            Algorithm::Pointwise(pointwise) => pointwise.forward(input, weights, finish, output, scratch),
-            Algorithm::Spatial(spatial) => spatial.forward.run(input, weights, finish, output, scratch),
+            Algorithm::Pointwise(pointwise) => {
+                pointwise.forward(input, weights, finish, epilogue, output, scratch);
+            }
+            Algorithm::Spatial(spatial) => {
+                spatial.forward.run(input, weights, finish, epilogue, output, scratch);
+            }
         }
     }
 
@@ -289,7 +311,7 @@ impl Conv {
         match &self.algorithm {
             Algorithm::Pointwise(pointwise) => pointwise.data_gradient(out_grad, weights, in_grad, scratch),
             Algorithm::Spatial(spatial) => {
-                spatial.data_gradient.run(Input::plain(out_grad), weights, None, in_grad, scratch);
+                spatial.data_gradient.run(Input::plain(out_grad), weights, None, None, in_grad, scratch);
             }
         }
     }

@@ -7,6 +7,7 @@
 //! image and group (or a part of the group's output channels); it pads its input into scratch that
 //! stays in cache, then multiplies tile by tile.
 
+use super::epilogue::{Epilogue, Piece};
 use super::input::Input;
 use super::padded::{Padded, Pixels, kernel_taps, padded_input, zip_rows};
 use super::panels::Finish;
@@ -214,12 +215,18 @@ impl Pass {
         self.out_stride == 1 && self.stencils[0].pixels.is_plain()
     }
 
+    /// Blocks that an epilogue sees.
+    pub(crate) fn blocks(&self) -> usize {
+        self.batch
+    }
+
     /// Computes `output` from `input` and the layer's weights.
     pub(crate) fn run(
         &self,
         input: Input,
         weights: &[f32],
         finish: Option<Finish>,
+        epilogue: Option<&dyn Epilogue>,
         output: &mut [f32],
         scratch: &mut [f32],
     ) {
@@ -267,9 +274,13 @@ impl Pass {
             // SAFETY: packed before, and only read from here on.
             let weights = unsafe { packed.read(at..at + self.group_weights) };
             self.convolve(input, weights, output, &rows(), scratch);
-            if let Some(finish) = finish {
-                for (channel, output) in channels.zip(output.chunks_exact_mut(pixels)) {
-                    finish.apply(group * self.outputs + channel, output);
+            for (index, output) in channels.zip(output.chunks_exact_mut(pixels)) {
+                let channel = group * self.outputs + index;
+                if let Some(finish) = finish {
+                    finish.apply(channel, output);
+                }
+                if let Some(epilogue) = epilogue {
+                    epilogue.visit(Piece { block: image, first: true, channel }, output);
                 }
             }
         });

@@ -10,6 +10,7 @@
 //!   what a block is made of: an sgemm of our own, since one that is called per image (the `gemm`
 //!   crate, the benchmarks' yardstick) packs the weights again each time, and allocates to do so;
 //! - `input` is what they read: an array, or the norm and ReLU of one, applied as it is packed;
+//!   `epilogue` is what happens to results while they are in cache;
 //! - `padded` lays out zero-padded images, `tile` holds the two register-blocked inner loops,
 //!   `simd` their vectors and `neon` those of aarch64; `avx512` are `tile`'s and `panels`' loops in
 //!   wider registers.
@@ -22,6 +23,7 @@ mod avx512;
 mod conv;
 mod direct;
 mod direct_weights;
+mod epilogue;
 mod input;
 mod matrix;
 #[cfg(target_arch = "aarch64")]
@@ -38,6 +40,7 @@ mod tile;
 mod winograd;
 
 pub use conv::{Conv, Method};
+pub(crate) use epilogue::{Epilogue, Piece};
 pub(crate) use input::{Affine, Input};
 pub use matrix::{Matrix, multiply};
 pub use shape::{ConvShape, ShapeError};

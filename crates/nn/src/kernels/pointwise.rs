@@ -5,6 +5,7 @@
 //! `pointwise_weights`. With a stride, the pixels that it keeps are copied first, or spread last;
 //! only a few shortcuts have one.
 
+use super::epilogue::Epilogue;
 use super::input::{Input, map_in_place};
 use super::padded::copy_every;
 use super::panels::Finish;
@@ -60,16 +61,22 @@ impl Pointwise {
         if s.stride == 1 { 0 } else { s.batch * s.groups * s.inputs * s.out_pixels() }
     }
 
+    /// Blocks of the forward pass that an epilogue sees.
+    pub(crate) fn blocks(&self) -> usize {
+        self.forward.result_blocks()
+    }
+
     pub(crate) fn forward(
         &self,
         input: Input,
         weights: &[f32],
         finish: Option<Finish>,
+        epilogue: Option<&dyn Epilogue>,
         output: &mut [f32],
         scratch: &mut [f32],
     ) {
         let (kept, scratch) = scratch.split_at_mut(self.kept_len());
-        self.forward.run(self.keep(input, kept), weights, finish, output, scratch);
+        self.forward.run(self.keep(input, kept), weights, finish, epilogue, output, scratch);
     }
 
     pub(crate) fn data_gradient(
@@ -80,10 +87,10 @@ impl Pointwise {
         scratch: &mut [f32],
     ) {
         if self.shape.stride == 1 {
-            return self.data_gradient.run(Input::plain(out_grad), weights, None, in_grad, scratch);
+            return self.data_gradient.run(Input::plain(out_grad), weights, None, None, in_grad, scratch);
         }
         let (kept, scratch) = scratch.split_at_mut(self.kept_len());
-        self.data_gradient.run(Input::plain(out_grad), weights, None, kept, scratch);
+        self.data_gradient.run(Input::plain(out_grad), weights, None, None, kept, scratch);
         self.spread(kept, in_grad);
     }
 

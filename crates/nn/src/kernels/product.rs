@@ -8,6 +8,7 @@
 //! By hand, because crates for products allocate in every call and pack the weights anew; the best
 //! of them is the benchmarks' yardstick.
 
+use super::epilogue::{Epilogue, Piece};
 use super::input::Input;
 use super::pack::{pack_across, pack_across_mapped, pack_along};
 use super::panels::{Block, COLUMNS, DEPTH, Finish, Left, ROWS, multiply_block, packed_len};
@@ -104,12 +105,18 @@ impl Product {
         ScratchLen { shared: weights + pixels, per_worker: own_pixels }
     }
 
+    /// Blocks that an epilogue sees.
+    pub(crate) fn result_blocks(&self) -> usize {
+        self.blocks().len()
+    }
+
     /// Multiplies; `finish` has a bias for every row of every group.
     pub(crate) fn run(
         &self,
         right: Input,
         weights: &[f32],
         finish: Option<Finish>,
+        epilogue: Option<&dyn Epilogue>,
         result: &mut [f32],
         scratch: &mut [f32],
     ) {
@@ -137,7 +144,12 @@ impl Product {
                 let last = depth.0 + depth.1 == self.depth;
                 let finish = finish.filter(|_| last).map(|finish| finish.from(group * self.rows));
                 let left = |row| self.left(weights, packed_weights, group, row, depth);
-                self.multiply(&left, pixels, group, (rows, columns, depth), finish, &result);
+                let visit = |row: usize, rows: usize| {
+                    if let Some(epilogue) = epilogue.filter(|_| last) {
+                        self.visit(epilogue, block, columns, (group * self.rows + row, rows), &result);
+                    }
+                };
+                self.multiply(&left, pixels, group, (rows, columns, depth), finish, &result, &visit);
             }
         });
     }
@@ -163,7 +175,32 @@ impl Product {
         }
     }
 
-    /// Multiplies some rows with a packed block of pixels, over one block of the depth.
+    /// Shows an epilogue some finished channels of a block of pixels.
+    fn visit(
+        &self,
+        epilogue: &dyn Epilogue,
+        block: usize,
+        (column, columns): Place,
+        (channel, channels): Place,
+        result: &Shared,
+    ) {
+        for channel in channel..channel + channels {
+            let mut done = 0;
+            while done < columns {
+                let (image, pixel) = ((column + done) / self.pixels, (column + done) % self.pixels);
+                let len = (self.pixels - pixel).min(columns - done);
+                let at = (image * self.groups * self.rows + channel) * self.pixels + pixel;
+                // SAFETY: a task has its own channels and pixels.
+                let values = unsafe { result.read(at..at + len) };
+                epilogue.visit(Piece { block, first: done == 0, channel }, values);
+                done += len;
+            }
+        }
+    }
+
+    /// Multiplies some rows with a packed block of pixels, over one block of the depth; `visit` sees
+    /// them then, some at a time.
+    #[allow(clippy::too_many_arguments)]
     fn multiply<'a>(
         &self,
         left: &dyn Fn(usize) -> Left<'a>,
@@ -172,6 +209,7 @@ impl Product {
         ((row, rows), (column, columns), (start, depth)): (Place, Place, Place),
         finish: Option<Finish>,
         result: &Shared,
+        visit: &dyn Fn(usize, usize),
     ) {
         let plane_stride = self.groups * self.rows * self.pixels;
         for (first, rows) in panel_blocks(rows, ROWS, ROW_BLOCK) {
@@ -195,6 +233,7 @@ impl Product {
             // SAFETY: the address checks the last row of the last image; a task has its own group,
             // rows and pixels.
             unsafe { multiply_block(self.isa, &block) };
+            visit(row, rows);
         }
     }
 

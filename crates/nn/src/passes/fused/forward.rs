@@ -1,11 +1,11 @@
 //! The forward pass: statistics, then everything else while the operand is in cache.
 
+use super::statistics::{Gathered, sweep};
 use super::{Affine, EPSILON, MOMENTUM, NormState, norm_coefficients};
-use crate::memory::prefetch;
 use crate::options::Mode;
 use crate::passes::nontemporal::Stores;
 use crate::passes::{BLOCK, Dims, vector};
-use crate::workers::Shared;
+use crate::workers::{Shared, for_each};
 use std::ops::Range;
 
 /// An operand; without `x` it lies in the output already.
@@ -34,8 +34,7 @@ pub(crate) fn forward(
             let mut coefficients = [(1.0, 0.0); BLOCK];
             match operand {
                 Some((x, Affine::Norm { scale, shift, .. }, Some(state))) => {
-                    let batch =
-                        x.filter(|_| mode == Mode::Train).map(|x| statistics(dims, x, channels.clone()));
+                    let batch = x.filter(|_| mode == Mode::Train).map(|x| sweep(dims, x, channels.clone()));
                     for (index, channel) in channels.clone().enumerate() {
                         let by = (parameters[scale.start + channel], parameters[shift.start + channel]);
                         let batch = batch.map(|batch| batch[index]);
@@ -67,49 +66,45 @@ pub(crate) fn forward(
     });
 }
 
+/// Where a norm's statistics come from.
+#[derive(Clone, Copy)]
+pub(crate) enum Source<'a> {
+    /// What it remembers.
+    Running,
+    /// A sweep over the batch.
+    Sweep(&'a [f32]),
+    /// What the layer before has gathered, in so many blocks.
+    Gathered(&'a Gathered, usize),
+}
+
 /// The part of [`forward`] that a norm needs whose values its reader computes: statistics, and what
 /// follows from them.
 pub(crate) fn settle(
     dims: Dims,
-    x: &[f32],
+    source: Source,
     state: &mut NormState,
-    (scale, shift): (Range<usize>, Range<usize>),
-    mode: Mode,
+    (scale, shift): (&Range<usize>, &Range<usize>),
     parameters: &[f32],
 ) {
     let state = SharedState::new(state);
-    dims.for_each_block(|channels| {
-        let batch = (mode == Mode::Train).then(|| statistics(dims, x, channels.clone()));
-        for (index, channel) in channels.enumerate() {
-            let by = (parameters[scale.start + channel], parameters[shift.start + channel]);
-            // SAFETY: a task owns its channels.
-            unsafe { state.settle(dims, channel, batch.map(|batch| batch[index]), by) };
-        }
-    });
-}
-
-/// Mean and biased variance of some channels, in one sweep: the sums are taken of differences from
-/// each channel's first value, so that a large mean does not cancel the variance.
-fn statistics(dims: Dims, x: &[f32], channels: Range<usize>) -> [(f64, f64); BLOCK] {
-    let shift = |channel: usize| x[dims.plane(0, channel)];
-    let mut sums = [(0.0, 0.0); BLOCK];
-    let mut chunks = dims.chunks(channels.clone()).peekable();
-    while let Some((channel, range)) = chunks.next() {
-        if let Some((_, next)) = chunks.peek() {
-            prefetch(&x[next.clone()]);
-        }
-        let (first, second) = vector::sums(&x[range], shift(channel));
-        let sum = &mut sums[channel - channels.start];
-        *sum = (sum.0 + first, sum.1 + second);
+    let settle = |channel: usize, batch: Option<(f64, f64)>| {
+        let by = (parameters[scale.start + channel], parameters[shift.start + channel]);
+        // SAFETY: a task owns its channels.
+        unsafe { state.settle(dims, channel, batch, by) };
+    };
+    match source {
+        Source::Running => (0..dims.channels).for_each(|channel| settle(channel, None)),
+        Source::Sweep(x) => dims.for_each_block(|channels| {
+            let batch = sweep(dims, x, channels.clone());
+            channels.zip(batch).for_each(|(channel, batch)| settle(channel, Some(batch)));
+        }),
+        // As many channels as there is room for: their sums lie next to each other.
+        Source::Gathered(gathered, blocks) => for_each(dims.channels.div_ceil(BLOCK), |task| {
+            let channels = task * BLOCK..((task + 1) * BLOCK).min(dims.channels);
+            let batch = gathered.statistics((blocks, dims.channels), channels.clone());
+            channels.zip(batch).for_each(|(channel, batch)| settle(channel, Some(batch)));
+        }),
     }
-    let count = (dims.images * dims.pixels) as f64;
-    for (channel, sum) in channels.zip(&mut sums) {
-        let mean = sum.0 / count;
-        let variance = sum.1 / count - mean * mean;
-        // Rounding can take it below zero; a NaN stays, so that divergence shows.
-        *sum = (f64::from(shift(channel)) + mean, if variance < 0.0 { 0.0 } else { variance });
-    }
-    sums
 }
 
 /// The arrays of a norm's state, open to all tasks; each touches its own channels only.

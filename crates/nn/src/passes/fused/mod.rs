@@ -20,9 +20,11 @@
 
 mod backward;
 mod forward;
+mod statistics;
 
 pub(crate) use backward::{Backward, BackwardOperand, Mask};
-pub(crate) use forward::{Operand, forward, settle};
+pub(crate) use forward::{Operand, Source, forward, settle};
+pub(crate) use statistics::Gathered;
 
 use std::ops::Range;
 
