@@ -10,9 +10,17 @@
 //! | pass | read | written |
 //! |---|---|---|
 //! | norm (+ ReLU), forward | x | out |
+//! | the same, left to its only reader, a layer | | |
+//! | the same behind a layer of Winograd's | x | |
 //! | norm (+ ReLU), backward | gradient, x | gradient (in place) |
 //! | norm + shortcut + ReLU, forward | x, shortcut | out |
 //! | norm + shortcut + ReLU, backward | two gradients of out, out, x | gradients of x, shortcut |
+//!
+//! In training, a norm that one layer alone reads is not stored: the layer applies it to x as it
+//! packs or pads its input (`kernels::Input`), forward and for the weight
+//! gradient, and the layer before sums up x as it writes it (`statistics`). Backward, the same would
+//! move as many tensors as a visit does: the sums beside the data gradient read x once, and the
+//! weight and data gradients of the layer before once more each.
 //!
 //! The two gradients that meet at a block's output (from the next block's first convolution and
 //! from its shortcut) are added in the same visit. Layer by layer, as a tape does it, a norm + ReLU
