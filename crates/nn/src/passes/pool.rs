@@ -38,13 +38,9 @@ impl MaxPool {
     /// The place of the winner of a window: the first of the largest; a NaN wins, so that
     /// divergence shows.
     fn winner(&self, plane: &[f32], row: usize, column: usize) -> usize {
-        let span = |at: usize, side: usize| {
-            let start = at * self.stride;
-            start.saturating_sub(self.padding)..(start + self.kernel).saturating_sub(self.padding).min(side)
-        };
         let mut best: Option<usize> = None;
-        for y in span(row, self.input.0) {
-            for x in span(column, self.input.1) {
+        for y in self.span(row, self.input.0) {
+            for x in self.span(column, self.input.1) {
                 let at = y * self.input.1 + x;
                 if best.is_none_or(|best| plane[at] > plane[best] || plane[at].is_nan()) {
                     best = Some(at);
@@ -55,14 +51,53 @@ impl MaxPool {
         best.unwrap_or(0)
     }
 
+    /// The rows or columns of a window that lie in a plane of so many.
+    fn span(&self, at: usize, side: usize) -> Range<usize> {
+        let start = at * self.stride;
+        start.saturating_sub(self.padding)..(start + self.kernel).saturating_sub(self.padding).min(side)
+    }
+
+    /// The columns whose windows lie in the plane from end to end.
+    fn inner_columns(&self) -> Range<usize> {
+        let whole = (self.input.1 + self.padding).checked_sub(self.kernel);
+        let end = whole.map_or(0, |room| (room / self.stride + 1).min(self.output.1));
+        let start = self.padding.div_ceil(self.stride).min(end);
+        start..end
+    }
+
     /// `to` holds the winners' values.
     pub(crate) fn forward(&self, planes: usize, x: &[f32], to: &mut [f32]) {
         each_plane(planes, self.out_pixels(), to, |plane, to| {
             let x = &x[plane * self.in_pixels()..][..self.in_pixels()];
-            for (at, to) in to.iter_mut().enumerate() {
-                *to = x[self.winner(x, at / self.output.1, at % self.output.1)];
+            for (row, to) in to.chunks_exact_mut(self.output.1).enumerate() {
+                self.forward_row(x, row, to);
             }
         });
+    }
+
+    /// A row of winners: window by window at the edges, else a pixel of all windows after the other.
+    fn forward_row(&self, plane: &[f32], row: usize, to: &mut [f32]) {
+        let rows = self.span(row, self.input.0);
+        let inner = if rows.is_empty() { 0..0 } else { self.inner_columns() };
+        for column in (0..inner.start).chain(inner.end..to.len()) {
+            to[column] = plane[self.winner(plane, row, column)];
+        }
+        if inner.is_empty() {
+            return;
+        }
+        let start = inner.start * self.stride - self.padding;
+        let to = &mut to[inner];
+        for (index, y) in rows.enumerate() {
+            for x in 0..self.kernel {
+                let pixels = plane[y * self.input.1 + start + x..].iter().step_by(self.stride);
+                if (index, x) == (0, 0) {
+                    to.iter_mut().zip(pixels).for_each(|(to, pixel)| *to = *pixel);
+                } else {
+                    let larger = |best: f32, x: f32| if x > best || x.is_nan() { x } else { best };
+                    to.iter_mut().zip(pixels).for_each(|(to, pixel)| *to = larger(*to, *pixel));
+                }
+            }
+        }
     }
 
     /// Sends each gradient to its window's winner, which is looked for again: cheaper than keeping
@@ -147,4 +182,47 @@ pub(crate) fn mean_forward(dims: Dims, x: &[f32], to: &mut [f32]) {
 pub(crate) fn mean_backward(dims: Dims, gradient: &[f32], to: &mut [f32]) {
     let share = 1.0 / dims.pixels as f32;
     dims.for_each_plane(to, |image, channel, to| to.fill(gradient[channel * dims.images + image] * share));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Windows of any size, stride and padding, against the largest pixel by definition; a NaN
+        /// is the largest of all.
+        #[test]
+        fn maxima_match_the_definition(
+            (kernel, stride, padding) in (1_usize..5, 1_usize..4, 0_usize..3),
+            (height, width) in (1_usize..12, 1_usize..12),
+            values in prop::collection::vec(prop_oneof![9 => -2_i8..3, 1 => Just(i8::MAX)], 2 * 144),
+        ) {
+            prop_assume!(padding < kernel && height + 2 * padding >= kernel && width + 2 * padding >= kernel);
+            let side = |side: usize| (side + 2 * padding - kernel) / stride + 1;
+            let output = (side(height), side(width));
+            let pool = MaxPool { kernel, stride, padding, input: (height, width), output };
+            let value = |x: &i8| if *x == i8::MAX { f32::NAN } else { f32::from(*x) };
+            let x: Vec<f32> = values[..2 * height * width].iter().map(value).collect();
+            let mut got = vec![-9.0; 2 * output.0 * output.1];
+            pool.forward(2, &x, &mut got);
+            for (at, got) in got.iter().enumerate() {
+                let (plane, row, column) =
+                    (at / (output.0 * output.1), at / output.1 % output.0, at % output.1);
+                let mut expected = f32::NEG_INFINITY;
+                for (dy, dx) in (0..kernel * kernel).map(|k| (k / kernel, k % kernel)) {
+                    let y = (row * stride + dy).wrapping_sub(padding);
+                    let c = (column * stride + dx).wrapping_sub(padding);
+                    if y < height && c < width {
+                        let pixel = x[(plane * height + y) * width + c];
+                        expected = if expected.is_nan() || pixel.is_nan() { f32::NAN } else { expected.max(pixel) };
+                    }
+                }
+                // A window in the border altogether has no pixel.
+                if expected != f32::NEG_INFINITY {
+                    prop_assert!(*got == expected || (got.is_nan() && expected.is_nan()), "{got}, {expected}");
+                }
+            }
+        }
+    }
 }
