@@ -7,6 +7,7 @@ from runner import lowest, only, ours, rival, table  # first: it puts rivals/ on
 from conv_cases import CASES, flops  # isort: skip
 
 DESIGNS = ("37x10d", "10x10d", "1x128d", "3x64d")
+INFERRED = ("resnext29-37x10d", "resnext29-10x10d", "resnet50")
 PASSES = {"forward": "forward", "data": "data_gradient", "weight": "weight_gradient"}
 SGEMM_FLOPS = 2 * 1024**3
 
@@ -74,16 +75,17 @@ def mlp():
 
 
 def inference():
-    """Inference of 37x10d with its norms folded: PyTorch's best form, and ONNX Runtime."""
+    """Inference with norms folded, batch 1 and 32: PyTorch's best form, and ONNX Runtime."""
     rows = []
-    for batch in (1, 16, 32):
-        words = ("--json", "--rounds", "5", f"infer resnext29-37x10d batch {batch} folded")
-        mine = ours("nn", "steps", *words)
-        theirs = rival("inference_torch", *only(f"batch={batch}"), "--seconds", "6")
-        mine += ours("nn", "steps", *words)
-        for runtime in (False, True):
-            forms = [line for line in theirs if (line.get("form") == "onnx_runtime") == runtime]
-            rows.append(compared(mine, f"37x10d, batch {batch}", forms))
+    for network in INFERRED:
+        for batch in (1, 32):
+            words = ("--json", "--rounds", "5", f"infer {network} batch {batch} folded")
+            mine = ours("nn", "steps", *words)
+            theirs = rival("inference_torch", *only(network, f"batch={batch}"), "--seconds", "6")
+            mine += ours("nn", "steps", *words)
+            for runtime in (False, True):
+                forms = [line for line in theirs if (line.get("form") == "onnx_runtime") == runtime]
+                rows.append(compared(mine, f"{network}, batch {batch}", forms))
     table(("network", "ours, ms", "of sgemm", "rival, ms", "its form", "ratio"), rows)
 
 

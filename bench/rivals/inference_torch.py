@@ -1,9 +1,10 @@
-"""PyTorch and ONNX Runtime: inference of ResNeXt-29 37x10d with the batch norms folded into the convolutions."""
+"""PyTorch and ONNX Runtime: inference of two ResNeXt-29 and of ResNet-50 with the batch norms folded into the convolutions."""
 
 import io
 
 import onnxruntime
 import torch
+import torchvision
 from torch import nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
@@ -11,16 +12,21 @@ from measure import emit, failure, fastest, parser, wanted
 from resnext_torch import forward_flops, resnext29
 from torch_common import LAYOUTS, sgemm_gflops, sgemm_task, start
 
-DESIGN = "37x10d"
+# How each network is made, and the side of its images.
+NETWORKS = {
+    "resnext29-37x10d": (lambda: resnext29("37x10d"), 32),
+    "resnext29-10x10d": (lambda: resnext29("10x10d"), 32),
+    "resnet50": (torchvision.models.resnet50, 224),
+}
 BATCHES = (1, 16, 32)
 
 
-def with_statistics(network):
+def with_statistics(network, side):
     """Give the norms running statistics of their own, so that folding them changes every weight."""
     network.train()
     with torch.no_grad():
         for _ in range(5):
-            network(torch.randn(8, 3, 32, 32))
+            network(torch.randn(8, 3, side, side))
     return network.eval()
 
 
@@ -29,6 +35,10 @@ def folded(network):
     for name, child in network.named_children():
         if isinstance(child, nn.Sequential) and [type(layer) for layer in child] == [nn.Conv2d, nn.BatchNorm2d]:
             setattr(network, name, fuse_conv_bn_eval(*child))
+        elif isinstance(child, nn.Conv2d) and name.startswith("conv"):
+            norm = name.replace("conv", "bn")  # torchvision's names
+            setattr(network, name, fuse_conv_bn_eval(child, getattr(network, norm)))
+            setattr(network, norm, nn.Identity())
         else:
             folded(child)
     return network
@@ -73,24 +83,25 @@ FORMS = {
 }
 
 
-def time_forms(options, batch):
+def time_forms(options, name, batch):
     torch.manual_seed(0)
-    original = with_statistics(resnext29(DESIGN))
-    x = torch.randn(batch, 3, 32, 32)
+    make, side = NETWORKS[name]
+    original = with_statistics(make(), side)
+    x = torch.randn(batch, 3, side, side)
     expected = original(x)
     flops = forward_flops(original, x)
     tasks = {"sgemm": sgemm_task()}
     for form, build in FORMS.items():
-        if not wanted(options, form, f"batch={batch}"):
+        if not wanted(options, name, form, f"batch={batch}"):
             continue
         try:
-            network = resnext29(DESIGN).eval()
+            network = make().eval()
             network.load_state_dict(original.state_dict())
             run = build(folded(network), x)
             torch.testing.assert_close(run(), expected, rtol=1e-3, atol=1e-3)
             tasks[form] = run
         except (RuntimeError, AttributeError, ImportError) as error:
-            emit(rival="torch", form=form, batch=batch, error=failure(error))
+            emit(rival="torch", network=name, form=form, batch=batch, error=failure(error))
     # The runtime's threads spin for a while after each run, which would slow whatever has the next
     # turn.
     alone = {form: tasks.pop(form) for form in ("onnx_runtime",) if form in tasks}
@@ -99,17 +110,18 @@ def time_forms(options, batch):
     sgemm = sgemm_gflops(best.pop("sgemm"))
     for form, seconds in best.items():
         gflops = flops / seconds / 1e9
-        emit(rival="onnxruntime" if form == "onnx_runtime" else "torch", work="inference", design=DESIGN, batch=batch,
-             form=form, milliseconds=seconds * 1e3, images_per_second=batch / seconds, gflops=gflops,
+        emit(rival="onnxruntime" if form == "onnx_runtime" else "torch", work="inference", network=name,
+             batch=batch, form=form, milliseconds=seconds * 1e3, images_per_second=batch / seconds, gflops=gflops,
              sgemm_gflops=sgemm, share_of_sgemm=gflops / sgemm)
 
 
 def main():
     options = parser(__doc__).parse_args()
     start(options)
-    for batch in BATCHES:
-        if any(wanted(options, form, f"batch={batch}") for form in FORMS):
-            time_forms(options, batch)
+    for name in NETWORKS:
+        for batch in BATCHES:
+            if any(wanted(options, name, form, f"batch={batch}") for form in FORMS):
+                time_forms(options, name, batch)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ mod shared;
 
 use collegial_arch::Shape;
 use collegial_nn::kernels::{Conv, ConvShape, Isa, Method};
-use shared::{Clock, Sgemm, noise};
+use shared::{Clock, Floats, Sgemm, noise};
 use std::time::{Duration, Instant};
 
 /// Time spent on a case before the next one's turn.
@@ -121,7 +121,8 @@ fn shape(text: &str) -> Option<(String, ConvShape)> {
 macro_rules! layer_cases {
     ($name:expr, $shape:expr, $plan:expr, $wanted:expr) => {{
         let (shape, plan) = ($shape, || $plan.expect("the benchmark's shapes are valid"));
-        let zeros = |len: usize| vec![0.0_f32; len];
+        let noise = |len: usize| Floats::of(&noise(len));
+        let zeros = |len: usize| Floats::of(&vec![0.0_f32; len]);
         let mut cases = Vec::new();
         if $wanted("forward") {
             let (layer, x, w) = (plan(), noise(shape.input_len()), noise(shape.weight_len()));

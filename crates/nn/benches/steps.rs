@@ -169,10 +169,12 @@ fn works(wanted: &dyn Fn(&str) -> bool) -> Vec<Work> {
     if wanted("train fc6-30x48 batch 128") {
         works.push(train("fc6-30x48", 128, UpdateRule::ADAM));
     }
-    for (batch, folded) in [(16, false), (1, true), (16, true), (32, true)] {
-        let name = format!("infer resnext29-37x10d batch {batch}{}", if folded { " folded" } else { "" });
-        if wanted(&name) {
-            works.push(infer("resnext29-37x10d", batch, folded));
+    for name in ["resnext29-37x10d", "resnext29-10x10d", "resnet50"] {
+        for (batch, folded) in [(16, false), (1, true), (16, true), (32, true)] {
+            let folded_or_not = if folded { " folded" } else { "" };
+            if wanted(&format!("infer {name} batch {batch}{folded_or_not}")) {
+                works.push(infer(name, batch, folded));
+            }
         }
     }
     works

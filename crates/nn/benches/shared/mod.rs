@@ -16,6 +16,55 @@ pub fn noise(len: usize) -> Vec<f32> {
     (0..len).map(|_| next()).collect()
 }
 
+/// Floats as a network's arrays lie: from a cache line on, on large pages where the system takes the
+/// advice (Linux).
+#[allow(dead_code)] // Networks have arrays of their own.
+pub struct Floats {
+    memory: Vec<f32>,
+    start: usize,
+}
+
+#[allow(dead_code)]
+impl Floats {
+    /// A copy of some values.
+    pub fn of(values: &[f32]) -> Self {
+        let mut memory = vec![0.0; values.len() + 16];
+        advise(&memory);
+        let start = memory.as_ptr().align_offset(64).min(16);
+        memory[start..start + values.len()].copy_from_slice(values);
+        memory.truncate(start + values.len());
+        Self { memory, start }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[allow(dead_code)]
+fn advise(array: &[f32]) {
+    const PAGE: usize = 64 << 10;
+    let start = (array.as_ptr() as usize).next_multiple_of(PAGE);
+    let end = (array.as_ptr() as usize + size_of_val(array)) / PAGE * PAGE;
+    if end > start {
+        // SAFETY: whole pages inside an array that is ours; the advice changes no contents.
+        unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn advise(_: &[f32]) {}
+
+impl std::ops::Deref for Floats {
+    type Target = [f32];
+    fn deref(&self) -> &[f32] {
+        &self.memory[self.start..]
+    }
+}
+
+impl std::ops::DerefMut for Floats {
+    fn deref_mut(&mut self) -> &mut [f32] {
+        &mut self.memory[self.start..]
+    }
+}
+
 /// A product of two 1024 x 1024 matrices by the `gemm` crate, on rayon's threads; it is as fast as
 /// PyTorch's.
 pub struct Sgemm {
