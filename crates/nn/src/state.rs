@@ -27,6 +27,11 @@ pub(crate) struct State {
     slots: Vec<Array>,
     scratch: Array,
     gathered: Gathered,
+    /// What every layer's forward pass has made of its weights, where the network only infers with
+    /// folded norms.
+    prepared: Vec<Array>,
+    /// Whether parameters may have changed since.
+    stale: bool,
     pub profile: Profile,
 }
 
@@ -48,7 +53,14 @@ impl State {
         let len = program.parameters.len();
         let gradients = if training { len } else { 0 };
         let scaled = if ntk { len } else { 0 };
+        let prepared: Vec<usize> = match settings.purpose {
+            Purpose::FoldedInference => {
+                linears(&program.steps).map(|linear| linear.conv.prepared_len()).collect()
+            }
+            _ => vec![],
+        };
         let all = [len, gradients, scaled, scratch].into_iter().chain(schedule.slots.iter().copied());
+        let all = all.chain(prepared.iter().copied());
         memory::check(all.fold(0, usize::saturating_add))?;
         Ok(Self {
             parameters: Array::zeros(len),
@@ -57,6 +69,8 @@ impl State {
             norms: program.norms.iter().map(|norm| NormState::new(norm.channels)).collect(),
             scratch: Array::zeros(scratch),
             gathered: Gathered::new(program.steps.iter().map(gathered_len).max().unwrap_or(0)),
+            prepared: prepared.into_iter().map(Array::zeros).collect(),
+            stale: true,
             slots: schedule.slots.iter().map(|&len| Array::zeros(len)).collect(),
             profile: if settings.purpose == Purpose::Observation {
                 Profile::off()
@@ -72,6 +86,29 @@ impl State {
         std::mem::swap(&mut self.gradients, &mut other.gradients);
         std::mem::swap(&mut self.norms, &mut other.norms);
         std::mem::swap(&mut self.profile, &mut other.profile);
+    }
+
+    /// All parameters, to be changed.
+    pub(crate) fn parameters_mut(&mut self) -> &mut [f32] {
+        self.stale = true;
+        &mut self.parameters
+    }
+
+    /// Floats of prepared weights.
+    pub(crate) fn prepared_len(&self) -> usize {
+        self.prepared.iter().map(|prepared| prepared.len()).sum()
+    }
+
+    /// Prepares all weights that the network keeps so, unless they are up to date.
+    pub(crate) fn prepare(&mut self, steps: &[Step]) {
+        if !std::mem::replace(&mut self.stale, false) {
+            return;
+        }
+        let (mut prepared, mut scratch) = (take(&mut self.prepared), take(&mut self.scratch));
+        for (linear, to) in linears(steps).zip(&mut prepared) {
+            linear.conv.prepare(self.weights(linear, None), to, &mut scratch);
+        }
+        (self.prepared, self.scratch) = (prepared, scratch);
     }
 
     /// What a buffer holds.
@@ -157,8 +194,12 @@ impl State {
                 let gather = self.gathered.gather(dims.channels);
                 let gathers = linear.gathers.as_ref().filter(|_| mode == Mode::Train);
                 let epilogue = gathers.map(|_| &gather as &dyn Epilogue);
-                linear.conv.forward_of(x, weights, finish, epilogue, to, &mut scratch);
-                self.scale_result(linear, to);
+                if let Some(prepared) = self.prepared.get(linear.index) {
+                    linear.conv.forward_prepared(x.values, prepared, finish, to, &mut scratch);
+                } else {
+                    linear.conv.forward_of(x, weights, finish, epilogue, to, &mut scratch);
+                    self.scale_result(linear, to);
+                }
                 if let Some((norm, blocks)) = gathers.zip(linear.conv.blocks()) {
                     let source = Source::Gathered(&self.gathered, blocks);
                     settle(&mut self.norms, dims, norm, source, &self.parameters);
@@ -450,7 +491,7 @@ impl State {
 
     /// Sets the initial parameters.
     pub(crate) fn initialise(&mut self, table: &Table, parametrisation: Parametrisation, seed: u64) {
-        table.initialise(parametrisation, seed, &mut self.parameters);
+        table.initialise(parametrisation, seed, self.parameters_mut());
         for norm in &mut self.norms {
             norm.running_mean.fill(0.0);
             norm.running_var.fill(1.0);
@@ -498,4 +539,12 @@ fn put_norm(norms: &mut [NormState], term: &Term, norm: Option<NormState>) {
     if let (Affine::Norm { state, .. }, Some(norm)) = (&term.affine, norm) {
         norms[*state] = norm;
     }
+}
+
+/// The layers with weights, in order.
+fn linears(steps: &[Step]) -> impl Iterator<Item = &Linear> {
+    steps.iter().filter_map(|step| match step {
+        Step::Linear(linear) => Some(&**linear),
+        _ => None,
+    })
 }

@@ -70,3 +70,53 @@ fn images_of_a_batch_do_not_see_each_other() {
         }
     }
 }
+
+/// Weights are prepared once; whoever changes them, by any door, is heard.
+#[test]
+fn changed_weights_count_from_the_next_pass_on() {
+    let spec = &specs()[0];
+    let trained = network(spec, 2);
+    let input = normals(trained.graph().input_shape().elements() as usize, 8);
+    let mut folded = trained.folded_inference(1).expect("the network is valid");
+    let logits = |network: &mut Network| {
+        network
+            .forward(&input, Mode::Evaluate)
+            .expect("one image")
+            .iter()
+            .map(|x| x.to_bits())
+            .collect::<Vec<_>>()
+    };
+    let before = logits(&mut folded);
+    assert_eq!(before, logits(&mut folded), "prepared weights give the same bits again");
+    let name = "layer1.0.conv2.weight";
+    let weights = folded.get(name).expect("a layer").to_vec();
+    let doubled: Vec<f32> = weights.iter().map(|weight| 2.0 * weight).collect();
+    folded.set(name, &doubled).expect("as many weights");
+    let changed = logits(&mut folded);
+    assert_ne!(before, changed);
+    folded.set(name, &weights).expect("as many weights");
+    assert_eq!(before, logits(&mut folded));
+    let all = folded.values().to_vec();
+    folded.values_mut().iter_mut().for_each(|value| *value *= 2.0);
+    assert_ne!(before, logits(&mut folded));
+    folded.values_mut().copy_from_slice(&all);
+    assert_eq!(before, logits(&mut folded));
+}
+
+/// Every kind of layer, also where images are single pixels, on one thread and on two.
+#[test]
+fn folded_logits_have_the_same_bits_on_any_number_of_threads() {
+    for spec in specs() {
+        let trained = network(&spec, 3);
+        let input = normals(3 * trained.graph().input_shape().elements() as usize, 9);
+        let bits = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool starts");
+            pool.install(|| {
+                let mut folded = trained.folded_inference(3).expect("the network is valid");
+                let logits = folded.forward(&input, Mode::Evaluate).expect("whole images");
+                logits.iter().map(|x| x.to_bits()).collect::<Vec<_>>()
+            })
+        };
+        assert_eq!(bits(1), bits(2), "{spec}");
+    }
+}

@@ -8,9 +8,11 @@
 use super::panels::{self, COLUMNS, ROWS};
 use super::simd::LANES;
 use super::tile::{self, Multiply};
+use std::arch::asm;
 use std::arch::x86_64::{
     __m256, __m512, _mm256_loadu_ps, _mm512_add_ps, _mm512_castps256_ps512, _mm512_fmadd_ps,
-    _mm512_insertf32x8, _mm512_loadu_ps, _mm512_max_ps, _mm512_set1_ps, _mm512_setzero_ps, _mm512_storeu_ps,
+    _mm512_insertf32x8, _mm512_loadu_ps, _mm512_mask_storeu_ps, _mm512_maskz_loadu_ps, _mm512_max_ps,
+    _mm512_set1_ps, _mm512_setzero_ps, _mm512_storeu_ps,
 };
 
 /// Runs a [`Multiply`] for a tile of `rows` output channels.
@@ -113,85 +115,194 @@ unsafe fn multiply_tile<const R: usize, const PAIRS: usize>(call: &Multiply, fir
     }
 }
 
-/// Computes a block of a matrix product: two panels of columns at a time where both are whole, or
-/// one, the rest as AVX2 does.
+/// The most rows of a tile.
+const TALL: usize = 2 * ROWS;
+
+/// Computes a block of a matrix product, up to twelve rows of two panels of columns at a time.
+///
+/// Twelve rows of two registers are 24 sums, beside two inputs and a factor: 14 loads feed 24
+/// multiplications, and two panels of the whole depth (32 KB) stay in the first-level cache while
+/// the rows go by.
 ///
 /// # Safety
 ///
 /// As for [`panels::multiply_block`]; the CPU has AVX-512.
 #[target_feature(enable = "avx512f,avx512dq")]
 pub(super) unsafe fn multiply_block(block: &panels::Block) {
-    // SAFETY: the caller's.
-    unsafe { if block.left.is_packed() { tiles::<true>(block) } else { tiles::<false>(block) } }
-}
-
-#[inline]
-#[target_feature(enable = "avx512f,avx512dq")]
-unsafe fn tiles<const PACKED: bool>(block: &panels::Block) {
     let mut column = 0;
     while column < block.columns {
-        let panels = (block.contiguous(column) / COLUMNS).min(2);
-        for row in (0..block.rows).step_by(ROWS) {
-            let whole = block.rows - row >= ROWS;
-            // SAFETY: whole panels lie inside the block and one plane; the rest is the caller's.
-            unsafe {
-                match panels {
-                    2 if whole => six_rows::<PACKED, 2>(block, row, column),
-                    1 if whole => six_rows::<PACKED, 1>(block, row, column),
-                    _ => {
-                        panels::tile_at::<__m256, PACKED>(block, row, column);
-                        if panels == 2 {
-                            panels::tile_at::<__m256, PACKED>(block, row, column + COLUMNS);
-                        }
-                    }
-                }
+        let panels = (block.columns - column).div_ceil(COLUMNS).min(2);
+        // SAFETY: the caller's.
+        unsafe {
+            match (block.left.is_packed(), panels) {
+                (true, 2) => row_tiles::<true, 2>(block, column),
+                (true, _) => row_tiles::<true, 1>(block, column),
+                (false, 2) => row_tiles::<false, 2>(block, column),
+                (false, _) => row_tiles::<false, 1>(block, column),
             }
         }
-        column += panels.max(1) * COLUMNS;
+        column += panels * COLUMNS;
     }
 }
 
-/// Six rows of one or two panels.
+/// All rows of one or two panels.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
-unsafe fn six_rows<const PACKED: bool, const PANELS: usize>(
+unsafe fn row_tiles<const PACKED: bool, const PANELS: usize>(block: &panels::Block, column: usize) {
+    for row in (0..block.rows).step_by(TALL) {
+        // SAFETY: the rows are the block's; the rest is the caller's.
+        unsafe {
+            match (block.rows - row).min(TALL) {
+                1 => tile_at::<PACKED, PANELS, 1>(block, row, column),
+                2 => tile_at::<PACKED, PANELS, 2>(block, row, column),
+                3 => tile_at::<PACKED, PANELS, 3>(block, row, column),
+                4 => tile_at::<PACKED, PANELS, 4>(block, row, column),
+                5 => tile_at::<PACKED, PANELS, 5>(block, row, column),
+                6 => tile_at::<PACKED, PANELS, 6>(block, row, column),
+                7 => tile_at::<PACKED, PANELS, 7>(block, row, column),
+                8 => tile_at::<PACKED, PANELS, 8>(block, row, column),
+                9 => tile_at::<PACKED, PANELS, 9>(block, row, column),
+                10 => tile_at::<PACKED, PANELS, 10>(block, row, column),
+                11 => tile_at::<PACKED, PANELS, 11>(block, row, column),
+                _ => tile_at::<PACKED, PANELS, TALL>(block, row, column),
+            }
+        }
+    }
+}
+
+/// R rows of one or two panels, and where they go: in place where all columns lie side by side.
+#[target_feature(enable = "avx512f,avx512dq")]
+unsafe fn tile_at<const PACKED: bool, const PANELS: usize, const R: usize>(
     block: &panels::Block,
     row: usize,
     column: usize,
 ) {
-    let (left, left_step) = block.left.rows_from(row, ROWS);
-    let (mut at, mut right) = (0, block.right[column * block.depth..].as_ptr());
-    let next_panel = COLUMNS * block.depth;
-    // SAFETY: both panels hold `depth` entries of every row; the caller vouches for the target.
+    let columns = (block.columns - column).min(PANELS * COLUMNS);
+    // SAFETY: the target's rows hold the tile's columns, or the caller vouches for each of them.
     unsafe {
+        let in_place = block.contiguous(column) >= columns;
         let target = block.target.add(block.place(row, column));
-        let mut sums = [[_mm512_setzero_ps(); PANELS]; ROWS];
-        for _ in 0..block.depth {
-            let mut inputs = [_mm512_setzero_ps(); PANELS];
-            for (panel, input) in inputs.iter_mut().enumerate() {
-                *input = _mm512_loadu_ps(right.add(panel * next_panel));
+        if row == 0 && in_place {
+            for row in 0..R {
+                prefetch(target.wrapping_add(row * block.row_stride));
+                prefetch(target.wrapping_add(row * block.row_stride + columns - 1));
             }
-            for (row, sums) in sums.iter_mut().enumerate() {
-                let factor = _mm512_set1_ps(if PACKED { *left[0].add(at + row) } else { *left[row].add(at) });
-                for (sum, input) in sums.iter_mut().zip(inputs) {
-                    *sum = _mm512_fmadd_ps(factor, input, *sum);
-                }
-            }
-            (at, right) = (at + if PACKED { ROWS } else { left_step }, right.add(COLUMNS));
         }
-        for (i, sums) in sums.into_iter().enumerate() {
-            for (v, mut sum) in sums.into_iter().enumerate() {
+        // Later tiles of these columns find their lines fetched by the one before.
+        let next = (row + R < block.rows).then(|| target.wrapping_add(R * block.row_stride));
+        let sums = products::<PACKED, PANELS, R>(block, row, column, next);
+        if in_place {
+            return store(block, sums, (row, columns), target);
+        }
+        let mut spilled = [0.0; TALL * 2 * COLUMNS];
+        for (sums, spilled) in sums.iter().zip(spilled.as_chunks_mut::<{ 2 * COLUMNS }>().0) {
+            for (sum, to) in sums.iter().zip(spilled.as_chunks_mut::<COLUMNS>().0) {
+                _mm512_storeu_ps(to.as_mut_ptr(), *sum);
+            }
+        }
+        panels::spread(block, &spilled, 2 * COLUMNS, (row, R), (column, columns));
+    }
+}
+
+/// Steps of the depth between two requests for a row of the next tile.
+const STRETCH: usize = 8;
+
+/// The sums of R rows and one or two panels; `next` is where the next tile goes.
+#[inline(always)]
+unsafe fn products<const PACKED: bool, const PANELS: usize, const R: usize>(
+    block: &panels::Block,
+    row: usize,
+    column: usize,
+    next: Option<*mut f32>,
+) -> [[__m512; PANELS]; R] {
+    let first = block.left.rows_from(row, 1).0[0];
+    let (pitch, step) = block.left.strides();
+    // Rows 0, 3, 6 and 9, from each of which two more are a stride or two away; packed panels are
+    // six rows side by side.
+    let mut left = [first; TALL / 3];
+    for (i, left) in left.iter_mut().enumerate() {
+        let row = if PACKED { i / 2 * ROWS * block.depth + i % 2 * 3 } else { i * 3 * pitch };
+        *left = first.wrapping_add(row);
+    }
+    let pitch = if PACKED { 1 } else { pitch };
+    let mut right = block.right[column * block.depth..].as_ptr();
+    let next_panel = COLUMNS * block.depth;
+    let rows_at_once = TALL.div_ceil(block.depth.div_ceil(STRETCH).max(1));
+    let mut asked = 0;
+    // SAFETY: panels hold `depth` entries of every row and column, and the CPU has AVX-512.
+    unsafe {
+        let mut sums = [[_mm512_setzero_ps(); PANELS]; R];
+        let mut left_over = block.depth;
+        while left_over > 0 {
+            let steps = left_over.min(STRETCH);
+            left_over -= steps;
+            if let Some(next) = next {
+                for row in asked..TALL.min(asked + rows_at_once) {
+                    let line = next.wrapping_add(row * block.row_stride);
+                    prefetch(line);
+                    prefetch(line.wrapping_add(PANELS * COLUMNS - 1));
+                }
+                asked += rows_at_once;
+            }
+            for _ in 0..steps {
+                let mut inputs = [_mm512_setzero_ps(); PANELS];
+                for (panel, input) in inputs.iter_mut().enumerate() {
+                    *input = _mm512_loadu_ps(right.add(panel * next_panel));
+                }
+                for (row, sums) in sums.iter_mut().enumerate() {
+                    let factor = _mm512_set1_ps(*left[row / 3].add(row % 3 * pitch));
+                    for (sum, input) in sums.iter_mut().zip(inputs) {
+                        *sum = _mm512_fmadd_ps(factor, input, *sum);
+                    }
+                }
+                for left in &mut left[..R.div_ceil(3)] {
+                    *left = left.wrapping_add(if PACKED { ROWS } else { step });
+                }
+                right = right.wrapping_add(COLUMNS);
+            }
+        }
+        sums
+    }
+}
+
+/// Prefetches a line that will be written; any address will do.
+#[inline(always)]
+unsafe fn prefetch(at: *const f32) {
+    // SAFETY: a hint, which cannot fault; every CPU with AVX-512 has the instruction.
+    unsafe { asm!("prefetchw [{}]", in(reg) at, options(nostack, preserves_flags, readonly)) }
+}
+
+/// Adds, finishes and stores sums whose columns lie side by side in the target.
+#[inline(always)]
+unsafe fn store<const PANELS: usize, const R: usize>(
+    block: &panels::Block,
+    sums: [[__m512; PANELS]; R],
+    (row, columns): (usize, usize),
+    target: *mut f32,
+) {
+    for (i, sums) in sums.into_iter().enumerate() {
+        for (v, mut sum) in sums.into_iter().enumerate() {
+            let mask = mask(columns - v * COLUMNS);
+            // SAFETY: the masked columns are the block's; the caller vouches for the target, and
+            // the CPU has AVX-512.
+            unsafe {
                 let place = target.add(i * block.row_stride + v * COLUMNS);
                 if block.accumulate {
-                    sum = _mm512_add_ps(sum, _mm512_loadu_ps(place));
+                    sum = _mm512_add_ps(sum, _mm512_maskz_loadu_ps(mask, place));
                 }
                 if let Some(finish) = block.finish {
                     let biased = _mm512_add_ps(sum, _mm512_set1_ps(finish.bias[row + i]));
                     // The second operand where one is not a number: a NaN stays.
                     sum = _mm512_max_ps(_mm512_set1_ps(finish.floor), biased);
                 }
-                _mm512_storeu_ps(place, sum);
+                _mm512_mask_storeu_ps(place, mask, sum);
             }
         }
     }
+}
+
+/// The first of 16 lanes.
+#[inline(always)]
+fn mask(lanes: usize) -> u16 {
+    if lanes >= COLUMNS { u16::MAX } else { (1 << lanes) - 1 }
 }

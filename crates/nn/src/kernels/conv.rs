@@ -24,6 +24,7 @@ use super::panels::Finish;
 use super::pointwise::Pointwise;
 use super::shape::{ConvShape, ShapeError};
 use super::simd::Isa;
+use super::weights::Weights;
 use super::winograd::{self, Tile};
 use super::{direct, direct_weights};
 use crate::workers::ScratchLen;
@@ -134,10 +135,24 @@ impl Pass {
         }
     }
 
+    fn prepared_len(&self) -> usize {
+        match self {
+            Self::Direct(pass) => pass.prepared_len(),
+            Self::Winograd(pass) => pass.prepared_len(),
+        }
+    }
+
+    fn prepare(&self, weights: &[f32], to: &mut [f32], scratch: &mut [f32]) {
+        match self {
+            Self::Direct(pass) => pass.pack_all(weights, to),
+            Self::Winograd(pass) => pass.transform_weights(weights, to, scratch),
+        }
+    }
+
     fn run(
         &self,
         input: Input,
-        weights: &[f32],
+        weights: Weights,
         finish: Option<Finish>,
         epilogue: Option<&dyn Epilogue>,
         output: &mut [f32],
@@ -253,17 +268,55 @@ impl Conv {
         self.forward_of(Input::plain(input), weights, None, None, output, scratch);
     }
 
+    /// Floats that the forward pass makes of the weights.
+    pub(crate) fn prepared_len(&self) -> usize {
+        match &self.algorithm {
+            Algorithm::Pointwise(pointwise) => pointwise.forward_product().prepared_len(),
+            Algorithm::Spatial(spatial) => spatial.forward.prepared_len(),
+        }
+    }
+
+    /// What the forward pass makes of the weights, for [`Conv::forward_prepared`].
+    pub(crate) fn prepare(&self, weights: &[f32], to: &mut [f32], scratch: &mut [f32]) {
+        assert_eq!(weights.len(), self.shape.weight_len(), "the weights do not have the plan's shape");
+        match &self.algorithm {
+            Algorithm::Pointwise(pointwise) => pointwise.forward_product().pack_all(weights, to),
+            Algorithm::Spatial(spatial) => spatial.forward.prepare(weights, to, scratch),
+        }
+    }
+
+    /// As [`Conv::forward`] or, with a bias, [`Conv::forward_with_bias`], from prepared weights: the
+    /// same bits.
+    pub(crate) fn forward_prepared(
+        &self,
+        input: &[f32],
+        prepared: &[f32],
+        bias: Option<(&[f32], f32)>,
+        output: &mut [f32],
+        scratch: &mut [f32],
+    ) {
+        assert_eq!(prepared.len(), self.prepared_len(), "the weights were prepared by another plan");
+        let finish = bias.map(|bias| self.finish(bias));
+        self.run_forward(Input::plain(input), Weights::Prepared(prepared), finish, None, output, scratch);
+    }
+
+    fn finish<'a>(&self, (bias, floor): (&'a [f32], f32)) -> Finish<'a> {
+        let channels = self.shape.groups * self.shape.outputs;
+        assert_eq!(bias.len(), channels, "the biases do not have the plan's shape");
+        Finish { bias, floor }
+    }
+
     /// `output = max(input * weights + bias, floor)`, a bias per channel, while the output is in
     /// cache. A floor of 0 is a ReLU, one of minus infinity none.
     pub fn forward_with_bias(
         &self,
         input: &[f32],
         weights: &[f32],
-        finish: (&[f32], f32),
+        bias: (&[f32], f32),
         output: &mut [f32],
         scratch: &mut [f32],
     ) {
-        self.forward_of(Input::plain(input), weights, Some(finish), None, output, scratch);
+        self.forward_of(Input::plain(input), weights, Some(bias), None, output, scratch);
     }
 
     /// Blocks of the forward pass that an epilogue sees; none if it sees nothing.
@@ -284,17 +337,30 @@ impl Conv {
         &self,
         input: Input,
         weights: &[f32],
-        finish: Option<(&[f32], f32)>,
+        bias: Option<(&[f32], f32)>,
+        epilogue: Option<&dyn Epilogue>,
+        output: &mut [f32],
+        scratch: &mut [f32],
+    ) {
+        let finish = bias.map(|bias| self.finish(bias));
+        self.run_forward(input, Weights::Plain(weights), finish, epilogue, output, scratch);
+    }
+
+    fn run_forward(
+        &self,
+        input: Input,
+        weights: Weights,
+        finish: Option<Finish>,
         epilogue: Option<&dyn Epilogue>,
         output: &mut [f32],
         scratch: &mut [f32],
     ) {
         self.check_input(input);
-        let channels = self.shape.groups * self.shape.outputs;
-        let finish = finish.map(|(bias, floor)| Finish { bias, floor });
-        let whole = finish.is_none_or(|finish| finish.bias.len() == channels);
-        assert!(whole, "the biases do not have the plan's shape");
-        self.shape.check(input.values.len(), weights.len(), output.len());
+        let weights_len = match weights {
+            Weights::Plain(weights) => weights.len(),
+            Weights::Prepared(_) => self.shape.weight_len(),
+        };
+        self.shape.check(input.values.len(), weights_len, output.len());
         match &self.algorithm {
             Algorithm::Pointwise(pointwise) => {
                 pointwise.forward(input, weights, finish, epilogue, output, scratch);
@@ -311,7 +377,14 @@ impl Conv {
         match &self.algorithm {
             Algorithm::Pointwise(pointwise) => pointwise.data_gradient(out_grad, weights, in_grad, scratch),
             Algorithm::Spatial(spatial) => {
-                spatial.data_gradient.run(Input::plain(out_grad), weights, None, None, in_grad, scratch);
+                spatial.data_gradient.run(
+                    Input::plain(out_grad),
+                    Weights::Plain(weights),
+                    None,
+                    None,
+                    in_grad,
+                    scratch,
+                );
             }
         }
     }

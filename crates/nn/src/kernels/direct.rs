@@ -14,7 +14,8 @@ use super::panels::Finish;
 use super::shape::ConvShape;
 use super::simd::{Isa, LANES};
 use super::tile::{MAX_ROWS, Multiply, multiply};
-use crate::workers::{ScratchLen, Shared, even_blocks, for_each_task};
+use super::weights::Weights;
+use crate::workers::{ScratchLen, Shared, even_blocks, for_each, for_each_task};
 
 /// Taps multiplied before the next tile: a panel of 6 x 384 weights is 9 KB, and stays in the
 /// first-level cache while the pixels of an image go by.
@@ -224,7 +225,7 @@ impl Pass {
     pub(crate) fn run(
         &self,
         input: Input,
-        weights: &[f32],
+        weights: Weights,
         finish: Option<Finish>,
         epilogue: Option<&dyn Epilogue>,
         output: &mut [f32],
@@ -232,26 +233,19 @@ impl Pass {
     ) {
         let lens = self.scratch_len();
         let (packed, scratch) = scratch.split_at_mut(lens.shared);
-        let packed = Shared::new(packed);
         // Tasks that share no weights pack their own, which saves waking the threads twice.
         let share = self.batch * self.parts > 1;
-        let tiles = even_blocks(self.outputs, MAX_ROWS);
-        if share {
-            for_each_task(self.groups * tiles.len(), 1, scratch, |task, _| {
-                self.pack_weights(
-                    weights,
-                    task / tiles.len(),
-                    tiles.clone().nth(task % tiles.len()),
-                    &packed,
-                );
-            });
+        if let (Weights::Plain(weights), true) = (weights, share) {
+            self.pack_all(weights, packed);
         }
+        let packed = Shared::new(packed);
+        let tiles = even_blocks(self.outputs, MAX_ROWS);
         let output = Shared::new(output);
         for_each_task(self.batch * self.groups * self.parts, lens.per_worker, scratch, |task, scratch| {
             // Images vary fastest: a group's weights stay in cache.
             let (image, rest) = (task % self.batch, task / self.batch);
             let (part, group) = (rest % self.parts, rest / self.parts);
-            if !share {
+            if let (Weights::Plain(weights), false) = (weights, share) {
                 self.pack_weights(weights, group, tiles.clone(), &packed);
             }
             let (start, end) = (part * tiles.len() / self.parts, (part + 1) * tiles.len() / self.parts);
@@ -271,8 +265,11 @@ impl Pass {
             // output.
             let output = unsafe { output.piece(at(channels.start)..at(channels.end)) };
             let at = group * self.group_weights;
-            // SAFETY: packed before, and only read from here on.
-            let weights = unsafe { packed.read(at..at + self.group_weights) };
+            let weights = match weights {
+                Weights::Prepared(prepared) => &prepared[at..at + self.group_weights],
+                // SAFETY: packed before, and only read from here on.
+                Weights::Plain(_) => unsafe { packed.read(at..at + self.group_weights) },
+            };
             self.convolve(input, weights, output, &rows(), scratch);
             for (index, output) in channels.zip(output.chunks_exact_mut(pixels)) {
                 let channel = group * self.outputs + index;
@@ -394,6 +391,20 @@ impl Pass {
                 }
             }
         }
+    }
+
+    /// Floats of all packed weights.
+    pub(crate) fn prepared_len(&self) -> usize {
+        self.groups * self.group_weights
+    }
+
+    /// Packs all weights.
+    pub(crate) fn pack_all(&self, weights: &[f32], to: &mut [f32]) {
+        let (to, tiles) = (Shared::new(to), even_blocks(self.outputs, MAX_ROWS));
+        for_each(self.groups * tiles.len(), |task| {
+            let (group, tile) = (task / tiles.len(), task % tiles.len());
+            self.pack_weights(weights, group, tiles.clone().nth(tile), &to);
+        });
     }
 
     /// Packs weights of a group as `[group][stencil][block of inputs][tile of outputs][tap][row]`.

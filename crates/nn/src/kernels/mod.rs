@@ -37,6 +37,7 @@ mod product;
 mod shape;
 mod simd;
 mod tile;
+mod weights;
 mod winograd;
 
 pub use conv::{Conv, Method};

@@ -4,6 +4,7 @@
 //! is left as it was: it only enters sums that are not stored.
 
 use super::input::{Affine, ChannelMap};
+use super::panels::COLUMNS;
 use super::simd::{Isa, LANES, Vector};
 use collegial_stats::multiversion;
 
@@ -19,9 +20,9 @@ pub(crate) fn pack_across<const W: usize>(
 }
 
 multiversion! {
-    /// [`pack_across`] of a row's image under a map, into panels of 16.
+    /// [`pack_across`] of a row's image under a map, into panels of [`COLUMNS`].
     pub(crate) fn pack_across_mapped(row: &[f32], depths: (usize, usize), at: usize, to: &mut [f32], map: ChannelMap) {
-        pack_across_with::<16>(row, depths, at, to, |x| map.of(x));
+        pack_across_with::<COLUMNS>(row, depths, at, to, |x| map.of(x));
     }
 }
 
@@ -121,42 +122,40 @@ unsafe fn along<V: Vector, const W: usize>(
     panel: &mut [f32],
     through: Option<Affine>,
 ) {
-    let mut done = 0;
-    if rows == W {
-        while done + LANES <= len {
+    // Eight rows at a time: rows that are a power of two apart share few lines of the cache.
+    let whole = if rows == W { len / LANES * LANES } else { 0 };
+    for half in (0..W).step_by(LANES) {
+        for done in (0..whole).step_by(LANES) {
             let last = done + LANES == len;
-            for half in (0..W).step_by(LANES) {
-                // SAFETY: row i of W has `len` floats by the assertion of `pack_along`. A store of
-                // eight floats ends inside the panel: at entry k + 1 if W spills over, and what
-                // follows the last entry is not ours.
-                unsafe {
-                    let mut block = [V::splat(0.0); LANES];
+            // SAFETY: row i of W has `len` floats by the assertion of `pack_along`. A store of
+            // eight floats ends inside the panel: at entry k + 1 if W spills over, and what
+            // follows the last entry is not ours.
+            unsafe {
+                let mut block = [V::splat(0.0); LANES];
+                for (i, vector) in block.iter_mut().enumerate() {
+                    *vector = V::load(from.as_ptr().add((half + i).min(W - 1) * row_stride + done));
+                }
+                if let Some(through) = through {
                     for (i, vector) in block.iter_mut().enumerate() {
-                        *vector = V::load(from.as_ptr().add((half + i).min(W - 1) * row_stride + done));
+                        *vector = through.channel((half + i).min(W - 1)).of_vector(*vector);
                     }
-                    if let Some(through) = through {
-                        for (i, vector) in block.iter_mut().enumerate() {
-                            *vector = through.channel((half + i).min(W - 1)).of_vector(*vector);
-                        }
-                    }
-                    for (k, column) in V::transpose(block).into_iter().enumerate() {
-                        let to = panel.as_mut_ptr().add((done + k) * W + half);
-                        if last && k + 1 == LANES && half + LANES > W {
-                            let mut entry = [0.0; LANES];
-                            column.store(entry.as_mut_ptr());
-                            to.copy_from_nonoverlapping(entry.as_ptr(), W - half);
-                        } else {
-                            column.store(to);
-                        }
+                }
+                for (k, column) in V::transpose(block).into_iter().enumerate() {
+                    let to = panel.as_mut_ptr().add((done + k) * W + half);
+                    if last && k + 1 == LANES && half + LANES > W {
+                        let mut entry = [0.0; LANES];
+                        column.store(entry.as_mut_ptr());
+                        to.copy_from_nonoverlapping(entry.as_ptr(), W - half);
+                    } else {
+                        column.store(to);
                     }
                 }
             }
-            done += LANES;
         }
     }
     for i in 0..rows {
         let map = through.map(|through| through.channel(i));
-        for k in done..len {
+        for k in whole..len {
             let x = from[i * row_stride + k];
             panel[k * W + i] = map.map_or(x, |map| map.of(x));
         }

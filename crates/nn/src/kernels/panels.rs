@@ -58,6 +58,13 @@ impl<'a> Left<'a> {
         self.packed
     }
 
+    /// Distances between rows, which are one as long as panels are not packed, and between entries
+    /// of a row.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn strides(&self) -> (usize, usize) {
+        (self.row, self.depth)
+    }
+
     /// Where up to [`ROWS`] rows from the first of a panel on begin (rows beyond the last are the
     /// last), and the distance between entries of a row.
     pub(super) fn rows_from(&self, first: usize, rows: usize) -> ([*const f32; ROWS], usize) {
@@ -195,7 +202,7 @@ unsafe fn tiles<V: Vector, const PACKED: bool>(block: &Block) {
 ///
 /// As for [`multiply_block`].
 #[inline(always)]
-pub(super) unsafe fn tile_at<V: Vector, const PACKED: bool>(block: &Block, row: usize, column: usize) {
+unsafe fn tile_at<V: Vector, const PACKED: bool>(block: &Block, row: usize, column: usize) {
     let right = &block.right[column * block.depth..];
     let columns = (block.columns - column).min(COLUMNS);
     let rows = (block.rows - row).min(ROWS);
@@ -217,14 +224,20 @@ pub(super) unsafe fn tile_at<V: Vector, const PACKED: bool>(block: &Block, row: 
             (false, true) => tile::<V, ROWS, 1, PACKED>(depth, left, right, target, then),
             (false, false) => tile::<V, ROWS, VECTORS, PACKED>(depth, left, right, target, then),
         }
-        spread(block, &sums, (row, rows), (column, columns));
+        spread(block, &sums, COLUMNS, (row, rows), (column, columns));
     }
 }
 
-/// Puts the part of a tile that lies inside the block in its places, plane by plane.
-unsafe fn spread(
+/// Puts the part of a tile, rows of `width` sums, that lies inside the block in its places, plane by
+/// plane.
+///
+/// # Safety
+///
+/// As for [`multiply_block`].
+pub(super) unsafe fn spread(
     block: &Block,
-    sums: &[f32; ROWS * COLUMNS],
+    sums: &[f32],
+    width: usize,
     (row, rows): (usize, usize),
     (column, columns): (usize, usize),
 ) {
@@ -233,7 +246,7 @@ unsafe fn spread(
         let at = block.first_column + column + done;
         let (plane, pixel) = (at / block.plane, at % block.plane);
         let len = (block.plane - pixel).min(columns - done);
-        for (i, sums) in sums.chunks_exact(COLUMNS).enumerate().take(rows) {
+        for (i, sums) in sums.chunks_exact(width).enumerate().take(rows) {
             let place = plane * block.plane_stride + (row + i) * block.row_stride + pixel;
             // SAFETY: `len` elements of a row of the target, which the caller vouches for.
             let target = unsafe { std::slice::from_raw_parts_mut(block.target.add(place), len) };

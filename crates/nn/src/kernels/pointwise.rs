@@ -13,6 +13,7 @@ use super::pointwise_weights::WeightGradient;
 use super::product::Product;
 use super::shape::ConvShape;
 use super::simd::Isa;
+use super::weights::Weights;
 use crate::workers::{ScratchLen, Shared, for_each};
 
 /// A 1x1 convolution, planned.
@@ -61,6 +62,11 @@ impl Pointwise {
         if s.stride == 1 { 0 } else { s.batch * s.groups * s.inputs * s.out_pixels() }
     }
 
+    /// The forward pass, whose weights can be packed before.
+    pub(crate) fn forward_product(&self) -> &Product {
+        &self.forward
+    }
+
     /// Blocks of the forward pass that an epilogue sees.
     pub(crate) fn blocks(&self) -> usize {
         self.forward.result_blocks()
@@ -69,7 +75,7 @@ impl Pointwise {
     pub(crate) fn forward(
         &self,
         input: Input,
-        weights: &[f32],
+        weights: Weights,
         finish: Option<Finish>,
         epilogue: Option<&dyn Epilogue>,
         output: &mut [f32],
@@ -87,10 +93,17 @@ impl Pointwise {
         scratch: &mut [f32],
     ) {
         if self.shape.stride == 1 {
-            return self.data_gradient.run(Input::plain(out_grad), weights, None, None, in_grad, scratch);
+            return self.data_gradient.run(
+                Input::plain(out_grad),
+                Weights::Plain(weights),
+                None,
+                None,
+                in_grad,
+                scratch,
+            );
         }
         let (kept, scratch) = scratch.split_at_mut(self.kept_len());
-        self.data_gradient.run(Input::plain(out_grad), weights, None, None, kept, scratch);
+        self.data_gradient.run(Input::plain(out_grad), Weights::Plain(weights), None, None, kept, scratch);
         self.spread(kept, in_grad);
     }
 

@@ -13,6 +13,7 @@ use super::input::Input;
 use super::pack::{pack_across, pack_across_mapped, pack_along};
 use super::panels::{Block, COLUMNS, DEPTH, Finish, Left, ROWS, multiply_block, packed_len};
 use super::simd::Isa;
+use super::weights::Weights;
 use crate::memory::prefetch;
 use crate::workers::{ScratchLen, Shared, even_blocks, for_each, for_each_task, panel_blocks};
 
@@ -29,6 +30,9 @@ const ENOUGH_TASKS: usize = 16;
 /// Channels between the one that is packed and the one that is prefetched: a block's lines lie in
 /// pieces of a plane each, too short for the processor to guess the next.
 const AHEAD: usize = 8;
+
+/// Pixels of all channels that are packed before the next.
+const TOGETHER: usize = 8 * COLUMNS;
 
 /// Rows of weights that a task packs.
 const PACKED_ROWS: usize = 8 * ROWS;
@@ -114,7 +118,7 @@ impl Product {
     pub(crate) fn run(
         &self,
         right: Input,
-        weights: &[f32],
+        weights: Weights,
         finish: Option<Finish>,
         epilogue: Option<&dyn Epilogue>,
         result: &mut [f32],
@@ -124,7 +128,11 @@ impl Product {
         let (shared, scratch) = scratch.split_at_mut(len.shared);
         let (packed_weights, packed_pixels) = shared.split_at_mut(self.shared_lens().0);
         self.pack_shared(weights, right, packed_weights, packed_pixels);
-        let (packed_weights, packed_pixels) = (&*packed_weights, &*packed_pixels);
+        let weights = match weights {
+            Weights::Plain(_) if self.packs_weights() => Weights::Prepared(packed_weights),
+            as_given => as_given,
+        };
+        let packed_pixels = &*packed_pixels;
         let (blocks, parts) = (self.blocks(), self.parts());
         let result = Shared::new(result);
         let tasks = self.groups * blocks.len() * parts.len();
@@ -143,7 +151,7 @@ impl Product {
                 };
                 let last = depth.0 + depth.1 == self.depth;
                 let finish = finish.filter(|_| last).map(|finish| finish.from(group * self.rows));
-                let left = |row| self.left(weights, packed_weights, group, row, depth);
+                let left = |row| self.left(weights, group, row, depth);
                 let visit = |row: usize, rows: usize| {
                     if let Some(epilogue) = epilogue.filter(|_| last) {
                         self.visit(epilogue, block, columns, (group * self.rows + row, rows), &result);
@@ -155,18 +163,14 @@ impl Product {
     }
 
     /// A group's weights from a row on, over one block of the depth.
-    fn left<'a>(
-        &self,
-        weights: &'a [f32],
-        packed: &'a [f32],
-        group: usize,
-        row: usize,
-        (start, depth): Place,
-    ) -> Left<'a> {
-        if self.packs_weights() {
-            let at = self.packed_at(group, row, (start, depth));
-            return Left::packed(&packed[at..], depth);
-        }
+    fn left<'a>(&self, weights: Weights<'a>, group: usize, row: usize, (start, depth): Place) -> Left<'a> {
+        let weights = match weights {
+            Weights::Plain(weights) => weights,
+            Weights::Prepared(packed) => {
+                let at = self.packed_at(group, row, (start, depth));
+                return Left::packed(&packed[at..], depth);
+            }
+        };
         let weights = &weights[group * self.rows * self.depth..][..self.rows * self.depth];
         if self.along {
             Left::rows(&weights[row * self.depth + start..], self.depth)
@@ -240,7 +244,7 @@ impl Product {
     /// Packs what tasks share: all weights and, where they share them, all pixels.
     fn pack_shared(
         &self,
-        weights: &[f32],
+        weights: Weights,
         right: Input,
         packed_weights: &mut [f32],
         packed_pixels: &mut [f32],
@@ -248,7 +252,10 @@ impl Product {
         let (packed_weights, packed_pixels) = (Shared::new(packed_weights), Shared::new(packed_pixels));
         let (rows, blocks, depths) =
             (panel_blocks(self.rows, ROWS, PACKED_ROWS), self.blocks(), self.depths());
-        let weight_tasks = if self.packs_weights() { self.groups * rows.len() } else { 0 };
+        let (weights, weight_tasks) = match weights {
+            Weights::Plain(weights) if self.packs_weights() => (weights, self.groups * rows.len()),
+            _ => (&[][..], 0),
+        };
         let pixel_tasks = if self.share() { self.groups * blocks.len() * depths.len() } else { 0 };
         for_each(weight_tasks + pixel_tasks, |task| {
             if let Some(task) = task.checked_sub(weight_tasks) {
@@ -265,6 +272,20 @@ impl Product {
             let (group, part) = (task / rows.len(), task % rows.len());
             let Some(rows) = rows.clone().nth(part) else { return };
             self.pack_weights(weights, group, rows, &packed_weights);
+        });
+    }
+
+    /// Floats of all packed weights.
+    pub(crate) fn prepared_len(&self) -> usize {
+        self.groups * self.weights_len()
+    }
+
+    /// Packs all weights.
+    pub(crate) fn pack_all(&self, weights: &[f32], to: &mut [f32]) {
+        let (to, rows) = (Shared::new(to), panel_blocks(self.rows, ROWS, PACKED_ROWS));
+        for_each(self.groups * rows.len(), |task| {
+            let Some(place) = rows.clone().nth(task % rows.len()) else { return };
+            self.pack_weights(weights, task / rows.len(), place, &to);
         });
     }
 
@@ -307,12 +328,15 @@ impl Product {
         (start, depth): Place,
         to: &mut [f32],
     ) {
-        for k in 0..depth {
-            let map = right.channel(group * self.depth + start + k);
-            let mut done = 0;
-            while done < columns {
-                let (image, pixel) = ((column + done) / self.pixels, (column + done) % self.pixels);
-                let len = (self.pixels - pixel).min(columns - done);
+        // A few panels at a time: entries of all panels lie a power of two apart, and would drive
+        // each other out of the first-level cache.
+        let mut done = 0;
+        while done < columns {
+            let (image, pixel) = ((column + done) / self.pixels, (column + done) % self.pixels);
+            let until = columns.min((done / TOGETHER + 1) * TOGETHER);
+            let len = (self.pixels - pixel).min(until - done);
+            for k in 0..depth {
+                let map = right.channel(group * self.depth + start + k);
                 let channel = (image * self.groups + group) * self.depth + start + k;
                 let from = &right.values[channel * self.pixels + pixel..][..len];
                 if self.packs_weights() && k + AHEAD < depth {
@@ -322,8 +346,8 @@ impl Product {
                     None => pack_across::<COLUMNS>(from, (depth, k), done, to),
                     Some(map) => pack_across_mapped(from, (depth, k), done, to, map),
                 }
-                done += len;
             }
+            done += len;
         }
     }
 }

@@ -128,6 +128,7 @@ impl Network {
     pub fn bytes(&self) -> usize {
         4 * (self.schedule.slots.iter().sum::<usize>()
             + self.state.parameters.len()
+            + self.state.prepared_len()
             + self.state.gradients.len())
     }
 
@@ -136,7 +137,7 @@ impl Network {
         self.initialise(0);
         for parameter in &self.program.parameters.entries {
             if parameter.is_weight() {
-                self.state.parameters[parameter.range.clone()].fill(0.0);
+                self.state.parameters_mut()[parameter.range.clone()].fill(0.0);
             }
         }
     }
@@ -165,7 +166,7 @@ impl Network {
 
     /// All parameters, to be changed.
     pub fn values_mut(&mut self) -> &mut [f32] {
-        &mut self.state.parameters
+        self.state.parameters_mut()
     }
 
     /// All gradients, laid out as [`values`](Self::values).
@@ -227,7 +228,7 @@ impl Network {
             return Ok(());
         }
         let range = self.program.parameters.find(name)?.range.clone();
-        self.state.parameters[range].copy_from_slice(values);
+        self.state.parameters_mut()[range].copy_from_slice(values);
         Ok(())
     }
 

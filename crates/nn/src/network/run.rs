@@ -79,6 +79,7 @@ impl Network {
         let Self { program, schedule, state, settings, .. } = self;
         on_threads(settings.alone, || {
             state.scale_weights(&program.steps);
+            state.prepare(&program.steps);
             program.steps.iter().try_for_each(|step| {
                 go_on(stopped())?;
                 state.forward(program, schedule, step, mode, lent);

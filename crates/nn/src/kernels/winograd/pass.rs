@@ -13,6 +13,7 @@ use crate::kernels::pack::pack_along;
 use crate::kernels::panels::{Block, COLUMNS, DEPTH, Finish, Left, ROWS, multiply_block};
 use crate::kernels::shape::ConvShape;
 use crate::kernels::simd::{Isa, LANES, dispatch};
+use crate::kernels::weights::Weights;
 use crate::workers::{ScratchLen, Shared, even_blocks, for_each_task, panel_blocks};
 use std::ops::Range;
 
@@ -143,15 +144,16 @@ impl Pass {
     pub(crate) fn run(
         &self,
         input: Input,
-        weights: &[f32],
+        weights: Weights,
         finish: Option<Finish>,
         output: &mut [f32],
         scratch: &mut [f32],
     ) {
         let len = self.scratch_len();
         let (transformed, scratch) = scratch.split_at_mut(len.shared);
-        self.transform_weights(weights, &Shared::new(transformed), scratch);
-        let (transformed, output) = (&*transformed, Shared::new(output));
+        let transformed =
+            weights.or_prepare(transformed, |weights, to| self.transform_weights(weights, to, scratch));
+        let output = Shared::new(output);
         let blocks = self.row_blocks();
         let parts = panel_blocks(self.outputs, 2 * COLUMNS, self.outputs.div_ceil(self.parts));
         let tasks = self.groups * blocks.len() * parts.len();
@@ -174,8 +176,14 @@ impl Pass {
         });
     }
 
+    /// Floats of all transformed weights.
+    pub(crate) fn prepared_len(&self) -> usize {
+        self.scratch_len().shared
+    }
+
     /// Transforms all weights, `[group][place][block of the depth][panel][depth][16]`.
-    fn transform_weights(&self, weights: &[f32], to: &Shared, scratch: &mut [f32]) {
+    pub(crate) fn transform_weights(&self, weights: &[f32], to: &mut [f32], scratch: &mut [f32]) {
+        let to = &Shared::new(to);
         let panels = self.outputs.div_ceil(COLUMNS);
         let len = self.scratch_len().per_worker;
         for_each_task(self.groups * panels, len, scratch, |task, scratch| {
