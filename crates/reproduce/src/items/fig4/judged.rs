@@ -152,8 +152,8 @@ fn over_epochs(settings: &[Setting]) -> (Figure, String) {
         let point = |epoch: u32| {
             let found = setting.contrast(PRIMAL.0, PRIMAL.1, &format!("test_error_{epoch}"))?;
             let [low, high] = found.interval;
-            // Settings side by side, so that bars do not cover each other.
-            let x = f64::from(epoch) + 1.2 * at as f64;
+            // Settings side by side around the epoch, so that bars do not cover each other.
+            let x = f64::from(epoch) + at as f64 - 0.5 * (settings.len() - 1) as f64;
             Some(Point::new(x, found.difference).interval(low, high))
         };
         let points: Vec<Point> = EPOCHS.into_iter().filter_map(point).collect();
@@ -162,7 +162,7 @@ fn over_epochs(settings: &[Setting]) -> (Figure, String) {
         }
     }
     let figure =
-        figure.with(Line::new("", [(8.0, 0.0), (74.0, 0.0)]).stroke(Stroke::Dashed).tone(Tone::Base));
+        figure.with(Line::new("", [(6.0, 0.0), (74.0, 0.0)]).stroke(Stroke::Dashed).tone(Tone::Base));
     (figure, "Below 0 the paper's order holds. Single epochs; bars are 95 % intervals.".into())
 }
 
