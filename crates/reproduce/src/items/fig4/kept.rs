@@ -53,8 +53,7 @@ impl Cell {
 pub(super) struct Setting {
     /// "standard, rate 1e-3", and batch and schedule where they are varied.
     pub name: String,
-    /// Whether batch or schedule are not those of the recipe; then only the designs of the contrasts
-    /// were trained.
+    /// Whether batch or schedule are not those of the recipe; then only a few designs were trained.
     pub varied: bool,
     /// What the weights are.
     #[serde(skip)]
