@@ -159,7 +159,9 @@ fn profile(work: &mut Work, steps: usize) {
 /// Names of the works, each made when it is wanted.
 fn works(wanted: &dyn Fn(&str) -> bool) -> Vec<Work> {
     let mut works = Vec::new();
-    for name in ["resnext29-37x10d", "resnext29-10x10d", "resnext29-1x128d", "resnext29-3x64d"] {
+    for name in
+        ["resnext29-37x10d", "resnext29-10x10d", "resnext29-4x4d", "resnext29-1x128d", "resnext29-3x64d"]
+    {
         for batch in [16, 32] {
             if wanted(&format!("train {name} batch {batch}")) {
                 works.push(train(name, batch, UpdateRule::SGD));

@@ -15,6 +15,7 @@
 //! number of threads.
 
 mod builder;
+mod crew;
 mod error;
 mod fold;
 pub mod kernels;

@@ -1,6 +1,6 @@
 //! Work shared out over rayon's current pool, without allocation.
 
-use rayon::prelude::*;
+use crate::crew::{enlisted, section};
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -19,11 +19,9 @@ impl ScratchLen {
     }
 }
 
-/// Runs a whole step on a thread of the pool, so that its many short passes start from there. A
-/// pass that a thread outside starts has to wake the pool, and the pool that thread again, which
-/// takes as long as a layer of an ensemble.
+/// Keeps the threads of the pool together for all passes of `run`, see [`crew`](crate::crew).
 pub(crate) fn in_pool<R: Send>(run: impl FnOnce() -> R + Send) -> R {
-    if is_alone() { run() } else { rayon::scope(|_| run()) }
+    if is_alone() { run() } else { enlisted(run) }
 }
 
 thread_local! {
@@ -85,10 +83,14 @@ pub(crate) fn for_each_task(
         let scratch = &mut scratch[..per_worker];
         return (0..tasks).for_each(|task| run(task, scratch));
     }
-    let workers = rayon::current_num_threads().min(tasks);
+    let (parts, scratch) = (Next::new(scratch.len() / per_worker), Shared::new(scratch));
     let next = Next::new(tasks);
-    scratch.par_chunks_exact_mut(per_worker).with_max_len(1).take(workers).for_each(|scratch| {
-        next.by_ref().for_each(|task| run(task, scratch));
+    section(&|| {
+        if let Some(part) = parts.by_ref().next() {
+            // SAFETY: every part is handed out once.
+            let scratch = unsafe { scratch.piece(part * per_worker..(part + 1) * per_worker) };
+            next.by_ref().for_each(|task| run(task, scratch));
+        }
     });
 }
 
@@ -97,9 +99,8 @@ pub(crate) fn for_each(tasks: usize, run: impl Fn(usize) + Sync) {
     if tasks == 1 || is_alone() {
         return (0..tasks).for_each(run);
     }
-    let workers = rayon::current_num_threads().min(tasks);
     let next = Next::new(tasks);
-    (0..workers).into_par_iter().with_max_len(1).for_each(|_| next.by_ref().for_each(&run));
+    section(&|| next.by_ref().for_each(&run));
 }
 
 /// A mutable slice that tasks may cut disjoint pieces from.

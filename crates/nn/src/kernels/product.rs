@@ -37,6 +37,9 @@ const TOGETHER: usize = 8 * COLUMNS;
 /// Rows of weights that a task packs.
 const PACKED_ROWS: usize = 8 * ROWS;
 
+/// Pixels of one block of the depth that a task packs, where tasks share them.
+const PACKED_PIXELS: usize = 4 * COLUMNS;
+
 /// `result (rows x pixels) = weights (rows x depth) * right (depth x pixels)` for every image and
 /// group.
 pub(crate) struct Product {
@@ -256,17 +259,21 @@ impl Product {
             Weights::Plain(weights) if self.packs_weights() => (weights, self.groups * rows.len()),
             _ => (&[][..], 0),
         };
-        let pixel_tasks = if self.share() { self.groups * blocks.len() * depths.len() } else { 0 };
+        let pieces = PIXELS / PACKED_PIXELS;
+        let pixel_tasks = if self.share() { self.groups * blocks.len() * depths.len() * pieces } else { 0 };
         for_each(weight_tasks + pixel_tasks, |task| {
             if let Some(task) = task.checked_sub(weight_tasks) {
+                let (task, first) = (task / pieces, task % pieces * PACKED_PIXELS);
                 let (rest, depth) = (task / depths.len(), task % depths.len());
-                let Some(columns) = blocks.clone().nth(rest % blocks.len()) else { return };
+                let Some((column, columns)) = blocks.clone().nth(rest % blocks.len()) else { return };
                 let Some(depth) = depths.clone().nth(depth) else { return };
-                let panels = columns.1.next_multiple_of(COLUMNS);
-                let at = rest * self.block_len(self.depth) + depth.0 * panels;
-                // SAFETY: every (group, block, depth) has its own place.
-                let to = unsafe { packed_pixels.piece(at..at + panels * depth.1) };
-                self.pack_pixels(right, rest / blocks.len(), columns, depth, to);
+                let Some(left @ 1..) = columns.checked_sub(first) else { return };
+                let piece = (column + first, left.min(PACKED_PIXELS));
+                let panels = |columns: usize| columns.next_multiple_of(COLUMNS);
+                let at = rest * self.block_len(self.depth) + depth.0 * panels(columns) + depth.1 * first;
+                // SAFETY: every (group, block, depth, piece) has its own place.
+                let to = unsafe { packed_pixels.piece(at..at + panels(piece.1) * depth.1) };
+                self.pack_pixels(right, rest / blocks.len(), piece, depth, to);
                 return;
             }
             let (group, part) = (task / rows.len(), task % rows.len());

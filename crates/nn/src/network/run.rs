@@ -77,7 +77,7 @@ impl Network {
     /// Runs the program forward.
     fn run(&mut self, mode: Mode, lent: Lent<'_>, stopped: &(dyn Fn() -> bool + Sync)) -> Result<(), Error> {
         let Self { program, schedule, state, settings, .. } = self;
-        on_threads(settings.alone, || {
+        on_threads(settings.alone, false, || {
             state.scale_weights(&program.steps);
             state.prepare(&program.steps);
             program.steps.iter().try_for_each(|step| {
@@ -201,7 +201,7 @@ impl Network {
         }
         let Self { program, schedule, state, settings, .. } = self;
         state.write(schedule, schedule.seed, gradient);
-        on_threads(settings.alone, || {
+        on_threads(settings.alone, observer.is_some(), || {
             schedule.backward.iter().try_for_each(|back| {
                 go_on(observer.as_ref().is_some_and(|observer| observer.stopped()))?;
                 state.backward(program, schedule, back, mode, &mut observer, lent);
@@ -211,9 +211,14 @@ impl Network {
     }
 }
 
-/// Runs passes on this thread alone, or on rayon's current pool.
-fn on_threads<R: Send>(one: bool, run: impl FnOnce() -> R + Send) -> R {
-    if one { alone(run) } else { in_pool(run) }
+/// Runs passes on this thread alone, or on rayon's current pool, whose threads an observer has for
+/// itself between two sections.
+fn on_threads<R: Send>(one: bool, observed: bool, run: impl FnOnce() -> R + Send) -> R {
+    match (one, observed) {
+        (true, _) => alone(run),
+        (false, true) => rayon::scope(|_| run()),
+        (false, false) => in_pool(run),
+    }
 }
 
 /// An error where the pass is to stop.
