@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{ExactMoments, Gate, PatchSums, block_second_moment_ratio};
 use crate::error::{Error, Obstacle};
-use crate::law::{LinearStep, Output, Plan, Step, columns};
+use crate::law::{LinearStep, Output, Plan, Step, gram};
 
 /// One output unit of a chain that is seen at a single position behind its first layer, see the
 /// [module](super).
@@ -229,7 +229,7 @@ impl SingleColumn {
         };
         let count = self.plan.pixels.len();
         let (mut gram, mut patches) = (vec![0.0; count * count], vec![]);
-        columns::gram(values, self.plan.channels, &columns::all_pairs(count), &mut gram);
+        gram::of_input(values, self.plan.channels, &mut gram);
         first.patch_gram(1, &gram, &mut patches);
         Ok(patches)
     }

@@ -4,6 +4,8 @@
 //! factorisations in linear algebra crates do not hand out, for matrices of 1 to a few hundred rows
 //! that are factored millions of times without allocating.
 
+use collegial_stats::multiversion;
+
 /// Diagonals below this share of the largest are taken as 0: Grams are sums of f32 products, good
 /// to about 1e-7.
 const TOLERANCE: f64 = 1e-6;
@@ -17,6 +19,9 @@ pub(crate) struct Factor {
     pub pivots: Vec<usize>,
     /// `lower[row * size + k]`, k < rank.
     pub lower: Vec<f64>,
+    /// The same, column by column.
+    columns: Vec<f64>,
+    known: Vec<f64>,
     diagonal: Vec<f64>,
 }
 
@@ -26,29 +31,25 @@ impl Factor {
         self.size = size;
         self.rank = 0;
         self.pivots.clear();
-        self.lower.clear();
-        self.lower.resize(size * size, 0.0);
+        self.columns.resize(size * size, 0.0);
+        self.known.resize(size, 0.0);
         self.diagonal.clear();
         self.diagonal.extend((0..size).map(|row| gram[row * size + row]));
         let floor = self.diagonal.iter().copied().fold(0.0, f64::max) * TOLERANCE;
         for step in 0..size {
-            let Some(pivot) = self.largest_free(floor) else { return };
-            let root = self.diagonal[pivot].sqrt();
+            let Some(pivot) = self.largest_free(floor) else { break };
+            let (earlier, rest) = self.columns.split_at_mut(step * size);
+            let row = &gram[pivot * size..][..size];
+            next_column(row, pivot, earlier, &mut self.known, &mut self.diagonal, &mut rest[..size]);
             self.pivots.push(pivot);
             self.rank = step + 1;
-            for row in 0..size {
-                let done = self.diagonal[row] == f64::NEG_INFINITY;
-                if row == pivot || done {
-                    continue;
-                }
-                let (a, b) = (row * size, pivot * size);
-                let known: f64 = (0..step).map(|k| self.lower[a + k] * self.lower[b + k]).sum();
-                let entry = (gram[a + pivot] - known) / root;
-                self.lower[a + step] = entry;
-                self.diagonal[row] -= entry * entry;
+        }
+        self.lower.clear();
+        self.lower.resize(size * size, 0.0);
+        for (k, column) in self.columns.chunks_exact(size.max(1)).enumerate().take(self.rank) {
+            for (lower, entry) in self.lower.iter_mut().skip(k).step_by(size).zip(column) {
+                *lower = *entry;
             }
-            self.lower[pivot * size + step] = root;
-            self.diagonal[pivot] = f64::NEG_INFINITY;
         }
     }
 
@@ -64,24 +65,73 @@ impl Factor {
         best
     }
 
-    /// Solves `L_S^T x = b` in place, `L_S` being the pivots' rows: upper triangular in pivot
-    /// order.
-    pub fn solve_transposed(&self, b: &mut [f64]) {
+    /// Solves `L_S^T X = B` in place for `rank` rows of `width` numbers, `L_S` being the pivots'
+    /// rows: upper triangular in pivot order.
+    pub fn solve_transposed(&self, b: &mut [f64], width: usize) {
         for k in (0..self.rank).rev() {
-            let mut value = b[k];
-            for (later, &row) in self.pivots.iter().enumerate().take(self.rank).skip(k + 1) {
-                value -= self.lower[row * self.size + k] * b[later];
+            let (rows, later) = b.split_at_mut((k + 1) * width);
+            let row = &mut rows[k * width..];
+            for (pivot, later) in self.pivots[k + 1..].iter().zip(later.chunks_exact(width)) {
+                subtract_scaled(self.lower[pivot * self.size + k], later, row);
             }
-            b[k] = value / self.lower[self.pivots[k] * self.size + k];
+            divide(row, self.lower[self.pivots[k] * self.size + k]);
         }
     }
 
-    /// Solves `L_S x = b` in place.
-    pub fn solve(&self, b: &mut [f64]) {
-        for (k, &row) in self.pivots.iter().enumerate() {
-            let known: f64 = (0..k).map(|j| self.lower[row * self.size + j] * b[j]).sum();
-            b[k] = (b[k] - known) / self.lower[row * self.size + k];
+    /// Solves `L_S X = B` in place.
+    pub fn solve(&self, b: &mut [f64], width: usize) {
+        for (k, pivot) in self.pivots.iter().enumerate() {
+            let (earlier, rows) = b.split_at_mut(k * width);
+            let row = &mut rows[..width];
+            let lower = &self.lower[pivot * self.size..][..=k];
+            for (&factor, earlier) in lower.iter().zip(earlier.chunks_exact(width)) {
+                subtract_scaled(factor, earlier, row);
+            }
+            divide(row, lower[k]);
         }
+    }
+}
+
+multiversion! {
+    /// The column of L that belongs to `pivot`, whose row of the matrix is `row`; `known` is
+    /// scratch. Diagonals lose what it explains.
+    fn next_column(
+        row: &[f64],
+        pivot: usize,
+        earlier: &[f64],
+        known: &mut [f64],
+        diagonal: &mut [f64],
+        column: &mut [f64],
+    ) {
+        let root = diagonal[pivot].sqrt();
+        known.fill(0.0);
+        for earlier in earlier.chunks_exact(row.len()) {
+            let factor = earlier[pivot];
+            for (known, entry) in known.iter_mut().zip(earlier) {
+                *known += entry * factor;
+            }
+        }
+        for (((entry, value), known), diagonal) in column.iter_mut().zip(row).zip(known).zip(&mut *diagonal) {
+            // Rows of earlier pivots end before this column.
+            *entry = if *diagonal == f64::NEG_INFINITY { 0.0 } else { (value - *known) / root };
+            *diagonal -= *entry * *entry;
+        }
+        column[pivot] = root;
+        diagonal[pivot] = f64::NEG_INFINITY;
+    }
+}
+
+#[inline(always)]
+fn subtract_scaled(factor: f64, x: &[f64], out: &mut [f64]) {
+    for (out, x) in out.iter_mut().zip(x) {
+        *out -= factor * x;
+    }
+}
+
+#[inline(always)]
+fn divide(x: &mut [f64], by: f64) {
+    for x in x {
+        *x /= by;
     }
 }
 
@@ -121,13 +171,17 @@ mod tests {
             let mut factor = Factor::default();
             factor.compute(&q, size);
             let rank = factor.rank;
-            let (mut x, mut y) = (b[..rank].to_vec(), b[..rank].to_vec());
-            factor.solve(&mut x);
-            factor.solve_transposed(&mut y);
-            for (k, &wanted) in b.iter().enumerate().take(rank) {
-                let forward: f64 = (0..rank).map(|j| factor.lower[factor.pivots[k] * size + j] * x[j]).sum();
-                let transposed: f64 = (0..rank).map(|j| factor.lower[factor.pivots[j] * size + k] * y[j]).sum();
-                prop_assert!((forward - wanted).abs() < 1e-6 && (transposed - wanted).abs() < 1e-6);
+            for width in [1, 3] {
+                let sides: Vec<f64> = b[..rank].iter().flat_map(|b| (0..width).map(move |i| b + i as f64)).collect();
+                let (mut x, mut y) = (sides.clone(), sides.clone());
+                factor.solve(&mut x, width);
+                factor.solve_transposed(&mut y, width);
+                for (index, &wanted) in sides.iter().enumerate() {
+                    let (k, i) = (index / width, index % width);
+                    let forward: f64 = (0..rank).map(|j| factor.lower[factor.pivots[k] * size + j] * x[j * width + i]).sum();
+                    let transposed: f64 = (0..rank).map(|j| factor.lower[factor.pivots[j] * size + k] * y[j * width + i]).sum();
+                    prop_assert!((forward - wanted).abs() < 1e-6 && (transposed - wanted).abs() < 1e-6);
+                }
             }
         }
     }

@@ -2,12 +2,17 @@
 
 pub(crate) mod activation;
 pub(crate) mod columns;
+mod conditional;
+mod explicit_weights;
 mod factor;
 mod first_layer_sums;
+pub(crate) mod gram;
 mod plan;
+mod product;
 mod sample;
 mod single_column;
 mod size;
+mod triangle;
 
 use std::ops::Range;
 
@@ -22,6 +27,7 @@ pub(crate) use plan::{LinearStep, Plan, Step};
 use sample::Input;
 pub use sample::Workspace;
 use single_column::SingleColumnSampler;
+use triangle::Triangle;
 
 /// Trials per block: the unit of parallel work and of sharding.
 pub const BLOCK: u64 = 50;
@@ -37,7 +43,7 @@ pub struct LawSampler {
     columns: Vec<f32>,
     gram: Vec<f64>,
     first_patch_gram: Vec<f64>,
-    first_factor: Factor,
+    first_triangle: Triangle,
     /// The short way, where there is one.
     single_column: Option<SingleColumnSampler>,
 }
@@ -84,15 +90,18 @@ impl LawSampler {
     fn with_columns(columns: Vec<f32>, plan: Plan) -> Self {
         let count = plan.pixels.len() * plan.inputs;
         let mut gram = vec![0.0; count * count];
-        columns::gram(&columns, plan.channels, &columns::all_pairs(count), &mut gram);
+        gram::of_input(&columns, plan.channels, &mut gram);
         let methods = plan.methods();
         let (mut first_patch_gram, mut first_factor) = (vec![], Factor::default());
+        let mut first_triangle = Triangle::default();
         if let Some(Step::Linear(step)) = plan.steps.first() {
             step.patch_gram(plan.inputs, &gram, &mut first_patch_gram);
             first_factor.compute(&first_patch_gram, step.positions * plan.inputs);
+            first_triangle.fill(&first_factor, step.scale);
+            first_triangle.turn();
         }
         let single_column = SingleColumnSampler::new(&plan, &first_patch_gram, &first_factor);
-        Self { plan, methods, columns, gram, first_patch_gram, first_factor, single_column }
+        Self { plan, methods, columns, gram, first_patch_gram, first_triangle, single_column }
     }
 
     /// The Gram matrix of the patches that the first layer reads; empty where that is a pool.
@@ -146,7 +155,7 @@ impl LawSampler {
         let input = Input {
             columns: &self.columns,
             gram: &self.gram,
-            first_factor: &self.first_factor,
+            first_triangle: &self.first_triangle,
             first_patch_gram: &self.first_patch_gram,
         };
         workspace.draw(&self.plan, &self.methods, &input, rng, kernel);

@@ -7,7 +7,7 @@
 
 use collegial_arch::{Activation, Layer, Linear, Sequence};
 
-use super::columns::all_pairs;
+use super::gram::Pairs;
 use crate::Error;
 
 /// Whose kernel is sampled.
@@ -37,12 +37,22 @@ pub(crate) struct LinearStep {
     pub source: Vec<Option<usize>>,
     /// Pairs of the columns before the layer whose inner products its patches' inner products are
     /// made of.
-    pub pairs_in: Vec<Vec<usize>>,
+    pub pairs_in: Pairs,
     /// All pairs of the columns behind the layer.
-    pub pairs: Vec<Vec<usize>>,
+    pub pairs: Pairs,
+    /// For every tap, stretches of columns behind the layer that read neighbours in the same order.
+    stretches: Vec<Vec<Stretch>>,
     /// The NTK parametrisation's scale: sqrt(2 / fan-in) before a ReLU, sqrt(1 / fan-in) otherwise.
     pub scale: f64,
     pub activation: Activation,
+}
+
+/// Columns `column`, `column + 1`, ... read `source`, `source + 1`, ...
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    column: usize,
+    source: usize,
+    length: usize,
 }
 
 impl LinearStep {
@@ -57,20 +67,37 @@ impl LinearStep {
         self.source[position * self.taps + tap].map(|source| input * self.positions_in + source)
     }
 
+    /// The columns behind the layer that read something through a tap, ascending, and what they
+    /// read.
+    pub fn reads(&self, tap: usize) -> impl Iterator<Item = (usize, usize)> {
+        let columns = |stretch: &Stretch| {
+            let Stretch { column, source, length } = *stretch;
+            (0..length).map(move |i| (column + i, source + i))
+        };
+        self.stretches[tap].iter().flat_map(columns)
+    }
+
     /// Inner products of patches from inner products of columns.
     pub fn patch_gram(&self, inputs: usize, gram: &[f64], out: &mut Vec<f64>) {
         let columns = self.positions * inputs;
         let columns_in = self.positions_in * inputs;
+        out.clear();
         out.resize(columns * columns, 0.0);
+        for (tap, stretches) in self.stretches.iter().enumerate() {
+            for (p, a) in self.reads(tap) {
+                let (out, gram) = (&mut out[p * columns..][..columns], &gram[a * columns_in..][..columns_in]);
+                for stretch in stretches.iter().take_while(|stretch| stretch.column <= p) {
+                    let out = &mut out[stretch.column..][..stretch.length];
+                    for (out, product) in out.iter_mut().zip(&gram[stretch.source..]) {
+                        *out += product;
+                    }
+                }
+            }
+        }
+        // Above the diagonal, stretches end where they like.
         for p in 0..columns {
-            for q in 0..=p {
-                let taps = (0..self.taps).filter_map(|tap| {
-                    let a = self.source_column(p, tap)?;
-                    Some(gram[a * columns_in + self.source_column(q, tap)?])
-                });
-                let sum: f64 = taps.sum();
-                out[p * columns + q] = sum;
-                out[q * columns + p] = sum;
+            for q in 0..p {
+                out[q * columns + p] = out[p * columns + q];
             }
         }
     }
@@ -92,9 +119,24 @@ impl LinearStep {
             partners.sort_unstable();
             partners.dedup();
         }
-        self.pairs_in = pairs;
-        self.pairs = all_pairs(columns);
+        self.pairs_in = Pairs::new(pairs, self.inputs);
+        self.pairs = Pairs::all(columns, self.outputs);
+        self.stretches = (0..self.taps).map(|tap| self.stretches_of(tap, columns)).collect();
         self
+    }
+
+    fn stretches_of(&self, tap: usize, columns: usize) -> Vec<Stretch> {
+        let mut stretches: Vec<Stretch> = vec![];
+        for column in 0..columns {
+            let Some(source) = self.source_column(column, tap) else { continue };
+            match stretches.last_mut() {
+                Some(last) if (last.column + last.length, last.source + last.length) == (column, source) => {
+                    last.length += 1;
+                }
+                _ => stretches.push(Stretch { column, source, length: 1 }),
+            }
+        }
+        stretches
     }
 }
 
@@ -291,8 +333,9 @@ fn linear_step(
         positions_in: pixels.len(),
         positions: needed.pixels.len(),
         source,
-        pairs_in: vec![],
-        pairs: vec![],
+        pairs_in: Pairs::default(),
+        pairs: Pairs::default(),
+        stretches: vec![],
         scale: (gain / (inputs * taps) as f64).sqrt(),
         activation,
     };

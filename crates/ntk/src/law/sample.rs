@@ -19,18 +19,22 @@
 use collegial_arch::Activation;
 use collegial_stats::Rng;
 
-use super::activation;
-use super::columns::{add_scaled, all_pairs, apply_weights, combine, cross, dot, gram};
+use super::columns::add_scaled;
+use super::conditional::{PullBack, Seen};
 use super::factor::Factor;
+use super::gram::{Pairs, Turned, gram};
 use super::plan::{LinearStep, Method, Plan, Step};
+use super::triangle::{Scratch, Triangle};
+use super::{activation, explicit_weights};
 
 /// Buffers of one layer.
 #[derive(Clone, Debug, Default)]
 struct State {
     /// Inner products of the columns C the layer reads.
     patch_gram: Vec<f64>,
-    /// Their factor L.
+    /// Their factor L, and what products with it need of it.
     factor: Factor,
+    triangle: Triangle,
     /// Z (law), or all weights as taps x inputs x outputs (explicit).
     normals: Vec<f32>,
     /// φ(H), behind the weights and the activation.
@@ -48,20 +52,19 @@ struct State {
 #[derive(Clone, Debug)]
 pub struct Workspace {
     states: Vec<State>,
-    cotangent_factor: Factor,
+    pull_back: PullBack,
+    turned: Turned,
+    scratch: Scratch,
     pub(super) fresh: Vec<f32>,
-    products: Vec<f64>,
-    seen: Vec<f64>,
-    solution: Vec<f64>,
-    coefficients: Vec<f64>,
+    rows: Vec<(usize, usize)>,
 }
 
 /// The columns of the input and their inner products.
 pub(crate) struct Input<'a> {
     pub columns: &'a [f32],
     pub gram: &'a [f64],
-    /// Factor of the first layer's patch Gram, the same in every draw.
-    pub first_factor: &'a Factor,
+    /// Factor of the first layer's patch Gram, with the layer's scale, the same in every draw.
+    pub first_triangle: &'a Triangle,
     pub first_patch_gram: &'a [f64],
 }
 
@@ -69,12 +72,11 @@ impl Workspace {
     pub(crate) fn new(plan: &Plan) -> Self {
         Self {
             states: vec![State::default(); plan.steps.len()],
-            cotangent_factor: Factor::default(),
+            pull_back: PullBack::default(),
+            turned: Turned::default(),
+            scratch: Scratch::default(),
             fresh: vec![],
-            products: vec![],
-            seen: vec![],
-            solution: vec![],
-            coefficients: vec![],
+            rows: vec![],
         }
     }
 
@@ -94,7 +96,7 @@ impl Workspace {
         kernel.fill(0.0);
         self.seed_cotangents(plan);
         for index in (0..plan.steps.len()).rev() {
-            self.backward(plan, methods, rng, index, kernel);
+            self.backward(plan, methods, input, rng, index, kernel);
         }
     }
 
@@ -120,7 +122,8 @@ impl Workspace {
                 if index < last {
                     pool(x, *positions, *channels, &mut state.after);
                     resized(&mut state.after_gram, plan.inputs * plan.inputs);
-                    gram(&state.after, *channels, &all_pairs(plan.inputs), &mut state.after_gram);
+                    let all = Pairs::all(plan.inputs, *channels);
+                    gram(&state.after, *channels, &all, &mut self.turned, &mut state.after_gram);
                 }
             }
             Step::Linear(step) => {
@@ -140,19 +143,26 @@ impl Workspace {
                     return;
                 }
                 match methods[index] {
-                    Method::Law if index == 0 => state.forward_law(step, input.first_factor, rng),
                     Method::Law => {
-                        let mut factor = std::mem::take(&mut state.factor);
-                        factor.compute(&state.patch_gram, columns);
-                        state.forward_law(step, &factor, rng);
-                        state.factor = factor;
+                        if index > 0 {
+                            state.factor.compute(&state.patch_gram, columns);
+                            state.triangle.fill(&state.factor, step.scale);
+                        }
+                        let triangle = if index > 0 { &state.triangle } else { input.first_triangle };
+                        resized(&mut state.normals, triangle.rank * step.outputs);
+                        rng.fill_normal(&mut state.normals);
+                        triangle.combine(&state.normals, step.outputs, &mut self.scratch, &mut state.after);
                     }
-                    Method::Explicit => state.forward_explicit(step, x, rng),
+                    Method::Explicit => {
+                        state.factor.rank = 0;
+                        let (weights, after) = (&mut state.normals, &mut state.after);
+                        explicit_weights::forward(step, x, rng, weights, &mut self.rows, after);
+                    }
                 }
                 activation::apply(step.activation, &mut state.after, &mut state.before);
                 if let Some(Step::Linear(next)) = plan.steps.get(index + 1) {
                     resized(&mut state.after_gram, columns * columns);
-                    gram(&state.after, step.outputs, &next.pairs_in, &mut state.after_gram);
+                    gram(&state.after, step.outputs, &next.pairs_in, &mut self.turned, &mut state.after_gram);
                 }
             }
         }
@@ -171,7 +181,15 @@ impl Workspace {
         }
     }
 
-    fn backward(&mut self, plan: &Plan, methods: &[Method], rng: &mut Rng, index: usize, kernel: &mut [f64]) {
+    fn backward(
+        &mut self,
+        plan: &Plan,
+        methods: &[Method],
+        input: &Input<'_>,
+        rng: &mut Rng,
+        index: usize,
+        kernel: &mut [f64],
+    ) {
         match &plan.steps[index] {
             Step::Pool { positions, channels } => {
                 if !self.states[index].cotangent.is_empty() && index > 0 {
@@ -184,7 +202,13 @@ impl Workspace {
                 }
             }
             Step::Linear(step) => {
-                self.add_contribution(plan, step, index, kernel);
+                if index == 0 && plan.inputs == 1 {
+                    // No inner product is needed on its own.
+                    let cotangent = &self.states[0].cotangent;
+                    kernel[0] += input.first_triangle.square(cotangent, step.outputs, &mut self.scratch);
+                } else {
+                    self.add_contribution(plan, step, index, kernel);
+                }
                 if index > 0 {
                     self.pull_back(plan, methods[index], step, index, rng);
                     let before = &mut self.states[index - 1];
@@ -201,7 +225,7 @@ impl Workspace {
         let state = &mut self.states[index];
         let columns = step.positions * plan.inputs;
         resized(&mut state.cotangent_gram, columns * columns);
-        gram(&state.cotangent, step.outputs, &step.pairs, &mut state.cotangent_gram);
+        gram(&state.cotangent, step.outputs, &step.pairs, &mut self.turned, &mut state.cotangent_gram);
         let square = step.scale * step.scale;
         let rows = state.patch_gram.chunks_exact(columns).zip(state.cotangent_gram.chunks_exact(columns));
         for (p, (patches, cotangents)) in rows.enumerate() {
@@ -220,142 +244,25 @@ impl Workspace {
         resized(&mut before.cotangent, step.positions_in * plan.inputs * step.inputs);
         before.cotangent.fill(0.0);
         if method == Method::Explicit && !state.normals.is_empty() {
-            pull_back_explicit(step, state, &mut self.fresh, &mut before.cotangent);
+            let (weights, cotangent) = (&state.normals, &state.cotangent);
+            let (turned, rows) = (&mut self.fresh, &mut self.rows);
+            explicit_weights::pull_back(step, weights, cotangent, turned, rows, &mut before.cotangent);
             return;
         }
-        let columns = step.positions * plan.inputs;
-        self.cotangent_factor.compute(&state.cotangent_gram, columns);
-        let rank = self.cotangent_factor.rank;
-        resized(&mut self.fresh, step.fan_in() * rank);
-        rng.fill_normal(&mut self.fresh);
-        self.condition(plan, step, index);
-        let before = &mut self.states[index - 1];
-        let mut cotangent = std::mem::take(&mut before.cotangent);
-        self.scatter(plan, step, index, &mut cotangent);
-        self.states[index - 1].cotangent = cotangent;
-    }
-
-    /// The coefficients M of the columns C_S in W^T D: L_S^-T (Z^T D - L_S^-1 C_S^T F), F = F'
-    /// L_D^T with F' fresh.
-    fn condition(&mut self, plan: &Plan, step: &LinearStep, index: usize) {
-        let (x, state) = (&self.states[index - 1].after, &self.states[index]);
-        let columns = step.positions * plan.inputs;
-        let (rank, fresh_rank, n) = (state.factor.rank, self.cotangent_factor.rank, step.inputs);
-        resized(&mut self.coefficients, rank * columns);
-        if rank == 0 {
-            return;
-        }
-        resized(&mut self.products, rank * columns);
-        cross(&state.normals, &state.cotangent, step.outputs, columns, &mut self.products);
-        resized(&mut self.seen, rank * fresh_rank);
-        for (k, &pivot) in state.factor.pivots.iter().enumerate() {
-            let seen = &mut self.seen[k * fresh_rank..][..fresh_rank];
-            seen.fill(0.0);
-            for tap in 0..step.taps {
-                let Some(source) = step.source_column(pivot, tap) else { continue };
-                for (j, seen) in seen.iter_mut().enumerate() {
-                    *seen += dot(&x[source * n..][..n], &self.fresh[(tap * fresh_rank + j) * n..][..n]);
-                }
-            }
-        }
-        resized(&mut self.solution, rank);
-        for q in 0..columns {
-            let weights = &self.cotangent_factor.lower[q * columns..][..fresh_rank];
-            for (k, value) in self.solution.iter_mut().enumerate() {
-                let seen = &self.seen[k * fresh_rank..][..fresh_rank];
-                *value = weights.iter().zip(seen).map(|(weight, seen)| weight * seen).sum();
-            }
-            state.factor.solve(&mut self.solution);
-            for (k, value) in self.solution.iter_mut().enumerate() {
-                *value = self.products[k * columns + q] - *value;
-            }
-            state.factor.solve_transposed(&mut self.solution);
-            for (k, value) in self.solution.iter().enumerate() {
-                self.coefficients[k * columns + q] = step.scale * value;
-            }
-        }
-    }
-
-    /// Adds scale W^T D = scale (F + C_S M), tap by tap, to the cotangents of the columns the taps
-    /// read.
-    fn scatter(&self, plan: &Plan, step: &LinearStep, index: usize, out: &mut [f32]) {
-        let (x, state) = (&self.states[index - 1].after, &self.states[index]);
-        let columns = step.positions * plan.inputs;
-        let (fresh_rank, n) = (self.cotangent_factor.rank, step.inputs);
-        for q in 0..columns {
-            let weights = &self.cotangent_factor.lower[q * columns..][..fresh_rank];
-            for tap in 0..step.taps {
-                let Some(target) = step.source_column(q, tap) else { continue };
-                let out = &mut out[target * n..][..n];
-                for (j, &weight) in weights.iter().enumerate().filter(|(_, weight)| **weight != 0.0) {
-                    let fresh = &self.fresh[(tap * fresh_rank + j) * n..][..n];
-                    add_scaled((step.scale * weight) as f32, fresh, out);
-                }
-                for (k, &pivot) in state.factor.pivots.iter().enumerate().take(state.factor.rank) {
-                    if let Some(source) = step.source_column(pivot, tap) {
-                        add_scaled(self.coefficients[k * columns + q] as f32, &x[source * n..][..n], out);
-                    }
-                }
-            }
-        }
+        let seen = Seen {
+            x: &before.after,
+            factor: &state.factor,
+            normals: &state.normals,
+            cotangent: &state.cotangent,
+            cotangent_gram: &state.cotangent_gram,
+        };
+        self.pull_back.add(step, step.positions * plan.inputs, &seen, rng, &mut before.cotangent);
     }
 }
 
 impl State {
     fn pull_back_activation(&mut self, step: &LinearStep) {
         activation::pull_back(step.activation, &self.after, &self.before, &mut self.cotangent);
-    }
-
-    fn forward_law(&mut self, step: &LinearStep, factor: &Factor, rng: &mut Rng) {
-        resized(&mut self.normals, factor.rank * step.outputs);
-        rng.fill_normal(&mut self.normals);
-        combine(
-            step.scale,
-            &factor.lower,
-            factor.size,
-            factor.rank,
-            &self.normals,
-            &mut self.after,
-            step.outputs,
-        );
-    }
-
-    fn forward_explicit(&mut self, step: &LinearStep, x: &[f32], rng: &mut Rng) {
-        resized(&mut self.normals, step.fan_in() * step.outputs);
-        rng.fill_normal(&mut self.normals);
-        self.factor.rank = 0;
-        self.after.fill(0.0);
-        for (column, out) in self.after.chunks_exact_mut(step.outputs).enumerate() {
-            for tap in 0..step.taps {
-                if let Some(source) = step.source_column(column, tap) {
-                    let weights =
-                        &self.normals[tap * step.inputs * step.outputs..][..step.inputs * step.outputs];
-                    apply_weights(weights, &x[source * step.inputs..][..step.inputs], out);
-                }
-            }
-            let scale = step.scale as f32;
-            out.iter_mut().for_each(|value| *value *= scale);
-        }
-    }
-}
-
-/// Tap by tap, with the weights turned over once for all columns: sums then run along inputs, in
-/// whole vectors.
-fn pull_back_explicit(step: &LinearStep, state: &State, turned: &mut Vec<f32>, out: &mut [f32]) {
-    let (n, scale) = (step.outputs, step.scale as f32);
-    resized(turned, step.inputs * n);
-    for tap in 0..step.taps {
-        let weights = &state.normals[tap * step.inputs * n..][..step.inputs * n];
-        for (input, row) in weights.chunks_exact(n).enumerate() {
-            for (output, weight) in row.iter().enumerate() {
-                turned[output * step.inputs + input] = scale * weight;
-            }
-        }
-        for (q, cotangent) in state.cotangent.chunks_exact(n).enumerate() {
-            if let Some(target) = step.source_column(q, tap) {
-                apply_weights(turned, cotangent, &mut out[target * step.inputs..][..step.inputs]);
-            }
-        }
     }
 }
 
