@@ -20,6 +20,7 @@ pub mod regression;
 pub mod resample;
 pub mod rng;
 pub mod simd;
+pub mod smooth;
 pub mod special;
 
 pub use block::{Tally, TallyError, sample_blocks, tally_blocks};

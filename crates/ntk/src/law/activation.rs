@@ -2,6 +2,7 @@
 
 use collegial_arch::Activation;
 use collegial_stats::special::{erfc, normal_cdf};
+use collegial_stats::{multiversion, smooth};
 
 use super::columns::{relu, relu_mask};
 
@@ -13,8 +14,11 @@ pub(crate) fn apply(activation: Activation, values: &mut [f32], before: &mut Vec
         _ => {
             before.clear();
             before.extend_from_slice(values);
-            for value in values {
-                *value = phi(activation, f64::from(*value)) as f32;
+            match activation {
+                Activation::Gelu => gelu(values),
+                Activation::Sigmoid => sigmoids(values),
+                Activation::Silu => silu(values),
+                _ => values.iter_mut().for_each(|value| *value = phi(activation, f64::from(*value)) as f32),
             }
         }
     }
@@ -25,6 +29,9 @@ pub(crate) fn pull_back(activation: Activation, after: &[f32], before: &[f32], c
     match activation {
         Activation::None => {}
         Activation::Relu => relu_mask(after, cotangent),
+        Activation::Gelu => gelu_slope(before, cotangent),
+        Activation::Sigmoid => sigmoid_slope(after, cotangent),
+        Activation::Silu => silu_slope(before, cotangent),
         _ => {
             for (cotangent, &before) in cotangent.iter_mut().zip(before) {
                 *cotangent *= derivative(activation, f64::from(before)) as f32;
@@ -33,6 +40,57 @@ pub(crate) fn pull_back(activation: Activation, after: &[f32], before: &[f32], c
     }
 }
 
+multiversion! {
+    fn gelu(values: &mut [f32]) {
+        for x in values {
+            *x *= smooth::normal(*x).0;
+        }
+    }
+}
+
+multiversion! {
+    fn gelu_slope(before: &[f32], cotangent: &mut [f32]) {
+        for (cotangent, &x) in cotangent.iter_mut().zip(before) {
+            let (probability, density) = smooth::normal(x);
+            *cotangent *= probability + x * density;
+        }
+    }
+}
+
+multiversion! {
+    fn sigmoids(values: &mut [f32]) {
+        for x in values {
+            *x = smooth::logistic(*x);
+        }
+    }
+}
+
+multiversion! {
+    fn sigmoid_slope(after: &[f32], cotangent: &mut [f32]) {
+        for (cotangent, &after) in cotangent.iter_mut().zip(after) {
+            *cotangent *= after * (1.0 - after);
+        }
+    }
+}
+
+multiversion! {
+    fn silu(values: &mut [f32]) {
+        for x in values {
+            *x *= smooth::logistic(*x);
+        }
+    }
+}
+
+multiversion! {
+    fn silu_slope(before: &[f32], cotangent: &mut [f32]) {
+        for (cotangent, &x) in cotangent.iter_mut().zip(before) {
+            let logistic = smooth::logistic(x);
+            *cotangent *= logistic * (1.0 + x * (1.0 - logistic));
+        }
+    }
+}
+
+/// φ in double precision: for activations without vectors, and the reference of those with them.
 fn phi(activation: Activation, x: f64) -> f64 {
     match activation {
         Activation::None => x,
@@ -89,6 +147,29 @@ mod tests {
             for x in [-3.4, -2.3, -0.4, 0.3, 1.7, 3.2, 6.5] {
                 let difference = (phi(activation, x + step) - phi(activation, x - step)) / (2.0 * step);
                 assert!((difference - derivative(activation, x)).abs() < 1e-8, "{activation} at {x}");
+            }
+        }
+    }
+
+    /// Lengths that are no multiple of a vector's included.
+    #[test]
+    fn columns_get_the_values_of_single_numbers() {
+        for activation in Activation::ALL {
+            for length in [1, 7, 16, 1000] {
+                let inputs: Vec<f32> = (0..length).map(|i| (i as f32 - 0.4 * length as f32) * 0.03).collect();
+                let (mut after, mut before, mut cotangent) = (inputs.clone(), vec![], vec![1.0; length]);
+                apply(activation, &mut after, &mut before);
+                pull_back(activation, &after, &before, &mut cotangent);
+                for ((x, after), slope) in inputs.iter().zip(after).zip(cotangent) {
+                    let x = f64::from(*x);
+                    let (value, derivative) = (phi(activation, x), derivative(activation, x));
+                    let tolerance = 3e-7 * (1.0 + x.abs());
+                    assert!((f64::from(after) - value).abs() <= tolerance, "{activation} of {x}: {after}");
+                    assert!(
+                        (f64::from(slope) - derivative).abs() <= tolerance,
+                        "{activation}' of {x}: {slope}"
+                    );
+                }
             }
         }
     }
