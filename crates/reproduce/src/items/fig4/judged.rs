@@ -113,11 +113,11 @@ fn standing((first, second): (&str, &str), found: &[(&str, Contrast)]) -> String
     let told = |(setting, Contrast { difference, interval: [low, high], .. }): &(&str, Contrast)| {
         format!("{setting}: {difference:.2} points, {low:.2} to {high:.2}")
     };
-    let which = |holds: &dyn Fn([f64; 2]) -> bool| {
+    let which = |how: &str, holds: &dyn Fn([f64; 2]) -> bool| {
         let those: Vec<String> = found.iter().filter(|(_, one)| holds(one.interval)).map(told).collect();
         match those.len() {
-            0 => "none".to_owned(),
-            count => format!("{count} ({})", those.join("; ")),
+            0 => String::new(),
+            count => format!("; {how} in {count} ({})", those.join("; ")),
         }
     };
     let better = found.iter().filter(|(_, one)| one.interval[1] < 0.0).map(|(_, one)| -one.difference);
@@ -125,10 +125,11 @@ fn standing((first, second): (&str, &str), found: &[(&str, Contrast)]) -> String
         (count + 1, gain.min(least), gain.max(most))
     });
     let by = if count > 0 { format!(", by {least:.2} to {most:.2} points") } else { String::new() };
-    let settings = found.len();
-    let (worse, undecided) = (which(&|[low, _]| low > 0.0), which(&|[low, high]| low <= 0.0 && high >= 0.0));
     format!(
-        "{first} has a lower test error than {second} in {count} of {settings} settings{by}, a higher one in {worse}, and it is undecided in {undecided}"
+        "{first} has a lower test error than {second} in {count} of {} settings{by}{}{}",
+        found.len(),
+        which("a higher one", &|[low, _]| low > 0.0),
+        which("undecided", &|[low, high]| low <= 0.0 && high >= 0.0)
     )
 }
 
@@ -331,12 +332,12 @@ mod tests {
         let all = [("a", of(-0.4, -0.2)), ("b", of(-0.1, 0.2)), ("c", of(0.1, 0.3)), ("d", of(-0.2, -0.1))];
         assert_eq!(
             standing(("7x45", "132x3"), &all),
-            "7x45 has a lower test error than 132x3 in 2 of 4 settings, by 0.15 to 0.30 points, a higher one in 1 (c: 0.20 points, 0.10 to 0.30), and it \
-             is undecided in 1 (b: 0.05 points, -0.10 to 0.20)"
+            "7x45 has a lower test error than 132x3 in 2 of 4 settings, by 0.15 to 0.30 points; a higher one in 1 (c: 0.20 points, 0.10 to 0.30); \
+             undecided in 1 (b: 0.05 points, -0.10 to 0.20)"
         );
         assert_eq!(
             standing(("7x45", "132x3"), &all[2..3]),
-            "7x45 has a lower test error than 132x3 in 0 of 1 settings, a higher one in 1 (c: 0.20 points, 0.10 to 0.30), and it is undecided in none"
+            "7x45 has a lower test error than 132x3 in 0 of 1 settings; a higher one in 1 (c: 0.20 points, 0.10 to 0.30)"
         );
     }
 
