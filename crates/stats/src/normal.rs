@@ -18,8 +18,9 @@ const SIN: [f32; 5] = [std::f32::consts::PI, -5.16771, 2.5500697, -0.5982421, 0.
 /// split off keeps the zero at a = 1/2 where it belongs.
 const COS: [f32; 5] = [4.0, -3.739208, 1.2779898, -0.22873854, 0.024154096];
 
+/// A polynomial, its constant first.
 #[inline(always)]
-fn horner<const N: usize>(coefficients: &[f32; N], x: f32) -> f32 {
+pub(crate) fn horner<const N: usize>(coefficients: &[f32; N], x: f32) -> f32 {
     let mut sum = coefficients[N - 1];
     for &c in coefficients[..N - 1].iter().rev() {
         sum = sum * x + c;

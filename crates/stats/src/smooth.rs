@@ -5,6 +5,7 @@
 //! rounded everywhere, without a branch: the compiler vectorises loops over them, and all CPUs give the
 //! same bits.
 
+use crate::normal::horner;
 use std::f32::consts::{FRAC_1_SQRT_2, LOG2_E};
 
 /// 1 / sqrt(2 pi).
@@ -28,15 +29,6 @@ const TAIL: [f32; 11] = [
     -3.663_364_6e-5,
     4.218_304e-5,
 ];
-
-#[inline(always)]
-fn horner<const N: usize>(coefficients: &[f32; N], x: f32) -> f32 {
-    let mut sum = coefficients[N - 1];
-    for &c in coefficients[..N - 1].iter().rev() {
-        sum = sum * x + c;
-    }
-    sum
-}
 
 /// e^x; arguments are cut off at -87 and 88, within f32's range.
 #[inline(always)]
