@@ -137,7 +137,7 @@ impl Turned {
 }
 
 /// Copies what is below the diagonal above it.
-fn mirror(gram: &mut [f64], count: usize) {
+pub(super) fn mirror(gram: &mut [f64], count: usize) {
     for p in 0..count {
         for q in 0..p {
             gram[q * count + p] = gram[p * count + q];
@@ -182,11 +182,7 @@ multiversion! {
                 }
             }
         }
-        for p in 0..count {
-            for q in 0..p {
-                gram[q * count + p] = gram[p * count + q];
-            }
-        }
+        mirror(gram, count);
     }
 }
 

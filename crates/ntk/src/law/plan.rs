@@ -7,7 +7,7 @@
 
 use collegial_arch::{Activation, Layer, Linear, Sequence};
 
-use super::gram::Pairs;
+use super::gram::{Pairs, mirror};
 use crate::Error;
 
 /// Whose kernel is sampled.
@@ -95,11 +95,7 @@ impl LinearStep {
             }
         }
         // Above the diagonal, stretches end where they like.
-        for p in 0..columns {
-            for q in 0..p {
-                out[q * columns + p] = out[p * columns + q];
-            }
-        }
+        mirror(out, columns);
     }
 
     /// Fills in the pairs, once the number of inputs is known.
