@@ -172,6 +172,7 @@ fn corner_cases_agree_with_the_definition() {
     check_all(ConvShape { outputs: 40, ..shape(1, 1, 270, 8) });
     check_all(ConvShape { inputs: 20, ..shape(2, 1, 270, 7) });
     check_all(shape(3, 1, 24, 30));
+    check_all(ConvShape { inputs: 17, ..shape(9, 1, 140, 11) });
     check_all(shape(1, 1, 140, 6));
     check_all(ConvShape { stride: 2, ..shape(2, 1, 140, 9) });
     check_all(ConvShape { stride: 2, ..shape(3, 2, 24, 32) });
@@ -207,6 +208,10 @@ fn errors_are_at_most_four_times_the_direct_kernels() {
         ConvShape::grouped3x3(2, 1, 64, 32, 1),
         ConvShape::grouped3x3(2, 1, 128, 16, 1),
         ConvShape::grouped3x3(4, 1, 256, 8, 1),
+        ConvShape::grouped3x3(16, 1, 32, 8, 1),
+        ConvShape::grouped3x3(4, 1, 32, 16, 1),
+        ConvShape::grouped3x3(16, 1, 32, 16, 1),
+        ConvShape::grouped3x3(16, 1, 32, 32, 1),
         ConvShape::grouped3x3(2, 1, 64, 32, 2),
         ConvShape::grouped3x3(2, 1, 128, 16, 2),
     ] {

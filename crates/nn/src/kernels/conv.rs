@@ -11,12 +11,14 @@
 //!   outweigh the image, with groups wider than 128 channels and than the image has pixels, F(2 x 2,
 //!   3 x 3) is better, whose weights are not twice as large. On AVX-512, batch 16: 1.2 to 2.2 times
 //!   the direct kernels from 32 to 128 channels, 1.2 at 512 channels of 8x8; the weight gradient
-//!   1.3 to 2.4 times, of stride 2 1.1 to 1.8 times. Groups of 24 gain 1.1 at most, and narrower
-//!   ones lose.
+//!   by F(2 x 2, 3 x 3) 1.3 to 2.4 times, of stride 2 1.1 to 1.8 times, and by F(4 x 4, 3 x 3), where
+//!   there are pixels enough for its error, 1.3 to 1.4 times that. Groups of 24 gain 1.1 at most, and
+//!   narrower ones lose.
 //! - Everything else: direct, also 3x3 of stride 2 at 99 to 106 % on AVX2 where groups are wide, so
 //!   im2col and a product, which reaches at best 100 % less the copying, has no shape left to win.
 //!
-//! The batch does not enter, so that an image's result is the same in a batch of any size.
+//! The batch does not enter, so that an image's result is the same in a batch of any size; weight
+//! gradients, which are sums over the batch, go by their number of pixels.
 
 use super::epilogue::Epilogue;
 use super::input::Input;
@@ -53,8 +55,9 @@ pub enum Method {
     /// gradient.
     Winograd2,
     /// Winograd's F(4 x 4, 3 x 3): 36 multiplications for 144, and errors of 1.3 to 2.4 times
-    /// the direct kernel's. The weight gradient, for which they would be more than four times, is
-    /// that of F(2 x 2, 3 x 3).
+    /// the direct kernel's, 2.7 to 3.4 times for the weight gradient. Weight gradients of fewer than
+    /// 1024 pixels in all, for which they would be more than four times, or of stride 2, are those of
+    /// F(2 x 2, 3 x 3).
     Winograd4,
 }
 
@@ -176,15 +179,16 @@ enum WeightGradient {
 impl WeightGradient {
     fn new(shape: &ConvShape, method: Method, isa: Isa) -> Self {
         let wide = shape.inputs.min(shape.outputs) >= WIDE && shape.width <= WIDEST_IMAGE;
-        let winograd = match method {
-            Method::Fastest => wide,
-            Method::Direct => false,
-            Method::Winograd2 | Method::Winograd4 => true,
+        let tile = match method {
+            _ if !winograd::WeightGradient::applies_to(shape) => None,
+            Method::Fastest => wide.then_some(Tile::Four),
+            Method::Direct => None,
+            Method::Winograd2 => Some(Tile::Two),
+            Method::Winograd4 => Some(Tile::Four),
         };
-        if winograd && winograd::WeightGradient::applies_to(shape) {
-            Self::Winograd(winograd::WeightGradient::new(shape, isa))
-        } else {
-            Self::Direct(direct_weights::WeightGradient::new(shape, isa))
+        match tile {
+            None => Self::Direct(direct_weights::WeightGradient::new(shape, isa)),
+            Some(tile) => Self::Winograd(winograd::WeightGradient::new(shape, tile, isa)),
         }
     }
 

@@ -1,13 +1,14 @@
-//! Weight gradient, by the transposed F(2 x 2, 3 x 3), of stride 1 or 2.
+//! Weight gradient, by the transposed F(4 x 4, 3 x 3) or F(2 x 2, 3 x 3), the latter of stride 2 too.
 //!
-//! F(4 x 4, 3 x 3) would be half as fast again, but its errors are four to six times those of the
-//! direct kernel, which sums in short pieces; F(2 x 2, 3 x 3) stays below four times.
+//! F(4 x 4, 3 x 3) is for sums over many pixels: errors of the direct kernel grow with their number,
+//! those of the maps do not. Over few, they would be four to six times the direct kernel's.
 //!
 //! A task owns a block of outputs and inputs of a group and a share of the rows of tiles. It takes
 //! chunks of tiles in order: inputs (`[place][panel of 16 channels][tile][16]`) and gradients
 //! (`[place][tile][channel]`) are transformed, and each place's product of the two is added to a
 //! matrix that stays in the second-level cache. Transformed back, the shares are added up in order.
 
+use super::Tile;
 use super::pass::SKEW;
 use super::tiles::{Grid, Spread, Strides};
 use super::weights::{TAPS, WeightGradients};
@@ -15,12 +16,12 @@ use crate::kernels::input::Input;
 use crate::kernels::panels::{Block, COLUMNS, Left, ROWS, multiply_block};
 use crate::kernels::pointwise_weights::add_up;
 use crate::kernels::shape::ConvShape;
-use crate::kernels::simd::{Isa, LANES, dispatch};
+use crate::kernels::simd::{Isa, Kernel, LANES, dispatch};
 use crate::workers::{ScratchLen, Shared, even_blocks, for_each_task, panel_blocks};
 use std::ops::Range;
 
-/// Pixels along a side of a tile.
-const SIDE: usize = 2;
+/// Pixels of all images from which gradients are summed by F(4 x 4, 3 x 3).
+const MANY_PIXELS: usize = 1024;
 
 /// Outputs and inputs of a task at most.
 const CHANNELS: usize = 128;
@@ -31,10 +32,54 @@ const CHUNK: usize = 1024;
 /// Tasks that keep a few cores busy evenly.
 const ENOUGH_TASKS: usize = 8;
 
+/// The algorithm.
+#[derive(Clone, Copy)]
+enum Tiles {
+    /// F(2 x 2, 3 x 3).
+    Two,
+    /// F(2 x 2, 3 x 3) of stride 2.
+    TwoStrided,
+    /// F(4 x 4, 3 x 3).
+    Four,
+}
+
+impl Tiles {
+    fn of(shape: &ConvShape, tile: Tile) -> Self {
+        match tile {
+            _ if shape.stride == 2 => Self::TwoStrided,
+            Tile::Four if shape.batch * shape.out_pixels() >= MANY_PIXELS => Self::Four,
+            _ => Self::Two,
+        }
+    }
+
+    /// Gradients along a side of a tile.
+    fn gradients(self) -> usize {
+        match self {
+            Self::Two | Self::TwoStrided => 2,
+            Self::Four => 4,
+        }
+    }
+
+    /// Inputs along a side of a tile, as many as it has places when transformed.
+    fn inputs(self) -> usize {
+        match self {
+            Self::Two => 4,
+            Self::TwoStrided => 5,
+            Self::Four => 6,
+        }
+    }
+
+    /// Places of a transformed tile.
+    fn places(self) -> usize {
+        self.inputs() * self.inputs()
+    }
+}
+
 /// The weight gradient, planned.
 pub(crate) struct WeightGradient {
     isa: Isa,
     shape: ConvShape,
+    tiles: Tiles,
     /// Rows of tiles of a chunk.
     rows: usize,
     /// Shares of the rows of tiles.
@@ -48,49 +93,49 @@ struct Part {
     inputs: Range<usize>,
 }
 
+/// Some channels of some rows of tiles of a tensor.
+struct Piece<'a> {
+    images: Input<'a>,
+    channels: Range<usize>,
+    rows: Range<usize>,
+}
+
 impl WeightGradient {
     /// Whether the shape is such a convolution.
     pub(crate) fn applies_to(shape: &ConvShape) -> bool {
         (shape.kernel, shape.padding) == (3, 1) && shape.stride <= 2
     }
 
-    pub(crate) fn new(shape: &ConvShape, isa: Isa) -> Self {
+    pub(crate) fn new(shape: &ConvShape, tile: Tile, isa: Isa) -> Self {
         assert!(isa.is_available(), "this CPU cannot run {isa:?}");
         assert!(Self::applies_to(shape), "a 3x3 convolution with padding 1");
-        let (rows, columns) = (shape.out_height().div_ceil(SIDE), shape.out_width().div_ceil(SIDE));
-        let side = if shape.stride == 1 { 4 } else { 5 };
-        let chunk = (CHUNK / (side * side * columns)).clamp(1, shape.batch * rows);
+        let tiles = Tiles::of(shape, tile);
+        let side = tiles.gradients();
+        let (rows, columns) = (shape.out_height().div_ceil(side), shape.out_width().div_ceil(side));
+        let chunk = (CHUNK / (tiles.places() * columns)).clamp(1, shape.batch * rows);
         let chunks = (shape.batch * rows).div_ceil(chunk);
         let tasks = shape.groups * shape.outputs.div_ceil(CHANNELS) * shape.inputs.div_ceil(CHANNELS);
         let shares = ENOUGH_TASKS.div_ceil(tasks).min(chunks);
-        Self { isa, shape: *shape, rows: chunk, shares }
+        Self { isa, shape: *shape, tiles, rows: chunk, shares }
     }
 
     /// Rows of tiles of an image, and tiles of a row.
-    fn tiles(&self) -> (usize, usize) {
-        (self.shape.out_height().div_ceil(SIDE), self.shape.out_width().div_ceil(SIDE))
-    }
-
-    /// Pixels of an input along a side of a tile, as many as it has places when transformed.
-    fn side(&self) -> usize {
-        if self.shape.stride == 1 { 4 } else { 5 }
-    }
-
-    /// Places of a transformed tile.
-    fn places(&self) -> usize {
-        self.side() * self.side()
+    fn grid(&self) -> (usize, usize) {
+        let side = self.tiles.gradients();
+        (self.shape.out_height().div_ceil(side), self.shape.out_width().div_ceil(side))
     }
 
     fn input_grid(&self) -> Grid {
-        let (s, (rows, columns)) = (&self.shape, self.tiles());
-        let (channels, step) = (s.groups * s.inputs, SIDE * s.stride);
+        let (s, (rows, columns)) = (&self.shape, self.grid());
+        let (channels, step) = (s.groups * s.inputs, self.tiles.gradients() * s.stride);
         Grid { channels, height: s.height, width: s.width, rows, columns, step, frame: 1 }
     }
 
     fn gradient_grid(&self) -> Grid {
-        let (s, (rows, columns)) = (&self.shape, self.tiles());
+        let (s, (rows, columns)) = (&self.shape, self.grid());
         let (height, width) = (s.out_height(), s.out_width());
-        Grid { channels: s.groups * s.outputs, height, width, rows, columns, step: SIDE, frame: 0 }
+        let step = self.tiles.gradients();
+        Grid { channels: s.groups * s.outputs, height, width, rows, columns, step, frame: 0 }
     }
 
     fn outputs(&self) -> impl ExactSizeIterator<Item = (usize, usize)> + Clone + use<> {
@@ -104,7 +149,7 @@ impl WeightGradient {
     /// Outputs and inputs of a task at most, and tiles of a chunk.
     fn sizes(&self) -> (usize, usize, usize) {
         let most = |channels: usize| channels.min(CHANNELS).next_multiple_of(COLUMNS);
-        let tiles = self.rows * self.tiles().1;
+        let tiles = self.rows * self.grid().1;
         (most(self.shape.outputs), most(self.shape.inputs), tiles)
     }
 
@@ -131,8 +176,8 @@ impl WeightGradient {
         let matrices = self.input_strides().matrix + self.gradient_strides().matrix + self.sum_strides().0;
         ScratchLen {
             shared: (self.shares - 1) * self.shape.weight_len(),
-            per_worker: self.places() * matrices
-                + self.input_grid().stage_len(self.rows, self.side(), self.side()),
+            per_worker: self.tiles.places() * matrices
+                + self.input_grid().stage_len(self.rows, self.tiles.inputs(), self.tiles.inputs()),
         }
     }
 
@@ -142,7 +187,7 @@ impl WeightGradient {
         let (others, scratch) = scratch.split_at_mut(len.shared);
         let (first, rest) = (Shared::new(weights), Shared::new(others));
         let (outputs, inputs) = (self.outputs(), self.inputs());
-        let all_rows = self.shape.batch * self.tiles().0;
+        let all_rows = self.shape.batch * self.grid().0;
         let chunks = even_blocks(all_rows, self.rows);
         let shares = even_blocks(chunks.len(), chunks.len().div_ceil(self.shares));
         let tasks = shares.len() * self.shape.groups * outputs.len() * inputs.len();
@@ -155,7 +200,7 @@ impl WeightGradient {
             };
             let Some((start, count)) = shares.clone().nth(share) else { return };
             let part = Part { group, outputs: row.0..row.0 + row.1, inputs: column.0..column.0 + column.1 };
-            let (sums, scratch) = scratch.split_at_mut(self.places() * self.sum_strides().0);
+            let (sums, scratch) = scratch.split_at_mut(self.tiles.places() * self.sum_strides().0);
             for (index, (first, rows)) in chunks.clone().skip(start).take(count).enumerate() {
                 self.add_chunk(input, gradient, &part, first..first + rows, index > 0, sums, scratch);
             }
@@ -181,23 +226,29 @@ impl WeightGradient {
         scratch: &mut [f32],
     ) {
         let (from_inputs, from_gradients) = (self.input_strides(), self.gradient_strides());
-        let (inputs, scratch) = scratch.split_at_mut(self.places() * from_inputs.matrix);
-        let (gradients, stage) = scratch.split_at_mut(self.places() * from_gradients.matrix);
-        let tiles = rows.len() * self.tiles().1;
+        let (inputs, scratch) = scratch.split_at_mut(self.tiles.places() * from_inputs.matrix);
+        let (gradients, stage) = scratch.split_at_mut(self.tiles.places() * from_gradients.matrix);
+        let tiles = rows.len() * self.grid().1;
+        let piece = |images, first_channel, channels: Range<usize>| Piece {
+            images,
+            channels: first_channel + channels.start..first_channel + channels.end,
+            rows: rows.clone(),
+        };
         for first in part.inputs.clone().step_by(COLUMNS) {
             let channels = first..part.inputs.end.min(first + COLUMNS);
             let to = &mut inputs[(first - part.inputs.start) * tiles..];
-            self.spread_inputs(input, part.group, channels, rows.clone(), to, stage);
+            self.spread_inputs(piece(input, part.group * self.shape.inputs, channels), to, stage);
         }
         for first in part.outputs.clone().step_by(COLUMNS) {
             let channels = first..part.outputs.end.min(first + COLUMNS);
             let to = &mut gradients[first - part.outputs.start..];
-            self.spread_gradients(Input::plain(gradient), part.group, channels, rows.clone(), to, stage);
+            let piece = piece(Input::plain(gradient), part.group * self.shape.outputs, channels);
+            self.spread_gradients(piece, to, stage);
         }
         let (matrix, row_stride) = self.sum_strides();
         let rows = part.outputs.len().next_multiple_of(ROWS);
         let sums = Shared::new(sums);
-        for place in 0..self.places() {
+        for place in 0..self.tiles.places() {
             let block = Block {
                 left: Left::columns(&gradients[place * from_gradients.matrix..], from_gradients.tile),
                 right: &inputs[place * from_inputs.matrix..],
@@ -217,57 +268,41 @@ impl WeightGradient {
         }
     }
 
-    fn spread_inputs(
-        &self,
-        images: Input,
-        group: usize,
-        channels: Range<usize>,
-        rows: Range<usize>,
-        to: &mut [f32],
-        stage: &mut [f32],
-    ) {
-        let (grid, strides) = (self.input_grid(), self.input_strides());
-        let (first_channel, channels) = (group * self.shape.inputs + channels.start, channels.len());
-        // SAFETY: plans are only made for instructions that the CPU has.
-        unsafe {
-            if self.shape.stride == 1 {
-                dispatch(
-                    self.isa,
-                    Spread::<4, 4> { grid, images, first_channel, channels, rows, stage, to, strides },
-                );
-            } else {
-                dispatch(
-                    self.isa,
-                    Spread::<5, 5> { grid, images, first_channel, channels, rows, stage, to, strides },
-                );
-            }
+    fn spread_inputs(&self, from: Piece, to: &mut [f32], stage: &mut [f32]) {
+        let layout = (self.input_grid(), self.input_strides());
+        match self.tiles {
+            Tiles::Two => self.spread::<4, 4>(layout, from, to, stage),
+            Tiles::TwoStrided => self.spread::<5, 5>(layout, from, to, stage),
+            Tiles::Four => self.spread::<6, 6>(layout, from, to, stage),
         }
     }
 
-    fn spread_gradients(
+    fn spread_gradients(&self, from: Piece, to: &mut [f32], stage: &mut [f32]) {
+        let layout = (self.gradient_grid(), self.gradient_strides());
+        match self.tiles {
+            Tiles::Two => self.spread::<2, 4>(layout, from, to, stage),
+            Tiles::TwoStrided => self.spread::<2, 5>(layout, from, to, stage),
+            Tiles::Four => self.spread::<4, 6>(layout, from, to, stage),
+        }
+    }
+
+    /// Transforms tiles of I x I pixels to T x T places.
+    fn spread<const I: usize, const T: usize>(
         &self,
-        images: Input,
-        group: usize,
-        channels: Range<usize>,
-        rows: Range<usize>,
+        (grid, strides): (Grid, Strides),
+        Piece { images, channels, rows }: Piece,
         to: &mut [f32],
         stage: &mut [f32],
-    ) {
-        let (grid, strides) = (self.gradient_grid(), self.gradient_strides());
-        let (first_channel, channels) = (group * self.shape.outputs + channels.start, channels.len());
+    ) where
+        for<'a> Spread<'a, I, T>: Kernel,
+    {
+        let (first_channel, channels) = (channels.start, channels.len());
         // SAFETY: plans are only made for instructions that the CPU has.
         unsafe {
-            if self.shape.stride == 1 {
-                dispatch(
-                    self.isa,
-                    Spread::<2, 4> { grid, images, first_channel, channels, rows, stage, to, strides },
-                );
-            } else {
-                dispatch(
-                    self.isa,
-                    Spread::<2, 5> { grid, images, first_channel, channels, rows, stage, to, strides },
-                );
-            }
+            dispatch(
+                self.isa,
+                Spread::<I, T> { grid, images, first_channel, channels, rows, stage, to, strides },
+            );
         }
     }
 
@@ -281,10 +316,10 @@ impl WeightGradient {
             let from = &sums[row * row_stride..];
             // SAFETY: plans are only made for instructions that the CPU has.
             unsafe {
-                if self.shape.stride == 1 {
-                    dispatch(self.isa, WeightGradients::<4> { from, matrix, to });
-                } else {
-                    dispatch(self.isa, WeightGradients::<5> { from, matrix, to });
+                match self.tiles {
+                    Tiles::Two => dispatch(self.isa, WeightGradients::<4> { from, matrix, to }),
+                    Tiles::TwoStrided => dispatch(self.isa, WeightGradients::<5> { from, matrix, to }),
+                    Tiles::Four => dispatch(self.isa, WeightGradients::<6> { from, matrix, to }),
                 }
             }
         }

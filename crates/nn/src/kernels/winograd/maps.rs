@@ -1,5 +1,4 @@
-//! The linear maps of F(m x m, 3 x 3), in one dimension, for m = 2 and 4 (the weight gradient's for
-//! m = 2 alone).
+//! The linear maps of F(m x m, 3 x 3), in one dimension, for m = 2 and 4.
 //!
 //! An algorithm for m outputs of a filter g of three taps over an input d of m + 2 values is y =
 //! A^T [(G g) * (B^T d)] with an elementwise product; it evaluates polynomials at m + 1 points and
@@ -162,6 +161,36 @@ impl Map<6, 4> for Output {
                 near_odd.add(far_odd),
                 half.mul_add(near, two.mul(far)),
                 half.mul_add(near_odd, two.mul_add(far_odd, f)),
+            ]
+        }
+    }
+}
+
+/// A row is (1, p, p^2, p^3) at a point p.
+impl Map<4, 6> for Gradient {
+    #[inline(always)]
+    unsafe fn map<V: Vector>([a, b, c, d]: [V; 4]) -> [V; 6] {
+        // SAFETY: see above.
+        unsafe {
+            let (half, two) = (V::splat(0.5), V::splat(2.0));
+            let (near, near_odd) = (half.mul_add(c, a), V::splat(FRAC_1_SQRT_2).mul(half.mul_add(d, b)));
+            let (far, far_odd) = (two.mul_add(c, a), V::splat(SQRT_2).mul(two.mul_add(d, b)));
+            [a, near.add(near_odd), near.sub(near_odd), far.add(far_odd), far.sub(far_odd), d]
+        }
+    }
+}
+
+impl Map<6, 3> for WeightGradient {
+    #[inline(always)]
+    unsafe fn map<V: Vector>([a, b, c, d, e, f]: [V; 6]) -> [V; 3] {
+        // SAFETY: see above.
+        unsafe {
+            let (near, near_odd) = (b.add(c), V::splat(-2.0 / 3.0 * FRAC_1_SQRT_2).mul(b.sub(c)));
+            let (far, far_odd) = (d.add(e), V::splat(SQRT_2 / 6.0).mul(d.sub(e)));
+            [
+                V::splat(-2.0 / 3.0).mul_add(near, V::splat(1.0 / 6.0).mul_add(far, a)),
+                near_odd.add(far_odd),
+                V::splat(1.0 / 3.0).mul_add(far.sub(near), f),
             ]
         }
     }

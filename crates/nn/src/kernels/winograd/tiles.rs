@@ -121,6 +121,14 @@ impl Kernel for Spread<'_, 2, 5> {
     }
 }
 
+impl Kernel for Spread<'_, 4, 6> {
+    #[inline(always)]
+    unsafe fn run<V: Vector>(self) {
+        // SAFETY: see above.
+        unsafe { self.run_with::<V, Gradient>() }
+    }
+}
+
 impl<const I: usize, const T: usize> Spread<'_, I, T> {
     #[inline(always)]
     unsafe fn run_with<V: Vector, M: Map<I, T>>(self) {
