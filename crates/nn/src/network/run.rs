@@ -2,6 +2,7 @@
 
 use super::{Last, Network};
 use crate::Error;
+use crate::builder::Settings;
 use crate::observed::Observer;
 use crate::options::{Mode, NormPolicy, Purpose};
 use crate::state::Lent;
@@ -77,7 +78,7 @@ impl Network {
     /// Runs the program forward.
     fn run(&mut self, mode: Mode, lent: Lent<'_>, stopped: &(dyn Fn() -> bool + Sync)) -> Result<(), Error> {
         let Self { program, schedule, state, settings, .. } = self;
-        on_threads(settings.alone, false, || {
+        Threads::of(settings, false).run(|| {
             state.scale_weights(&program.steps);
             state.prepare(&program.steps);
             program.steps.iter().try_for_each(|step| {
@@ -201,7 +202,7 @@ impl Network {
         }
         let Self { program, schedule, state, settings, .. } = self;
         state.write(schedule, schedule.seed, gradient);
-        on_threads(settings.alone, observer.is_some(), || {
+        Threads::of(settings, observer.is_some()).run(|| {
             schedule.backward.iter().try_for_each(|back| {
                 go_on(observer.as_ref().is_some_and(|observer| observer.stopped()))?;
                 state.backward(program, schedule, back, mode, &mut observer, lent);
@@ -211,13 +212,31 @@ impl Network {
     }
 }
 
-/// Runs passes on this thread alone, or on rayon's current pool, whose threads an observer has for
-/// itself between two sections.
-fn on_threads<R: Send>(one: bool, observed: bool, run: impl FnOnce() -> R + Send) -> R {
-    match (one, observed) {
-        (true, _) => alone(run),
-        (false, true) => rayon::scope(|_| run()),
-        (false, false) => in_pool(run),
+/// The threads that run passes.
+enum Threads {
+    /// This one alone.
+    One,
+    /// Rayon's current pool, kept together until the last pass.
+    Crew,
+    /// Rayon's current pool, which an observer has for itself between two sections.
+    Pool,
+}
+
+impl Threads {
+    fn of(settings: &Settings, observed: bool) -> Self {
+        match settings.alone {
+            true => Self::One,
+            false if observed => Self::Pool,
+            false => Self::Crew,
+        }
+    }
+
+    fn run<R: Send>(self, run: impl FnOnce() -> R + Send) -> R {
+        match self {
+            Self::One => alone(run),
+            Self::Crew => in_pool(run),
+            Self::Pool => rayon::scope(|_| run()),
+        }
     }
 }
 
