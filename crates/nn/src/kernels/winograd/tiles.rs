@@ -314,7 +314,7 @@ where
                             }
                             for a in 0..M {
                                 let to = stage.as_mut_ptr().add((a * width + M * column) * LANES);
-                                let row = Output::map::<V>(mapped.map(|column| column[a]));
+                                let row = Output::map::<V>(mapped.each_ref().map(|column| column[a]));
                                 for (b, vector) in row.into_iter().enumerate() {
                                     vector.store(to.add(b * LANES));
                                 }

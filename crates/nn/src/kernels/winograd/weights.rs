@@ -44,7 +44,8 @@ where
                         *column = Weights::map::<V>([tap(x), tap(3 + x), tap(6 + x)]);
                     }
                     for t in 0..T {
-                        let row = columns.map(|column| column[t]);
+                        // By reference: all columns would be copied for every row otherwise.
+                        let row = columns.each_ref().map(|column| column[t]);
                         for (u, vector) in Weights::map::<V>(row).into_iter().enumerate() {
                             vector.store(to.add((t * T + u) * self.matrix + channel * COLUMNS + half));
                         }
@@ -83,7 +84,7 @@ where
                 }
                 let mut rows = [[V::splat(0.0); 3]; 3];
                 for (a, row) in rows.iter_mut().enumerate() {
-                    *row = WeightGradient::map::<V>(columns.map(|column| column[a]));
+                    *row = WeightGradient::map::<V>(columns.each_ref().map(|column| column[a]));
                 }
                 from_fn(|tap| rows[tap / 3][tap % 3])
             };
