@@ -111,8 +111,9 @@ unsafe fn along_avx2<const W: usize>(
     unsafe { along::<std::arch::x86_64::__m256, W>(from, row_stride, rows, len, panel, through) }
 }
 
-/// Blocks of 8 x 8 are transposed in registers. A panel of 6 takes the first six rows of eight (the
-/// last are repeated), and each store of eight floats is overlapped by the next.
+/// Blocks of 8 x 8 are transposed in registers; the last reaches back over the one before. A panel
+/// of 6 takes the first six rows of eight (the last are repeated), and each store of eight floats is
+/// overlapped by the next.
 #[inline(always)]
 unsafe fn along<V: Vector, const W: usize>(
     from: &[f32],
@@ -123,9 +124,10 @@ unsafe fn along<V: Vector, const W: usize>(
     through: Option<Affine>,
 ) {
     // Eight rows at a time: rows that are a power of two apart share few lines of the cache.
-    let whole = if rows == W { len / LANES * LANES } else { 0 };
+    let whole = if rows == W && len >= LANES { len } else { 0 };
     for half in (0..W).step_by(LANES) {
         for done in (0..whole).step_by(LANES) {
+            let done = done.min(len - LANES);
             let last = done + LANES == len;
             // SAFETY: row i of W has `len` floats by the assertion of `pack_along`. A store of
             // eight floats ends inside the panel: at entry k + 1 if W spills over, and what
@@ -158,6 +160,42 @@ unsafe fn along<V: Vector, const W: usize>(
         for k in whole..len {
             let x = from[i * row_stride + k];
             panel[k * W + i] = map.map_or(x, |map| map.of(x));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Packs into the middle of a larger panel, of which nothing else may change.
+    fn check_along<const W: usize>(rows: usize, len: usize, extra: usize, depth_at: usize) {
+        let stride = len + extra;
+        let from: Vec<f32> = (0..rows * stride).map(|x| x as f32).collect();
+        for isa in Isa::ALL.into_iter().filter(|isa| isa.is_available()) {
+            let mut panel = vec![-1.0; (depth_at + len + 2) * W];
+            pack_along::<W>(isa, &from, stride, (rows, len), depth_at, &mut panel);
+            for (at, &got) in panel.iter().enumerate() {
+                let (entry, row) = (at / W, at % W);
+                let inside = (depth_at..depth_at + len).contains(&entry);
+                // Places of rows that a panel does not have hold anything.
+                if !inside || row < rows {
+                    let expected = if inside { from[row * stride + entry - depth_at] } else { -1.0 };
+                    assert_eq!(got, expected, "{isa:?}, row {row} of {rows}, entry {entry}");
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn rows_of_any_length_are_packed(
+            rows in 1_usize..17,
+            (len, extra, depth_at) in (0_usize..40, 0_usize..3, 0_usize..3),
+        ) {
+            check_along::<COLUMNS>(rows, len, extra, depth_at);
+            check_along::<6>(rows.min(6), len, extra, depth_at);
         }
     }
 }
