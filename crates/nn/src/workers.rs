@@ -29,7 +29,8 @@ thread_local! {
     static ALONE: Cell<bool> = const { Cell::new(false) };
 }
 
-fn is_alone() -> bool {
+/// Whether passes stay on this thread.
+pub(crate) fn is_alone() -> bool {
     ALONE.get()
 }
 

@@ -4,7 +4,7 @@ mod reference;
 mod stepper;
 
 use collegial_arch::Spec;
-use collegial_nn::UpdateRule;
+use collegial_nn::{Mode, Network, UpdateRule};
 use stepper::Stepper;
 
 /// Parameters, gradients and statistics after three steps.
@@ -36,4 +36,23 @@ fn steps_do_not_depend_on_threads() {
         assert!(one == bits(&spec, batch, rule, 2), "{spec} on two threads");
         assert!(one == bits(&spec, batch, rule, 5), "{spec} on five threads");
     }
+}
+
+#[test]
+fn networks_that_stay_on_one_thread_give_the_same_bits() {
+    let block = "kind = 'bottleneck'\ninputs = 9\noutputs = 9\nwidth = 70\nimage = 7\nnorm = 'none'";
+    let graph = Spec::from_toml(block).and_then(|spec| spec.graph()).expect("the spec is valid");
+    let image: Vec<f32> = (0..9 * 49).map(|x| (x % 23) as f32 / 11.0 - 1.0).collect();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().expect("a pool starts");
+    let bits = |alone: bool| {
+        pool.install(|| {
+            let builder = Network::builder(&graph).batch(1).seed(5);
+            let mut network = if alone { builder.one_thread() } else { builder }.build().expect("a network");
+            let output = network.forward(&image, Mode::Evaluate).expect("an image").to_vec();
+            network.backward(&output).expect("a gradient");
+            let all = output.iter().chain(network.gradients());
+            all.map(|x| x.to_bits()).collect::<Vec<u32>>()
+        })
+    };
+    assert!(bits(true) == bits(false));
 }

@@ -14,7 +14,7 @@ use crate::kernels::panels::{Block, COLUMNS, DEPTH, Finish, Left, ROWS, multiply
 use crate::kernels::shape::ConvShape;
 use crate::kernels::simd::{Isa, LANES, dispatch};
 use crate::kernels::weights::Weights;
-use crate::workers::{ScratchLen, Shared, even_blocks, for_each_task, panel_blocks};
+use crate::workers::{ScratchLen, Shared, even_blocks, for_each_task, is_alone, panel_blocks};
 use std::ops::Range;
 
 /// Floats of a task's transformed inputs.
@@ -155,7 +155,9 @@ impl Pass {
             weights.or_prepare(transformed, |weights, to| self.transform_weights(weights, to, scratch));
         let output = Shared::new(output);
         let blocks = self.row_blocks();
-        let parts = panel_blocks(self.outputs, 2 * COLUMNS, self.outputs.div_ceil(self.parts));
+        // Every part transforms the inputs anew: on one thread, a single part does it once.
+        let parts = if is_alone() { 1 } else { self.parts };
+        let parts = panel_blocks(self.outputs, 2 * COLUMNS, self.outputs.div_ceil(parts));
         let tasks = self.groups * blocks.len() * parts.len();
         for_each_task(tasks, len.per_worker, scratch, |task, scratch| {
             let (rest, part) = (task / parts.len(), task % parts.len());
@@ -260,7 +262,9 @@ impl Pass {
         products: &mut [f32],
     ) {
         let (from, to) = (self.input_strides(), self.product_strides());
-        let tiles = (rows * self.width.div_ceil(self.tile.side())).next_multiple_of(ROWS);
+        let tiles = rows * self.width.div_ceil(self.tile.side());
+        // AVX-512 computes any number of rows; the others store whole panels faster than parts.
+        let tiles = if self.isa == Isa::Avx512 { tiles } else { tiles.next_multiple_of(ROWS) };
         let columns = outputs.len().next_multiple_of(COLUMNS);
         let products = Shared::new(products);
         for place in 0..self.tile.places() {
