@@ -81,7 +81,8 @@ fn fully_connected_networks_match_the_definition() {
 
 #[test]
 fn bottleneck_blocks_match_the_definition() {
-    for (n, side) in [(1, 1), (3, 4), (10, 8)] {
+    // Narrow blocks, and wide ones, whose 3x3 layers are Winograd's.
+    for (n, side) in [(1, 1), (3, 4), (10, 8), (33, 1), (64, 8), (70, 5)] {
         let chain = chain(&format!(
             "input = {{ channels = 12, height = {side}, width = {side} }}
             layers = [

@@ -20,7 +20,8 @@ use rayon::prelude::*;
 use collegial_nn::kernels::{Conv, ConvShape, Matrix, ShapeError, multiply};
 use collegial_nn::{Extent, Layout};
 
-use super::gram::{Gram, patch_gram};
+use super::gram::Gram;
+use super::patches::patch_gram;
 use super::tasks::{blocks_of, even_blocks, with_buffers};
 use crate::law::columns::dot;
 
@@ -173,13 +174,13 @@ pub(crate) fn input_gram(shape: &ConvShape, x: &[f32]) -> Option<Vec<f32>> {
     if shape.batch != 1 || shape.groups != 1 || before.max(after) > REMEMBERED {
         return None;
     }
-    let mut pixels = vec![0.0; before * before];
-    gram_of_positions((x, x), (shape.inputs, before), &mut pixels, &mut vec![]);
+    let (mut pixels, mut scratch) = (vec![0.0; before * before], vec![]);
+    gram_of_positions((x, x), (shape.inputs, before), &mut pixels, &mut scratch);
     if is_product(shape) {
         return Some(pixels);
     }
     let mut patches = vec![0.0; after * after];
-    patch_gram(shape, &pixels, &mut patches);
+    patch_gram(shape, &pixels, &mut patches, &mut scratch);
     Some(patches)
 }
 
@@ -274,7 +275,7 @@ fn add_pairs(kernel: &mut Gram, shape: &ConvShape, x: &[f32], d: &[f32], scale: 
                 sum += if is_product(shape) {
                     dot(pixel_gram, cotangent_gram)
                 } else {
-                    patch_gram(shape, pixel_gram, patches);
+                    patch_gram(shape, pixel_gram, patches, packed);
                     dot(patches, cotangent_gram)
                 };
             }

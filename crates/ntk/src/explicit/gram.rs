@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use collegial_nn::kernels::{ConvShape, Matrix, multiply};
-use collegial_stats::multiversion;
+use collegial_nn::kernels::{Matrix, multiply};
 
 use super::contribution::TILE;
 use super::tasks::{Threads, blocks_of, even_blocks, with_buffers};
@@ -133,45 +132,6 @@ impl Gram {
         for part in parts {
             let places = (0..count).flat_map(|row| (row..count).map(move |column| row * count + column));
             places.zip(part).for_each(|(place, sum)| self.values[place] += scale * sum);
-        }
-    }
-}
-
-/// Inner products of patches from those of pixels: `sums[p, q]` is the sum over kernel positions t
-/// of `pixels[p at t, q at t]`, where positions outside the image count as 0.
-pub(crate) fn patch_gram(shape: &ConvShape, pixels: &[f32], sums: &mut [f32]) {
-    let (height, width) = (shape.out_height(), shape.out_width());
-    sums.fill(0.0);
-    for tap in 0..shape.kernel * shape.kernel {
-        let place = |out: usize, tap: usize, side: usize| {
-            let at = (out * shape.stride + tap).wrapping_sub(shape.padding);
-            (at < side).then_some(at)
-        };
-        let (tap_row, tap_column) = (tap / shape.kernel, tap % shape.kernel);
-        let columns: Vec<(usize, usize)> =
-            (0..width).filter_map(|column| Some((column, place(column, tap_column, shape.width)?))).collect();
-        let (Some(&(out, from)), length) = (columns.first(), columns.len()) else { continue };
-        for p in 0..height * width {
-            let row = place(p / width, tap_row, shape.height);
-            let Some((y, z)) = row.zip(place(p % width, tap_column, shape.width)) else { continue };
-            let pixels = &pixels[(y * shape.width + z) * shape.height * shape.width..];
-            let sums = &mut sums[p * height * width..][..height * width];
-            for q_row in 0..height {
-                let Some(y) = place(q_row, tap_row, shape.height) else { continue };
-                let sums = &mut sums[q_row * width + out..][..length];
-                add_every(shape.stride, &pixels[y * shape.width + from..], sums);
-            }
-        }
-    }
-}
-
-multiversion! {
-    /// `to[j] += from[stride * j]`.
-    fn add_every(stride: usize, from: &[f32], to: &mut [f32]) {
-        if stride == 1 {
-            to.iter_mut().zip(from).for_each(|(to, from)| *to += from);
-        } else {
-            to.iter_mut().zip(from.iter().step_by(stride)).for_each(|(to, from)| *to += from);
         }
     }
 }

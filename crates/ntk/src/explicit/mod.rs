@@ -13,6 +13,7 @@
 
 pub(crate) mod contribution;
 pub(crate) mod gram;
+pub(crate) mod patches;
 pub(crate) mod tasks;
 pub(crate) mod worker;
 

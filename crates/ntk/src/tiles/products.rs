@@ -10,7 +10,7 @@ use collegial_nn::kernels::{Matrix, multiply};
 use super::features::Features;
 use super::parts::{Part, Parts, Way};
 use crate::explicit::contribution::{gram_of_positions, is_product, out_pixels};
-use crate::explicit::gram::patch_gram;
+use crate::explicit::patches::patch_gram;
 use crate::explicit::tasks::{Threads, even_blocks, with_buffers};
 use crate::law::columns::dot;
 
@@ -172,7 +172,7 @@ impl Task<'_> {
                 let second = &self.columns.inputs[index][x(self.of_columns.start + column)];
                 gram_of_positions((first, second), (shape.inputs, before), pixels, packed);
                 if !is_product(shape) {
-                    patch_gram(shape, pixels, patches);
+                    patch_gram(shape, pixels, patches, packed);
                 }
                 let of_x = if is_product(shape) { &*pixels } else { &*patches };
                 for (of_row, of_column) in
