@@ -256,22 +256,24 @@ fn a_bias_with_the_layer_is_a_bias_after_it() {
 }
 
 /// By default narrow groups have the direct kernels' bits, and wide ones those of the tiles that the
-/// rule names, whatever the batch.
+/// rule names for a pass, whatever the batch.
 #[test]
 fn the_rule_goes_by_width_and_image() {
-    for (width, side, method) in [
-        (31, 8, Method::Direct),
-        (32, 8, Method::Winograd4),
-        (128, 4, Method::Winograd4),
-        (130, 12, Method::Winograd4),
-        (130, 8, Method::Winograd2),
+    use Method::{Direct, Winograd2, Winograd4};
+    for (width, side, forward, gradients) in [
+        (31, 8, Direct, Direct),
+        (32, 8, Winograd4, Winograd4),
+        (128, 4, Winograd4, Winograd4),
+        (130, 12, Winograd4, Winograd4),
+        (130, 8, Winograd2, Winograd4),
     ] {
         for batch in [1, 3] {
             let shape = ConvShape::grouped3x3(batch, 1, width, side, 1);
             let data = Data::new(&shape);
-            let [by_default, named] =
-                [Method::Fastest, method].map(|method| run(shape, Isa::detect(), method, 2, &data));
-            assert!(by_default == named, "{shape:?} {method:?}");
+            let of = |method| run(shape, Isa::detect(), method, 2, &data);
+            let [output, data_gradient, weight_gradient] = of(Method::Fastest);
+            assert!(output == of(forward)[0], "{shape:?}");
+            assert!([data_gradient, weight_gradient] == of(gradients)[1..], "{shape:?}");
         }
     }
 }

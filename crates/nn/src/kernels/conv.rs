@@ -6,14 +6,14 @@
 //!   in all three passes on AVX2. The direct kernels gain by reading an input once for many kernel
 //!   positions; with one position they reach 44 to 88 %. At 10 channels (batch 128) there is too
 //!   little to multiply for what is packed, and direct is better.
-//! - 3x3 of stride 1 with padding 1, groups of 32 channels or more: `winograd`, F(4 x 4, 3 x 3)
-//!   forward and for the data gradient. Transformed weights are four times the weights; where they
-//!   outweigh the image, with groups wider than 128 channels and than the image has pixels, F(2 x 2,
-//!   3 x 3) is better, whose weights are not twice as large. On AVX-512, batch 16: 1.2 to 2.2 times
-//!   the direct kernels from 32 to 128 channels, 1.2 at 512 channels of 8x8; the weight gradient
-//!   by F(2 x 2, 3 x 3) 1.3 to 2.4 times, of stride 2 1.1 to 1.8 times, and by F(4 x 4, 3 x 3), where
-//!   there are pixels enough for its error, 1.3 to 1.4 times that. Groups of 24 gain 1.1 at most, and
-//!   narrower ones lose.
+//! - 3x3 of stride 1 with padding 1, groups of 32 channels or more: `winograd`, F(4 x 4, 3 x 3) in
+//!   all passes. On AVX-512, batch 16, it has 1.8 to 3 times the sgemm rate from 32 to 512 channels,
+//!   the direct kernels 0.8 to 1.1 times; groups of 24 gain 1.1 at most, and narrower ones lose.
+//!   - Transformed weights are four times the weights. With groups wider than 128 channels and than
+//!     the image has pixels, a lone image would wait for them: forward passes, which know no batch,
+//!     are F(2 x 2, 3 x 3) there, whose weights are not twice as large (15 % slower at batch 16).
+//!   - Weight gradients of few pixels are F(2 x 2, 3 x 3) for their error; so are those of stride 2,
+//!     1.1 to 1.8 times as fast as the direct kernel.
 //! - Everything else: direct, also 3x3 of stride 2 at 99 to 106 % on AVX2 where groups are wide, so
 //!   im2col and a product, which reaches at best 100 % less the copying, has no shape left to win.
 //!
@@ -62,11 +62,18 @@ pub enum Method {
 }
 
 impl Method {
-    /// The tiles of a shape, none if it is computed directly.
-    fn tile(self, shape: &ConvShape) -> Option<Tile> {
+    /// The tiles of the forward pass, none if it is computed directly.
+    fn forward_tile(self, shape: &ConvShape) -> Option<Tile> {
         match self {
-            _ if !Tile::applies_to(shape) => None,
-            Self::Fastest => fastest(shape),
+            Self::Fastest => is_wide(shape).then(|| fastest_forward(shape)),
+            _ => self.gradient_tile(shape),
+        }
+    }
+
+    /// The tiles of both gradients.
+    fn gradient_tile(self, shape: &ConvShape) -> Option<Tile> {
+        match self {
+            Self::Fastest => is_wide(shape).then_some(Tile::Four),
             Self::Direct => None,
             Self::Winograd2 => Some(Tile::Two),
             Self::Winograd4 => Some(Tile::Four),
@@ -74,16 +81,15 @@ impl Method {
     }
 }
 
-/// The fastest tiles; see the rules above.
-fn fastest(shape: &ConvShape) -> Option<Tile> {
+/// Whether Winograd's tiles pay; see the rules above.
+fn is_wide(shape: &ConvShape) -> bool {
+    shape.inputs.min(shape.outputs) >= WIDE && shape.width <= WIDEST_IMAGE
+}
+
+/// The fastest tiles of a forward pass in batches of any size; see the rules above.
+fn fastest_forward(shape: &ConvShape) -> Tile {
     let width = shape.inputs.min(shape.outputs);
-    if width < WIDE || shape.width > WIDEST_IMAGE {
-        None
-    } else if width <= NARROW || width <= shape.in_pixels() {
-        Some(Tile::Four)
-    } else {
-        Some(Tile::Two)
-    }
+    if width <= NARROW || width <= shape.in_pixels() { Tile::Four } else { Tile::Two }
 }
 
 /// A convolution of one shape, ready to run its three passes.
@@ -118,14 +124,14 @@ enum Pass {
 
 impl Pass {
     fn forward(shape: &ConvShape, tile: Option<Tile>, isa: Isa) -> Self {
-        match tile {
+        match tile.filter(|_| Tile::applies_to(shape)) {
             None => Self::Direct(direct::Pass::forward(shape, isa)),
             Some(tile) => Self::Winograd(winograd::Pass::forward(shape, tile, isa)),
         }
     }
 
     fn data_gradient(shape: &ConvShape, tile: Option<Tile>, isa: Isa) -> Self {
-        match tile {
+        match tile.filter(|_| Tile::applies_to(shape)) {
             None => Self::Direct(direct::Pass::data_gradient(shape, isa)),
             Some(tile) => Self::Winograd(winograd::Pass::data_gradient(shape, tile, isa)),
         }
@@ -177,16 +183,8 @@ enum WeightGradient {
 }
 
 impl WeightGradient {
-    fn new(shape: &ConvShape, method: Method, isa: Isa) -> Self {
-        let wide = shape.inputs.min(shape.outputs) >= WIDE && shape.width <= WIDEST_IMAGE;
-        let tile = match method {
-            _ if !winograd::WeightGradient::applies_to(shape) => None,
-            Method::Fastest => wide.then_some(Tile::Four),
-            Method::Direct => None,
-            Method::Winograd2 => Some(Tile::Two),
-            Method::Winograd4 => Some(Tile::Four),
-        };
-        match tile {
+    fn new(shape: &ConvShape, tile: Option<Tile>, isa: Isa) -> Self {
+        match tile.filter(|_| winograd::WeightGradient::applies_to(shape)) {
             None => Self::Direct(direct_weights::WeightGradient::new(shape, isa)),
             Some(tile) => Self::Winograd(winograd::WeightGradient::new(shape, tile, isa)),
         }
@@ -237,11 +235,11 @@ impl Conv {
         let algorithm = if Pointwise::applies_to(&shape) && wide {
             Algorithm::Pointwise(Box::new(Pointwise::new(&shape, isa)))
         } else {
-            let tile = method.tile(&shape);
+            let gradients = method.gradient_tile(&shape);
             Algorithm::Spatial(Box::new(Spatial {
-                forward: Pass::forward(&shape, tile, isa),
-                data_gradient: Pass::data_gradient(&shape, tile, isa),
-                weight_gradient: WeightGradient::new(&shape, method, isa),
+                forward: Pass::forward(&shape, method.forward_tile(&shape), isa),
+                data_gradient: Pass::data_gradient(&shape, gradients, isa),
+                weight_gradient: WeightGradient::new(&shape, gradients, isa),
             }))
         };
         Ok(Self { shape, algorithm })
