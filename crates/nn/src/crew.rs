@@ -4,6 +4,11 @@
 //! takes as long. So a pass enlists the pool once: its other threads wait for the next section
 //! without going to sleep, and leave when the pass is over. Rayon hands them over (`join`, which
 //! allocates nothing); a thread that is busy elsewhere does not come, and nobody waits for it.
+//!
+//! A section inside another stays on its thread. With a crew of its own, that thread would have to
+//! wait for rayon, which meanwhile may lend it to a third crew as a helper: threads that wait for
+//! each other's crews in a ring would never end. So whoever is at a section waits for nobody, every
+//! pass comes to its end, and with it the wait of its helpers.
 
 use std::cell::{Cell, UnsafeCell};
 use std::hint::spin_loop;
@@ -40,21 +45,31 @@ const OPEN: u64 = 1 << 31;
 /// One section.
 const NUMBER: u64 = 1 << 32;
 
+/// What a thread is to the crews.
+#[derive(Clone, Copy)]
+enum Role {
+    /// Nothing.
+    Free,
+    /// It leads one, between two sections.
+    Leads(*const Crew),
+    /// It is at a section.
+    Works,
+}
+
 thread_local! {
-    /// The crew that this thread leads, if it is between two sections.
-    static LED: Cell<*const Crew> = const { Cell::new(ptr::null()) };
+    static ROLE: Cell<Role> = const { Cell::new(Role::Free) };
 }
 
 /// Runs `pass` with a crew of the pool's threads for all [sections](section) in it.
 pub(crate) fn enlisted<R: Send>(pass: impl FnOnce() -> R + Send) -> R {
     let threads = rayon::current_num_threads();
-    if threads == 1 || !LED.get().is_null() {
+    if threads == 1 || !matches!(ROLE.get(), Role::Free) {
         return pass();
     }
     let crew = Crew::default();
     let lead = || {
         let _over = Dismissal(&crew);
-        let _led = Led::replace(&raw const crew);
+        let _before = Before::replace(Role::Leads(&raw const crew));
         pass()
     };
     rayon::join(lead, || crew.helpers(threads - 1)).0
@@ -63,13 +78,11 @@ pub(crate) fn enlisted<R: Send>(pass: impl FnOnce() -> R + Send) -> R {
 /// Calls `run` on this thread and at the same time on the others of its crew that have time, once on
 /// each.
 pub(crate) fn section(run: &Section) {
-    enlisted(|| {
+    enlisted(|| match ROLE.get() {
         // SAFETY: whoever set it keeps the crew alive until it is reset.
-        match unsafe { LED.get().as_ref() } {
-            Some(crew) => crew.lead(run),
-            // A pool of one.
-            None => run(),
-        }
+        Role::Leads(crew) => unsafe { (*crew).lead(run) },
+        // A pool of one, or a section inside another.
+        Role::Free | Role::Works => run(),
     });
 }
 
@@ -90,8 +103,7 @@ impl Crew {
         unsafe { *self.section.get() = Some(ptr::from_ref(lasting)) };
         let number = self.state.load(Ordering::Relaxed) / NUMBER + 1;
         self.state.store(number * NUMBER + OPEN, Ordering::Release);
-        // A section inside this one has a crew of its own.
-        let _led = Led::replace(ptr::null());
+        let _before = Before::replace(Role::Works);
         let _closing = Closing(self);
         run();
     }
@@ -126,6 +138,7 @@ impl Crew {
                 self.state.compare_exchange(state, state + HELPER, Ordering::Acquire, Ordering::Relaxed);
             if joined.is_ok() {
                 last = state / NUMBER;
+                let _before = Before::replace(Role::Works);
                 let _leaving = Leaving(self);
                 // SAFETY: the section was written before it was opened, and lasts until all have left.
                 if let Some(run) = unsafe { (*self.section.get()).map(|run| &*run) } {
@@ -145,18 +158,18 @@ impl Drop for Dismissal<'_> {
     }
 }
 
-/// Restores the crew that the thread led before.
-struct Led(*const Crew);
+/// Restores the role that the thread had before.
+struct Before(Role);
 
-impl Led {
-    fn replace(by: *const Crew) -> Self {
-        Self(LED.replace(by))
+impl Before {
+    fn replace(by: Role) -> Self {
+        Self(ROLE.replace(by))
     }
 }
 
-impl Drop for Led {
+impl Drop for Before {
     fn drop(&mut self) {
-        LED.set(self.0);
+        ROLE.set(self.0);
     }
 }
 
