@@ -9,6 +9,7 @@
 //! matrix that stays in the second-level cache. Transformed back, the shares are added up in order.
 
 use super::Tile;
+use super::maps::{self, Map};
 use super::pass::SKEW;
 use super::tiles::{Grid, Spread, Strides};
 use super::weights::{TAPS, WeightGradients};
@@ -16,8 +17,9 @@ use crate::kernels::input::Input;
 use crate::kernels::panels::{Block, COLUMNS, Left, ROWS, multiply_block};
 use crate::kernels::pointwise_weights::add_up;
 use crate::kernels::shape::ConvShape;
-use crate::kernels::simd::{Isa, Kernel, LANES, dispatch};
+use crate::kernels::simd::{Isa, LANES, dispatch};
 use crate::workers::{ScratchLen, Shared, even_blocks, for_each_task, panel_blocks};
+use std::marker::PhantomData;
 use std::ops::Range;
 
 /// Pixels of all images from which gradients are summed by F(4 x 4, 3 x 3).
@@ -271,39 +273,34 @@ impl WeightGradient {
     fn spread_inputs(&self, from: Piece, to: &mut [f32], stage: &mut [f32]) {
         let layout = (self.input_grid(), self.input_strides());
         match self.tiles {
-            Tiles::Two => self.spread::<4, 4>(layout, from, to, stage),
-            Tiles::TwoStrided => self.spread::<5, 5>(layout, from, to, stage),
-            Tiles::Four => self.spread::<6, 6>(layout, from, to, stage),
+            Tiles::Two => self.spread::<maps::Input, 4, 4>(layout, from, to, stage),
+            Tiles::TwoStrided => self.spread::<maps::Input, 5, 5>(layout, from, to, stage),
+            Tiles::Four => self.spread::<maps::Input, 6, 6>(layout, from, to, stage),
         }
     }
 
     fn spread_gradients(&self, from: Piece, to: &mut [f32], stage: &mut [f32]) {
         let layout = (self.gradient_grid(), self.gradient_strides());
         match self.tiles {
-            Tiles::Two => self.spread::<2, 4>(layout, from, to, stage),
-            Tiles::TwoStrided => self.spread::<2, 5>(layout, from, to, stage),
-            Tiles::Four => self.spread::<4, 6>(layout, from, to, stage),
+            Tiles::Two => self.spread::<maps::Gradient, 2, 4>(layout, from, to, stage),
+            Tiles::TwoStrided => self.spread::<maps::Gradient, 2, 5>(layout, from, to, stage),
+            Tiles::Four => self.spread::<maps::Gradient, 4, 6>(layout, from, to, stage),
         }
     }
 
     /// Transforms tiles of I x I pixels to T x T places.
-    fn spread<const I: usize, const T: usize>(
+    fn spread<M: Map<I, T>, const I: usize, const T: usize>(
         &self,
         (grid, strides): (Grid, Strides),
         Piece { images, channels, rows }: Piece,
         to: &mut [f32],
         stage: &mut [f32],
-    ) where
-        for<'a> Spread<'a, I, T>: Kernel,
-    {
+    ) {
         let (first_channel, channels) = (channels.start, channels.len());
+        let map = PhantomData::<M>;
+        let spread = Spread { map, grid, images, first_channel, channels, rows, stage, to, strides };
         // SAFETY: plans are only made for instructions that the CPU has.
-        unsafe {
-            dispatch(
-                self.isa,
-                Spread::<I, T> { grid, images, first_channel, channels, rows, stage, to, strides },
-            );
-        }
+        unsafe { dispatch(self.isa, spread) };
     }
 
     fn transform_back(&self, sums: &[f32], part: &Part, target: &Shared, at: usize) {

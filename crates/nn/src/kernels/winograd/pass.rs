@@ -5,9 +5,9 @@
 //! place's matrix with that of the weights for a block of outputs, and transforms the products
 //! back. What it works on stays in the second-level cache.
 
-use super::Tile;
 use super::tiles::{Collect, Grid, Spread, Strides};
 use super::weights::{TAPS, TransformWeights};
+use super::{Tile, maps};
 use crate::kernels::input::Input;
 use crate::kernels::pack::pack_along;
 use crate::kernels::panels::{Block, COLUMNS, DEPTH, Finish, Left, ROWS, multiply_block};
@@ -15,6 +15,7 @@ use crate::kernels::shape::ConvShape;
 use crate::kernels::simd::{Isa, LANES, dispatch};
 use crate::kernels::weights::Weights;
 use crate::workers::{ScratchLen, Shared, even_blocks, for_each_task, is_alone, panel_blocks};
+use std::marker::PhantomData;
 use std::ops::Range;
 
 /// Floats of a task's transformed inputs.
@@ -236,16 +237,37 @@ impl Pass {
             let channels = (self.inputs - first).min(2 * LANES);
             let first_channel = group * self.inputs + first;
             let (to, rows, stage) = (&mut to[first..], rows.clone(), &mut *stage);
+            let map = PhantomData::<maps::Input>;
             // SAFETY: plans are only made for instructions that the CPU has.
             unsafe {
                 match self.tile {
                     Tile::Two => dispatch(
                         self.isa,
-                        Spread::<4, 4> { grid, images, first_channel, channels, rows, stage, to, strides },
+                        Spread::<_, 4, 4> {
+                            map,
+                            grid,
+                            images,
+                            first_channel,
+                            channels,
+                            rows,
+                            stage,
+                            to,
+                            strides,
+                        },
                     ),
                     Tile::Four => dispatch(
                         self.isa,
-                        Spread::<6, 6> { grid, images, first_channel, channels, rows, stage, to, strides },
+                        Spread::<_, 6, 6> {
+                            map,
+                            grid,
+                            images,
+                            first_channel,
+                            channels,
+                            rows,
+                            stage,
+                            to,
+                            strides,
+                        },
                     ),
                 }
             }

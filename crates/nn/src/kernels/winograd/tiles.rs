@@ -5,12 +5,13 @@
 //! map of `maps` is a few instructions on whole vectors. A transformed tile is spread over T x T
 //! matrices, one for each of its places.
 
-use super::maps::{Gradient, Input, Map, Output};
+use super::maps::{Map, Output};
 use crate::kernels::input;
 use crate::kernels::panels::Finish;
 use crate::kernels::simd::{Kernel, LANES, Vector};
 use crate::workers::Shared;
 use std::array::from_fn;
+use std::marker::PhantomData;
 use std::ops::Range;
 
 /// Images, and the tiles that they are cut in.
@@ -68,9 +69,10 @@ pub(super) struct Strides {
     pub half: usize,
 }
 
-/// Transforms up to 16 channels of some rows of tiles, from I x I pixels to T x T places: inputs, or
-/// gradients of outputs (I = m).
-pub(super) struct Spread<'a, const I: usize, const T: usize> {
+/// Transforms up to 16 channels of some rows of tiles, from I x I pixels to T x T places.
+pub(super) struct Spread<'a, M: Map<I, T>, const I: usize, const T: usize> {
+    /// That of inputs, or of gradients of outputs (I = m).
+    pub map: PhantomData<M>,
     pub grid: Grid,
     pub images: input::Input<'a>,
     pub first_channel: usize,
@@ -81,57 +83,9 @@ pub(super) struct Spread<'a, const I: usize, const T: usize> {
     pub strides: Strides,
 }
 
-impl Kernel for Spread<'_, 4, 4> {
+impl<M: Map<I, T>, const I: usize, const T: usize> Kernel for Spread<'_, M, I, T> {
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
-        // SAFETY: the caller's, here and below.
-        unsafe { self.run_with::<V, Input>() }
-    }
-}
-
-impl Kernel for Spread<'_, 6, 6> {
-    #[inline(always)]
-    unsafe fn run<V: Vector>(self) {
-        // SAFETY: see above.
-        unsafe { self.run_with::<V, Input>() }
-    }
-}
-
-impl Kernel for Spread<'_, 2, 4> {
-    #[inline(always)]
-    unsafe fn run<V: Vector>(self) {
-        // SAFETY: see above.
-        unsafe { self.run_with::<V, Gradient>() }
-    }
-}
-
-impl Kernel for Spread<'_, 5, 5> {
-    #[inline(always)]
-    unsafe fn run<V: Vector>(self) {
-        // SAFETY: see above.
-        unsafe { self.run_with::<V, Input>() }
-    }
-}
-
-impl Kernel for Spread<'_, 2, 5> {
-    #[inline(always)]
-    unsafe fn run<V: Vector>(self) {
-        // SAFETY: see above.
-        unsafe { self.run_with::<V, Gradient>() }
-    }
-}
-
-impl Kernel for Spread<'_, 4, 6> {
-    #[inline(always)]
-    unsafe fn run<V: Vector>(self) {
-        // SAFETY: see above.
-        unsafe { self.run_with::<V, Gradient>() }
-    }
-}
-
-impl<const I: usize, const T: usize> Spread<'_, I, T> {
-    #[inline(always)]
-    unsafe fn run_with<V: Vector, M: Map<I, T>>(self) {
         let Grid { columns, step, frame, .. } = self.grid;
         let halves = self.channels.div_ceil(LANES);
         let width = self.grid.extent(columns, I);
@@ -266,28 +220,12 @@ pub(super) struct Collect<'a, const T: usize, const M: usize> {
     pub finish: Option<Finish<'a>>,
 }
 
-impl Kernel for Collect<'_, 4, 2> {
-    #[inline(always)]
-    unsafe fn run<V: Vector>(self) {
-        // SAFETY: see above.
-        unsafe { self.run_with::<V>() }
-    }
-}
-
-impl Kernel for Collect<'_, 6, 4> {
-    #[inline(always)]
-    unsafe fn run<V: Vector>(self) {
-        // SAFETY: see above.
-        unsafe { self.run_with::<V>() }
-    }
-}
-
-impl<const T: usize, const M: usize> Collect<'_, T, M>
+impl<const T: usize, const M: usize> Kernel for Collect<'_, T, M>
 where
     Output: Map<T, M>,
 {
     #[inline(always)]
-    unsafe fn run_with<V: Vector>(self) {
+    unsafe fn run<V: Vector>(self) {
         let columns = self.grid.columns;
         let width = M * columns;
         let halves = self.channels.div_ceil(LANES);
