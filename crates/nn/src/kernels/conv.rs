@@ -7,11 +7,11 @@
 //!   positions; with one position they reach 44 to 88 %. At 10 channels (batch 128) there is too
 //!   little to multiply for what is packed, and direct is better.
 //! - 3x3 of stride 1 with padding 1, groups of 32 channels or more: `winograd`, F(4 x 4, 3 x 3) in
-//!   all passes. On AVX-512, batch 16, it has 1.8 to 3 times the sgemm rate from 32 to 512 channels,
-//!   the direct kernels 0.8 to 1.1 times; groups of 24 gain 1.1 at most, and narrower ones lose.
+//!   all passes. On AVX-512, batch 16, it has 1.5 to 3.1 times the sgemm rate from 64 to 512
+//!   channels; groups of 24 gain 1.1 over the direct kernels at most, and narrower ones lose.
 //!   - Transformed weights are four times the weights. With groups wider than 128 channels and than
 //!     the image has pixels, a lone image would wait for them: forward passes, which know no batch,
-//!     are F(2 x 2, 3 x 3) there, whose weights are not twice as large (15 % slower at batch 16).
+//!     are F(2 x 2, 3 x 3) there, whose weights are not twice as large (11 to 16 % slower at batch 16).
 //!   - Weight gradients of few pixels are F(2 x 2, 3 x 3) for their error; so are those of stride 2,
 //!     1.1 to 1.8 times as fast as the direct kernel.
 //! - Everything else: direct, also 3x3 of stride 2 at 99 to 106 % on AVX2 where groups are wide, so
