@@ -9,7 +9,7 @@
 //! matrix that stays in the second-level cache. Transformed back, the shares are added up in order.
 
 use super::Tile;
-use super::maps::{self, Map};
+use super::maps;
 use super::pass::SKEW;
 use super::tiles::{Grid, Spread, Strides};
 use super::weights::{TAPS, WeightGradients};
@@ -19,7 +19,6 @@ use crate::kernels::pointwise_weights::add_up;
 use crate::kernels::shape::ConvShape;
 use crate::kernels::simd::{Isa, LANES, dispatch};
 use crate::workers::{ScratchLen, Shared, even_blocks, for_each_task, panel_blocks};
-use std::marker::PhantomData;
 use std::ops::Range;
 
 /// Pixels of all images from which gradients are summed by F(4 x 4, 3 x 3).
@@ -93,13 +92,6 @@ struct Part {
     group: usize,
     outputs: Range<usize>,
     inputs: Range<usize>,
-}
-
-/// Some channels of some rows of tiles of a tensor.
-struct Piece<'a> {
-    images: Input<'a>,
-    channels: Range<usize>,
-    rows: Range<usize>,
 }
 
 impl WeightGradient {
@@ -231,21 +223,31 @@ impl WeightGradient {
         let (inputs, scratch) = scratch.split_at_mut(self.tiles.places() * from_inputs.matrix);
         let (gradients, stage) = scratch.split_at_mut(self.tiles.places() * from_gradients.matrix);
         let tiles = rows.len() * self.grid().1;
-        let piece = |images, first_channel, channels: Range<usize>| Piece {
-            images,
-            channels: first_channel + channels.start..first_channel + channels.end,
-            rows: rows.clone(),
-        };
         for first in part.inputs.clone().step_by(COLUMNS) {
-            let channels = first..part.inputs.end.min(first + COLUMNS);
-            let to = &mut inputs[(first - part.inputs.start) * tiles..];
-            self.spread_inputs(piece(input, part.group * self.shape.inputs, channels), to, stage);
+            let channels = (part.inputs.end - first).min(COLUMNS);
+            self.spread_inputs(Spread {
+                grid: self.input_grid(),
+                images: input,
+                first_channel: part.group * self.shape.inputs + first,
+                channels,
+                rows: rows.clone(),
+                stage: &mut *stage,
+                to: &mut inputs[(first - part.inputs.start) * tiles..],
+                strides: from_inputs,
+            });
         }
         for first in part.outputs.clone().step_by(COLUMNS) {
-            let channels = first..part.outputs.end.min(first + COLUMNS);
-            let to = &mut gradients[first - part.outputs.start..];
-            let piece = piece(Input::plain(gradient), part.group * self.shape.outputs, channels);
-            self.spread_gradients(piece, to, stage);
+            let channels = (part.outputs.end - first).min(COLUMNS);
+            self.spread_gradients(Spread {
+                grid: self.gradient_grid(),
+                images: Input::plain(gradient),
+                first_channel: part.group * self.shape.outputs + first,
+                channels,
+                rows: rows.clone(),
+                stage: &mut *stage,
+                to: &mut gradients[first - part.outputs.start..],
+                strides: from_gradients,
+            });
         }
         let (matrix, row_stride) = self.sum_strides();
         let rows = part.outputs.len().next_multiple_of(ROWS);
@@ -270,37 +272,26 @@ impl WeightGradient {
         }
     }
 
-    fn spread_inputs(&self, from: Piece, to: &mut [f32], stage: &mut [f32]) {
-        let layout = (self.input_grid(), self.input_strides());
-        match self.tiles {
-            Tiles::Two => self.spread::<maps::Input, 4, 4>(layout, from, to, stage),
-            Tiles::TwoStrided => self.spread::<maps::Input, 5, 5>(layout, from, to, stage),
-            Tiles::Four => self.spread::<maps::Input, 6, 6>(layout, from, to, stage),
-        }
-    }
-
-    fn spread_gradients(&self, from: Piece, to: &mut [f32], stage: &mut [f32]) {
-        let layout = (self.gradient_grid(), self.gradient_strides());
-        match self.tiles {
-            Tiles::Two => self.spread::<maps::Gradient, 2, 4>(layout, from, to, stage),
-            Tiles::TwoStrided => self.spread::<maps::Gradient, 2, 5>(layout, from, to, stage),
-            Tiles::Four => self.spread::<maps::Gradient, 4, 6>(layout, from, to, stage),
-        }
-    }
-
-    /// Transforms tiles of I x I pixels to T x T places.
-    fn spread<M: Map<I, T>, const I: usize, const T: usize>(
-        &self,
-        (grid, strides): (Grid, Strides),
-        Piece { images, channels, rows }: Piece,
-        to: &mut [f32],
-        stage: &mut [f32],
-    ) {
-        let (first_channel, channels) = (channels.start, channels.len());
-        let map = PhantomData::<M>;
-        let spread = Spread { map, grid, images, first_channel, channels, rows, stage, to, strides };
+    fn spread_inputs(&self, spread: Spread) {
         // SAFETY: plans are only made for instructions that the CPU has.
-        unsafe { dispatch(self.isa, spread) };
+        unsafe {
+            match self.tiles {
+                Tiles::Two => spread.by::<maps::Input, 4, 4>(self.isa),
+                Tiles::TwoStrided => spread.by::<maps::Input, 5, 5>(self.isa),
+                Tiles::Four => spread.by::<maps::Input, 6, 6>(self.isa),
+            }
+        }
+    }
+
+    fn spread_gradients(&self, spread: Spread) {
+        // SAFETY: as above.
+        unsafe {
+            match self.tiles {
+                Tiles::Two => spread.by::<maps::Gradient, 2, 4>(self.isa),
+                Tiles::TwoStrided => spread.by::<maps::Gradient, 2, 5>(self.isa),
+                Tiles::Four => spread.by::<maps::Gradient, 4, 6>(self.isa),
+            }
+        }
     }
 
     fn transform_back(&self, sums: &[f32], part: &Part, target: &Shared, at: usize) {

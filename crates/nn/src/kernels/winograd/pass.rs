@@ -15,7 +15,6 @@ use crate::kernels::shape::ConvShape;
 use crate::kernels::simd::{Isa, LANES, dispatch};
 use crate::kernels::weights::Weights;
 use crate::workers::{ScratchLen, Shared, even_blocks, for_each_task, is_alone, panel_blocks};
-use std::marker::PhantomData;
 use std::ops::Range;
 
 /// Floats of a task's transformed inputs.
@@ -237,38 +236,12 @@ impl Pass {
             let channels = (self.inputs - first).min(2 * LANES);
             let first_channel = group * self.inputs + first;
             let (to, rows, stage) = (&mut to[first..], rows.clone(), &mut *stage);
-            let map = PhantomData::<maps::Input>;
+            let spread = Spread { grid, images, first_channel, channels, rows, stage, to, strides };
             // SAFETY: plans are only made for instructions that the CPU has.
             unsafe {
                 match self.tile {
-                    Tile::Two => dispatch(
-                        self.isa,
-                        Spread::<_, 4, 4> {
-                            map,
-                            grid,
-                            images,
-                            first_channel,
-                            channels,
-                            rows,
-                            stage,
-                            to,
-                            strides,
-                        },
-                    ),
-                    Tile::Four => dispatch(
-                        self.isa,
-                        Spread::<_, 6, 6> {
-                            map,
-                            grid,
-                            images,
-                            first_channel,
-                            channels,
-                            rows,
-                            stage,
-                            to,
-                            strides,
-                        },
-                    ),
+                    Tile::Two => spread.by::<maps::Input, 4, 4>(self.isa),
+                    Tile::Four => spread.by::<maps::Input, 6, 6>(self.isa),
                 }
             }
         }

@@ -8,7 +8,7 @@
 use super::maps::{Map, Output};
 use crate::kernels::input;
 use crate::kernels::panels::Finish;
-use crate::kernels::simd::{Kernel, LANES, Vector};
+use crate::kernels::simd::{Isa, Kernel, LANES, Vector, dispatch};
 use crate::workers::Shared;
 use std::array::from_fn;
 use std::marker::PhantomData;
@@ -69,10 +69,8 @@ pub(super) struct Strides {
     pub half: usize,
 }
 
-/// Transforms up to 16 channels of some rows of tiles, from I x I pixels to T x T places.
-pub(super) struct Spread<'a, M: Map<I, T>, const I: usize, const T: usize> {
-    /// That of inputs, or of gradients of outputs (I = m).
-    pub map: PhantomData<M>,
+/// Up to 16 channels of some rows of tiles, and where they go when transformed.
+pub(super) struct Spread<'a> {
     pub grid: Grid,
     pub images: input::Input<'a>,
     pub first_channel: usize,
@@ -83,34 +81,47 @@ pub(super) struct Spread<'a, M: Map<I, T>, const I: usize, const T: usize> {
     pub strides: Strides,
 }
 
-impl<M: Map<I, T>, const I: usize, const T: usize> Kernel for Spread<'_, M, I, T> {
+impl Spread<'_> {
+    /// Transforms tiles of I x I pixels to T x T places, inputs or gradients of outputs (I = m).
+    ///
+    /// # Safety
+    ///
+    /// The CPU has the instructions.
+    pub(super) unsafe fn by<M: Map<I, T>, const I: usize, const T: usize>(self, isa: Isa) {
+        // SAFETY: the caller's.
+        unsafe { dispatch(isa, SpreadBy { spread: self, map: PhantomData::<M> }) };
+    }
+}
+
+/// [`Spread`] with its map.
+struct SpreadBy<'a, M: Map<I, T>, const I: usize, const T: usize> {
+    spread: Spread<'a>,
+    map: PhantomData<M>,
+}
+
+impl<M: Map<I, T>, const I: usize, const T: usize> Kernel for SpreadBy<'_, M, I, T> {
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
-        let Grid { columns, step, frame, .. } = self.grid;
-        let halves = self.channels.div_ceil(LANES);
-        let width = self.grid.extent(columns, I);
-        let stage_len = self.grid.extent(self.rows.len(), I) * width * LANES + SLACK;
-        let (stage, mapped) = self.stage.split_at_mut(2 * stage_len);
+        let Spread { grid, images, first_channel, channels, rows, stage, to, strides } = self.spread;
+        let Grid { columns, step, frame, .. } = grid;
+        let halves = channels.div_ceil(LANES);
+        let width = grid.extent(columns, I);
+        let stage_len = grid.extent(rows.len(), I) * width * LANES + SLACK;
+        let (stage, mapped) = stage.split_at_mut(2 * stage_len);
         let mapped_len = T * width * LANES;
         assert!(mapped.len() >= 2 * mapped_len, "the stage holds the rows");
-        let tiles = self.rows.len() * columns;
-        let last = (T * T - 1) * self.strides.matrix
-            + (halves - 1) * self.strides.half
-            + tiles.saturating_sub(1) * self.strides.tile;
-        assert!(last + LANES <= self.to.len(), "the matrices hold the tiles");
+        let tiles = rows.len() * columns;
+        let last = (T * T - 1) * strides.matrix
+            + (halves - 1) * strides.half
+            + tiles.saturating_sub(1) * strides.tile;
+        assert!(last + LANES <= to.len(), "the matrices hold the tiles");
         let mut tile = 0;
-        for (image, rows) in self.grid.images(self.rows.clone()) {
+        for (image, rows) in grid.images(rows.clone()) {
             for half in 0..halves {
-                let channels = LANES.min(self.channels - half * LANES);
-                let source = Source {
-                    grid: self.grid,
-                    images: self.images,
-                    image,
-                    channel: self.first_channel + half * LANES,
-                    channels,
-                };
+                let channels = LANES.min(channels - half * LANES);
+                let source = Source { grid, images, image, channel: first_channel + half * LANES, channels };
                 let stage = &mut stage[half * stage_len..][..stage_len];
-                for row in 0..self.grid.extent(rows.len(), I) {
+                for row in 0..grid.extent(rows.len(), I) {
                     let from = (step * rows.start + row).wrapping_sub(frame);
                     let to = &mut stage[row * width * LANES..][..width * LANES + SLACK];
                     // SAFETY: the caller's.
@@ -134,15 +145,15 @@ impl<M: Map<I, T>, const I: usize, const T: usize> Kernel for Spread<'_, M, I, T
                 for column in 0..columns {
                     for half in 0..halves {
                         let from = mapped[half * mapped_len + step * column * LANES..].as_ptr();
-                        let at = tile * self.strides.tile + half * self.strides.half;
+                        let at = tile * strides.tile + half * strides.half;
                         // SAFETY: I pixels of T rows from the tile's first on; the places of the
                         // last tile were checked above.
                         unsafe {
-                            let to = self.to.as_mut_ptr().add(at);
+                            let to = to.as_mut_ptr().add(at);
                             for t in 0..T {
                                 let row = from_fn(|i| V::load(from.add((t * width + i) * LANES)));
                                 for (u, vector) in M::map::<V>(row).into_iter().enumerate() {
-                                    vector.store(to.add((t * T + u) * self.strides.matrix));
+                                    vector.store(to.add((t * T + u) * strides.matrix));
                                 }
                             }
                         }
