@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::Write;
 
-use collegial_tensors::npy;
+use collegial_core::tensors::npy;
 use collegial_train::data::readers;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -46,7 +46,7 @@ pub fn npy(bytes: &[u8]) -> bool {
     if let Ok(tensor) = npy::read(bytes) {
         let again = npy::read(&npy::write(&tensor)).expect("what was written is read");
         assert_eq!(again.shape(), tensor.shape());
-        let bits = |tensor: &collegial_tensors::Tensor| -> Vec<u32> {
+        let bits = |tensor: &collegial_core::tensors::Tensor| -> Vec<u32> {
             tensor.values().iter().map(|value| value.to_bits()).collect()
         };
         assert_eq!(bits(&again), bits(&tensor));

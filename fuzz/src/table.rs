@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use arbitrary::{Result, Unstructured};
 use collegial_arch::Spec;
 use collegial_export::{Model, WeightFile};
-use collegial_tensors::safetensors::Archive;
+use collegial_core::tensors::safetensors::Archive;
 use serde_json::{Map, Value, json};
 
 use crate::files;

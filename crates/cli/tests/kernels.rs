@@ -141,8 +141,8 @@ fn kernels_over_initialisations() {
 /// Weights were read past their checksum: one flipped bit gave a kernel of infinity, and exit 0.
 #[test]
 fn weights_that_changed_or_are_no_numbers_give_no_kernel() {
-    use collegial_tensors::safetensors::Archive;
-    use collegial_tensors::{Tensor, TensorTable};
+    use collegial_core::tensors::safetensors::Archive;
+    use collegial_core::tensors::{Tensor, TensorTable};
 
     let directory = tempfile::tempdir().unwrap();
     let file = |name: &str| directory.path().join(name);

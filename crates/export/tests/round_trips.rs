@@ -4,10 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use collegial_arch::{Overrides, Spec};
+use collegial_core::tensors::Tensor;
+use collegial_core::tensors::safetensors::Archive;
 use collegial_export::{Model, WeightFile, infer, onnx};
 use collegial_nn::{Mode, Network};
-use collegial_tensors::Tensor;
-use collegial_tensors::safetensors::Archive;
 use collegial_train::checkpoint::{ModelHeader, model_bytes};
 
 fn spec(name: &str) -> Spec {

@@ -4,7 +4,7 @@ use crate::kernels::Method;
 use crate::options::{NormPolicy, Parametrisation, Purpose};
 use crate::{Error, Network};
 use collegial_arch::Graph;
-use collegial_tensors::TensorTable;
+use collegial_core::tensors::TensorTable;
 
 /// The settings of a [`Network`], see [`Network::builder`].
 #[derive(Clone)]

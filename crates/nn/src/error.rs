@@ -37,7 +37,7 @@ pub enum Error {
     NoForwardPass,
     /// Weights that are not this network's.
     #[error(transparent)]
-    Tensors(#[from] collegial_tensors::Error),
+    Tensors(#[from] collegial_core::tensors::Error),
     /// No images.
     #[error("a batch of 0 images was requested, at least 1 is needed")]
     EmptyBatch,

@@ -4,7 +4,7 @@ use crate::Error;
 use crate::error::check_lengths;
 use crate::memory::Array;
 use crate::passes::TASK_FLOATS;
-use collegial_stats::multiversion;
+use collegial_core::multiversion;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 

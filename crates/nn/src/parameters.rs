@@ -2,7 +2,7 @@
 
 use crate::{Error, Parametrisation};
 use collegial_arch::{Graph, NodeId, Op};
-use collegial_stats::Rng;
+use collegial_core::Rng;
 use std::ops::Range;
 
 /// What decides the scale of a layer's weights.

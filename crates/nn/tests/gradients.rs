@@ -4,8 +4,8 @@
 mod reference;
 
 use collegial_arch::{Activation, Conv, Dense, Graph, MaxPool, Shape, Spec};
+use collegial_core::Rng;
 use collegial_nn::{Mode, Network, Parametrisation};
-use collegial_stats::Rng;
 use proptest::prelude::*;
 use reference::{Loss, forward, normals, randomise, tensors};
 

@@ -1,8 +1,8 @@
 //! Update rules against their formulas in f64, and a network that learns.
 
 use collegial_arch::Spec;
+use collegial_core::Rng;
 use collegial_nn::{AdamConstants, Error, Mode, Network, Optimiser, UpdateRule, cross_entropy};
-use collegial_stats::Rng;
 use proptest::prelude::*;
 
 fn normals(len: usize, trial: u64) -> Vec<f32> {

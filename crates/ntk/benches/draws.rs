@@ -8,8 +8,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use collegial_arch::{Module, Spec};
+use collegial_core::Rng;
 use collegial_ntk::{LawSampler, Output};
-use collegial_stats::Rng;
 
 fn main() {
     let pools =

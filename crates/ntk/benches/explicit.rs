@@ -8,8 +8,8 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use collegial_arch::{Graph, Spec};
+use collegial_core::Rng;
 use collegial_ntk::explicit::{ExplicitKernel, Options, Readout, drawn_weights};
-use collegial_stats::Rng;
 
 /// 3x3 stem to 16 channels, two blocks of 1x1 to 32, 3x3 in four groups of 8, 1x1 to 16, average
 /// pool, ten outputs.

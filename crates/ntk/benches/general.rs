@@ -9,8 +9,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use collegial_arch::Spec;
+use collegial_core::{Moments, Rng};
 use collegial_ntk::{LawSampler, Output};
-use collegial_stats::{Moments, Rng};
 
 /// Name, spec, output and number of inputs.
 const MODULES: [(&str, &str, Output, usize); 5] = [

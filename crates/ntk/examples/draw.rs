@@ -13,10 +13,10 @@ use std::path::Path;
 use std::time::Instant;
 
 use collegial_arch::Spec;
+use collegial_core::tensors::safetensors::Archive;
+use collegial_core::tensors::{Tensor, npy};
 use collegial_ntk::NetworkDraws;
 use collegial_ntk::explicit::{NormPolicy, Options, Readout, normal_inputs};
-use collegial_tensors::safetensors::Archive;
-use collegial_tensors::{Tensor, npy};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     write("weights.safetensors", &Archive::from(network.weights(seed)?).to_bytes()?)?;
     if let [draws] = draws {
         let start = Instant::now();
-        let statistics = network.run(seed..seed + draws.parse::<u64>()?, &collegial_stats::Silent)?;
+        let statistics = network.run(seed..seed + draws.parse::<u64>()?, &collegial_core::Silent)?;
         println!("{statistics:?}, {:.1} s", start.elapsed().as_secs_f64());
     }
     Ok(())

@@ -112,7 +112,7 @@ pub enum Error {
     },
     /// Weights that are not the network's.
     #[error("the weights cannot be used: {0}")]
-    Weights(collegial_tensors::Error),
+    Weights(collegial_core::tensors::Error),
     /// The engine refused the network.
     #[error(transparent)]
     Engine(#[from] collegial_nn::Error),

@@ -2,7 +2,7 @@
 //! members are added.
 
 use collegial_arch::{FullyConnected, Module};
-use collegial_stats::{Moments, Rng};
+use collegial_core::{Moments, Rng};
 use rayon::prelude::*;
 
 use crate::Error;

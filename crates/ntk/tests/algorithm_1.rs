@@ -4,9 +4,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use collegial_arch::{Module, Spec};
+use collegial_core::{Monitor, Silent};
 use collegial_ntk::fit::{Measurements, Method, Sampling, Shard, Source, default_widths};
 use collegial_ntk::{Error, Fit, Output, exact};
-use collegial_stats::{Monitor, Silent};
 
 fn module(name: &str) -> Module {
     name.parse::<Spec>().unwrap().module().unwrap()

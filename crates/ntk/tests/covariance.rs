@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use collegial_arch::{Activation, Conv, Graph, MaxPool, NodeId, Shape};
+use collegial_core::{Moments, Rng};
 use collegial_nn::{Mode, Network};
 use collegial_ntk::covariance::{Images, Lag, at_nodes, block_grams};
-use collegial_stats::{Moments, Rng};
 
 const SIDE: usize = 24;
 const CHANNELS: usize = 48;

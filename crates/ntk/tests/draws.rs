@@ -4,12 +4,12 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use collegial_arch::{Graph, Spec};
+use collegial_core::{Monitor, Silent};
 use collegial_nn::{Mode, Network};
 use collegial_ntk::explicit::{
     ExplicitKernel, NormPolicy, Options, Parametrisation, Readout, drawn_weights, normal_inputs,
 };
 use collegial_ntk::{NetworkDraws, exact};
-use collegial_stats::{Monitor, Silent};
 
 fn graph(text: &str) -> Graph {
     Spec::from_toml(text).unwrap().graph().unwrap()

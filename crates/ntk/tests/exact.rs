@@ -4,9 +4,9 @@
 mod reference;
 
 use collegial_arch::{Sequence, Spec};
+use collegial_core::{Moments, Rng};
 use collegial_ntk::exact::SingleColumn;
 use collegial_ntk::{LawSampler, Output};
-use collegial_stats::{Moments, Rng};
 
 fn chain(channels: usize, side: usize, layers: &str) -> Sequence {
     let text = format!(

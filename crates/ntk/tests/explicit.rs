@@ -5,12 +5,12 @@
 mod reference;
 
 use collegial_arch::{Graph, Sequence, Spec};
+use collegial_core::Rng;
+use collegial_core::tensors::safetensors::Archive;
+use collegial_core::tensors::{Tensor, TensorTable};
 use collegial_nn::{Mode, Network, Parametrisation};
 use collegial_ntk::explicit::{ExplicitKernel, NormPolicy, Options, Readout, drawn_weights};
 use collegial_ntk::{LawSampler, Output, exact};
-use collegial_stats::Rng;
-use collegial_tensors::safetensors::Archive;
-use collegial_tensors::{Tensor, TensorTable};
 use proptest::prelude::*;
 
 fn chain(text: &str) -> Sequence {

@@ -3,8 +3,8 @@
 mod reference;
 
 use collegial_arch::{Sequence, Spec};
+use collegial_core::{Moments, Rng};
 use collegial_ntk::{LawSampler, Output, exact};
-use collegial_stats::{Moments, Rng};
 
 /// Moments of every kernel entry, law and reference side by side.
 struct Comparison {

@@ -1,7 +1,7 @@
 //! Kernel regression against explicit refits without each input, by Gaussian elimination in f64.
 
+use collegial_core::{Rng, Silent};
 use collegial_ntk::regression::Predictor;
-use collegial_stats::{Rng, Silent};
 
 /// A X = B by Gaussian elimination with pivoting; B has several columns.
 fn solve(mut a: Vec<Vec<f64>>, mut b: Vec<Vec<f64>>) -> Vec<Vec<f64>> {

@@ -1,12 +1,12 @@
 //! Tiles against the kernel computed whole, and against plain definitions where that has none.
 
 use collegial_arch::{Graph, Spec};
+use collegial_core::tensors::TensorTable;
+use collegial_core::{Monitor, Silent};
 use collegial_nn::{Mode, Network, Parametrisation};
 use collegial_ntk::Error;
 use collegial_ntk::explicit::{ExplicitKernel, NormPolicy, Options, Readout, drawn_weights, normal_inputs};
 use collegial_ntk::tiles::{Cut, Entries, Inputs, TiledKernel};
-use collegial_stats::{Monitor, Silent};
-use collegial_tensors::TensorTable;
 
 /// A network with dense layers in groups and a bias-free head.
 const ENSEMBLE: &str = "fc4-3x9";

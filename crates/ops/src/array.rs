@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use collegial_arch::Graph;
-use collegial_tensors::{Tensor, npy};
+use collegial_core::tensors::{Tensor, npy};
 
 use crate::{Error, InputsError};
 

@@ -24,7 +24,7 @@ pub enum Error {
     Search(collegial_search::Error),
     /// Tensors that a file cannot hold.
     #[error(transparent)]
-    Tensors(#[from] collegial_tensors::Error),
+    Tensors(#[from] collegial_core::tensors::Error),
     /// Data, recipe, checkpoint or training.
     #[error(transparent)]
     Train(#[from] collegial_train::Error),
@@ -77,7 +77,7 @@ pub enum Error {
     },
     /// A file that could not be written.
     #[error(transparent)]
-    Unwritable(#[from] collegial_files::WriteError),
+    Unwritable(#[from] collegial_core::files::WriteError),
     /// A directory that could not be made.
     #[error("cannot make {}: {source}", path.display())]
     Directory {
@@ -198,7 +198,7 @@ pub enum ContentError {
 pub enum InputsError {
     /// The file is no array.
     #[error(transparent)]
-    Array(#[from] collegial_tensors::npy::NpyError),
+    Array(#[from] collegial_core::tensors::npy::NpyError),
     /// The array has no rows.
     #[error("it is a single number")]
     SingleNumber,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use collegial_files::{disk, write_whole};
+use collegial_core::files::{disk, write_whole};
 use collegial_report::Figure;
 
 use crate::{Answer, Error, Refusal};

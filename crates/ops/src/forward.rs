@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use collegial_core::tensors::Tensor;
 use collegial_export::WeightFile;
 use collegial_nn::{Mode, Network};
-use collegial_tensors::Tensor;
 use serde::{Deserialize, Serialize};
 
 use crate::array;

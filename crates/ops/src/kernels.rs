@@ -1,9 +1,9 @@
 //! `kernels`: draws of the kernel of a module, to look at beside its exact moments.
 
 use collegial_arch::Sequence;
+use collegial_core::{Moments, Rng};
 use collegial_ntk::{LawSampler, Output, SingleColumn};
 use collegial_report::{Align, Table, significant};
-use collegial_stats::{Moments, Rng};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -54,7 +54,7 @@ mod written;
 pub(crate) use answer::untimed_json;
 pub use answer::{Answer, Document, to_json};
 pub use budget::{Budget, NotABudget};
-pub use collegial_stats::{Monitor, Silent};
+pub use collegial_core::{Monitor, Silent};
 pub use error::{ContentError, Error, InputsError};
 pub use model::Model;
 pub use refusal::Refusal;

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use collegial_core::checksum::{self, Checked};
 use collegial_ntk::fit::Measurements;
-use collegial_train::checksum::{self, Checked};
 use serde::{Deserialize, Serialize};
 
 use crate::fit::{Draws, Fitted, Kernels, Line};

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use collegial_arch::{FullyConnected, Module, Spec};
+use collegial_core::tensors::Tensor;
 use collegial_ntk::SingleColumn;
 use collegial_ntk::exact::ExactMoments;
 use collegial_report::{Align, Table, significant};
-use collegial_tensors::Tensor;
 use serde::{Deserialize, Serialize};
 
 use crate::array;

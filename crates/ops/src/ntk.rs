@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use collegial_arch::Spec;
+use collegial_core::tensors::Tensor;
+use collegial_core::tensors::TensorTable;
+use collegial_core::tensors::safetensors::Archive;
 use collegial_nn::memory;
 pub use collegial_nn::{NormPolicy, Parametrisation};
 use collegial_ntk::explicit::{ExplicitKernel, Options, Readout, drawn_weights, normal_inputs};
 use collegial_report::{Align, Table, significant};
-use collegial_tensors::Tensor;
-use collegial_tensors::TensorTable;
-use collegial_tensors::safetensors::Archive;
 use collegial_train::checkpoint::{CheckpointFile, ModelHeader};
 use collegial_train::data::Dataset;
 pub use collegial_train::data::Part;

@@ -5,10 +5,10 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
 
 use collegial_arch::{Cost, Spec};
+use collegial_core::Silent;
 use collegial_report::{Figure, Page, Provenance, Table, duration};
 use collegial_search::Limits;
 use collegial_search::paper::Search;
-use collegial_stats::Silent;
 use collegial_train::data::Dataset;
 use collegial_train::recipe::{self, Builtin, Recipe};
 use collegial_train::{Data, Engine, Error as TrainError, spec_for};

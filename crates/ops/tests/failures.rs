@@ -6,9 +6,9 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex};
 
-use collegial_files::faults::{Plan, recorded, with_failures};
-use collegial_files::power_loss::{Luck, after_power_loss};
-use collegial_files::{TEMPORARY, write_whole};
+use collegial_core::files::faults::{Plan, recorded, with_failures};
+use collegial_core::files::power_loss::{Luck, after_power_loss};
+use collegial_core::files::{TEMPORARY, write_whole};
 use collegial_ops::{Model, Monitor, Silent, Widths, fit, jobs, merge, reproduce, sweep};
 use collegial_report::Provenance;
 

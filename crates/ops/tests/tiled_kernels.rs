@@ -6,8 +6,8 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use collegial_files::faults::{Plan, recorded, with_failures};
-use collegial_files::power_loss::{Luck, after_power_loss};
+use collegial_core::files::faults::{Plan, recorded, with_failures};
+use collegial_core::files::power_loss::{Luck, after_power_loss};
 use collegial_ops::ntk::{self, Memory, NormPolicy, Request, regress, tiled};
 use collegial_ops::{Error, Model, Monitor, Silent};
 

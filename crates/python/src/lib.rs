@@ -11,9 +11,9 @@ mod words;
 use std::ffi::OsString;
 
 use answer::Answer;
+use collegial_core::tensors::Tensor;
 use collegial_ops::{self as ops, Model};
 use collegial_report::{Align, Table, fragment};
-use collegial_tensors::Tensor;
 use interruptible::{Listeners, interruptible};
 use numpy::{IntoPyArray, PyArray2, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn};
 use pyo3::exceptions::PyValueError;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use collegial_stats::Monitor;
+use collegial_core::Monitor;
 use collegial_train::Engine;
 use collegial_train::data::{Dataset, Kind};
 use collegial_trials::Parts;

@@ -1,6 +1,6 @@
 //! The difference of two designs' mean errors, with its interval.
 
-use collegial_stats::Interval;
+use collegial_core::Interval;
 use collegial_trials::{mean, standard_error};
 use serde::Serialize;
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use collegial_files::{disk, write_whole};
+use collegial_core::files::{disk, write_whole};
 use collegial_report::{Align, Download, Page, Provenance, Section, Table, capitalised};
 use serde_json::Value;
 

@@ -5,10 +5,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
+use collegial_core::{Monitor, Silent};
 use collegial_reproduce::{
     Context, Engine, Error, Parts, Report, Scale, Share, item, reproduce, write_index, write_report,
 };
-use collegial_stats::{Monitor, Silent};
 
 /// Runs an item into a directory.
 fn run(name: &str, directory: &Path, monitor: &dyn Monitor) -> Result<Report, Error> {

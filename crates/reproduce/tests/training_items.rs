@@ -1,9 +1,9 @@
 //! The items that train, at the smoke scale on made-up images, and without data.
 
+use collegial_core::Silent;
 use collegial_reproduce::{
     Context, Engine, Parts, Report, Scale, Share, Summary, item, reproduce, write_report,
 };
-use collegial_stats::Silent;
 
 const ITEMS: [&str; 4] = ["fig4", "fig-cifar100", "fig-cifar10", "fig-dynamics"];
 

@@ -1,7 +1,7 @@
 //! Searches that have no answer.
 
 use collegial_arch::{Cost, Design};
-use collegial_stats::Monitor;
+use collegial_core::Monitor;
 
 /// Why a search has no answer, in one sentence.
 #[derive(Debug, thiserror::Error)]

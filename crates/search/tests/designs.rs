@@ -4,13 +4,13 @@
 use std::time::Instant;
 
 use collegial_arch::{Cost, Design, Spec};
+use collegial_core::Silent;
 use collegial_ntk::covariance::Images;
 use collegial_ntk::exact::{Gate, PatchSums, block_second_moment_ratio};
 use collegial_ntk::fit::measure_variance;
 use collegial_search::{
     BlockInputs, DesignAnswer, DesignSearch, Edge, Gain, Limits, Problem, Rule, ScoredBlocks, VarianceSource,
 };
-use collegial_stats::Silent;
 use proptest::prelude::*;
 
 fn spec(name: &str) -> Spec {

@@ -2,9 +2,9 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use collegial_core::Monitor;
 use collegial_search::paper::{Exact, Search};
 use collegial_search::{DesignSearch, Error, Limits};
-use collegial_stats::Monitor;
 
 /// Stops at the last of so many questions.
 struct Patience {

@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use collegial_arch::{Cost, Design, Overrides, Spec};
+use collegial_core::{Monitor, Silent};
 use collegial_search::timing::measure;
 use collegial_search::{DesignSearch, Error, Gain, Limits, Timing, Timings};
-use collegial_stats::{Monitor, Silent};
 
 fn design(text: &str) -> Design {
     text.parse().unwrap()

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use collegial_arch::Overrides;
+use collegial_core::Rng;
 use collegial_nn::{Mode, Network, Optimiser, UpdateRule, cross_entropy};
-use collegial_stats::Rng;
 use collegial_train::data::{Dataset, Key, Kind, Loader, Part, Plan, Scratch, Transform};
 use collegial_train::spec_for;
 

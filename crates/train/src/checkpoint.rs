@@ -3,25 +3,25 @@
 //!
 //! The header of each file holds one JSON document under the key `collegial` (one key, so that
 //! equal states make equal bytes). Both carry the number of the checkpoint, by which files that do
-//! not belong together are noticed, and a [`crate::checksum`] of their content.
+//! not belong together are noticed, and a [checksum](collegial_core::checksum) of their content.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use collegial_arch::Spec;
+use collegial_core::tensors::safetensors::Archive;
+use collegial_core::tensors::{Tensor, TensorTable};
 use collegial_nn::{Network, Optimiser};
-use collegial_tensors::safetensors::Archive;
-use collegial_tensors::{Tensor, TensorTable};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::checksum::{self, Checked};
 use crate::data::Identity;
 use crate::error::{CheckpointDefect, NetworkDifference, io};
 use crate::history::Progress;
 use crate::recipe::{Parametrisation, Recipe};
 use crate::{Engine, Error, Loss};
+use collegial_core::checksum::{self, Checked};
 
 /// The file with the network.
 pub const MODEL_FILE: &str = "model.safetensors";
@@ -187,7 +187,7 @@ impl CheckpointFile {
 
     /// The same for the content of the file at `path`.
     pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, Error> {
-        let refuse = |error: collegial_tensors::Error| Error::NotACheckpoint {
+        let refuse = |error: collegial_core::tensors::Error| Error::NotACheckpoint {
             path: path.to_owned(),
             reason: Box::new(error.into()),
         };
@@ -217,7 +217,7 @@ impl CheckpointFile {
     /// The same tensors under other names.
     pub fn renamed(mut self, name: impl Fn(&str) -> String) -> Result<Self, Error> {
         let Archive { tensors, integers, metadata } = std::mem::take(&mut self.archive);
-        let refuse = |error: collegial_tensors::Error| self.refuse(error.into());
+        let refuse = |error: collegial_core::tensors::Error| self.refuse(error.into());
         let tensors = tensors.renamed(&name).map_err(refuse)?;
         let integers = integers.renamed(&name).map_err(refuse)?;
         Ok(Self { archive: Archive { tensors, integers, metadata }, ..self })

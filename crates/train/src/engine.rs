@@ -8,8 +8,8 @@
 
 use std::sync::OnceLock;
 
+use collegial_core::tensors::{Tensor, TensorTable};
 use collegial_nn::{Network, Optimiser};
-use collegial_tensors::{Tensor, TensorTable};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

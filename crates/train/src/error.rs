@@ -13,7 +13,7 @@ use crate::recipe::Parametrisation;
 pub enum CheckpointDefect {
     /// It is no safetensors file, or one that was cut off.
     #[error(transparent)]
-    Tensors(#[from] collegial_tensors::Error),
+    Tensors(#[from] collegial_core::tensors::Error),
     /// Its header holds another document.
     #[error("its header says something else ({0})")]
     Header(#[source] serde_json::Error),
@@ -99,7 +99,7 @@ pub enum Error {
     },
     /// Tensors that do not make a table or a file.
     #[error("the tensors of the checkpoint: {0}")]
-    Tensors(#[from] collegial_tensors::Error),
+    Tensors(#[from] collegial_core::tensors::Error),
     /// What cannot be, since headers are plain data.
     #[error("the header of the checkpoint has no JSON form: {0}")]
     Header(#[source] serde_json::Error),

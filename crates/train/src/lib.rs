@@ -11,7 +11,6 @@ struct Readme;
 
 mod builtin;
 pub mod checkpoint;
-pub mod checksum;
 pub mod data;
 mod difference;
 pub mod engine;
@@ -20,7 +19,6 @@ mod evaluate;
 mod history;
 mod job;
 mod loss;
-pub mod protobuf;
 pub mod recipe;
 pub mod run;
 mod saving;

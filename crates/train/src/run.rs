@@ -9,7 +9,7 @@ use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use collegial_files::{TEMPORARY, disk};
+use collegial_core::files::{TEMPORARY, disk};
 
 use crate::Error;
 use crate::checkpoint::{MODEL_FILE, TRAINING_FILE};

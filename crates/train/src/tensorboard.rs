@@ -9,9 +9,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use collegial_files::disk;
+use collegial_core::files::disk;
 
-use crate::protobuf::Message;
+use collegial_core::protobuf::Message;
 
 /// An event file that scalars are appended to.
 #[derive(Debug)]

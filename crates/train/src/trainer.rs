@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use collegial_core::{Monitor, Silent};
 use collegial_nn::{Mode, Network, Optimiser};
-use collegial_stats::{Monitor, Silent};
 
 use crate::checkpoint::{Checkpoint, MODEL_FILE, ModelHeader, TrainingHeader, model_bytes, training_bytes};
 use crate::data::{Batch, Loader, Position};

@@ -7,8 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use collegial_arch::{Overrides, Spec};
+use collegial_core::Silent;
 use collegial_nn::Network;
-use collegial_stats::Silent;
 use collegial_train::checkpoint::{
     Checkpoint, CheckpointFile, MODEL_FILE, ModelHeader, TRAINING_FILE, TrainingHeader,
 };

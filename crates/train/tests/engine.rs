@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use collegial_arch::{Overrides, Spec};
+use collegial_core::Silent;
 use collegial_nn::{Mode, Network, Optimiser};
-use collegial_stats::Silent;
 use collegial_train::checkpoint::{CheckpointFile, network_tensors, optimiser_tensors};
 use collegial_train::data::Dataset;
 use collegial_train::engine::{Device, EngineState, ForeignEngine, Setup, Stepped, provide};

@@ -6,9 +6,9 @@ mod common;
 use std::path::Path;
 
 use collegial_arch::{Overrides, Spec};
-use collegial_files::faults::{Plan, recorded, with_failures};
-use collegial_files::power_loss::{Luck, after_power_loss};
-use collegial_stats::Silent;
+use collegial_core::Silent;
+use collegial_core::files::faults::{Plan, recorded, with_failures};
+use collegial_core::files::power_loss::{Luck, after_power_loss};
 use collegial_train::checkpoint::MODEL_FILE;
 use collegial_train::data::Dataset;
 use collegial_train::{Builtin, Data, Engine, Error, Job, Outcome, RunDirectory, Saving, Trainer, spec_for};

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use collegial_arch::{Overrides, Spec};
-use collegial_stats::Monitor;
+use collegial_core::Monitor;
 use collegial_train::checkpoint::{Checkpoint, CheckpointFile, MODEL_FILE, ModelHeader, TRAINING_FILE};
 use collegial_train::data::{Dataset, Position};
 use collegial_train::{

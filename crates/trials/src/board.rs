@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use collegial_stats::Monitor;
+use collegial_core::Monitor;
 use collegial_train::TrainingMonitor;
 
 use crate::Context;

@@ -1,6 +1,6 @@
 //! What every sweep is given: a seed, its finished parts, and a monitor.
 
-use collegial_stats::Monitor;
+use collegial_core::Monitor;
 use collegial_train::Engine;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

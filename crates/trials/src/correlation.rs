@@ -1,6 +1,6 @@
 //! Does a prediction rank what was measured? Spearman's correlation with an interval.
 
-use collegial_stats::{Interval, bootstrap, spearman};
+use collegial_core::{Interval, bootstrap, spearman};
 use serde::Serialize;
 
 /// Resamples behind an interval.
@@ -105,7 +105,7 @@ pub fn standard_error(values: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use collegial_stats::Rng;
+    use collegial_core::Rng;
 
     /// Eight designs of five runs whose means are `slope` times the prediction plus noise of
     /// deviation 0.1.

@@ -2,11 +2,11 @@
 //! members.
 
 use collegial_arch::{Design, Module, Spec};
+use collegial_core::Named;
 use collegial_ntk::Fit;
 use collegial_ntk::fit::{Measurements, Method, Sampling, default_widths};
 use collegial_search::Problem;
 use collegial_search::paper::{Answer, Optimum, Search, Variance};
-use collegial_stats::Named;
 use serde::Serialize;
 
 use crate::{Context, Error};

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 pub enum Error {
     /// A file that could not be written.
     #[error(transparent)]
-    Write(#[from] collegial_files::WriteError),
+    Write(#[from] collegial_core::files::WriteError),
     /// A result or its settings that have no JSON form.
     #[error("the part {part} has no JSON form: {source}")]
     NoJson {

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use collegial_files::{disk, sweep, write_whole};
-use collegial_stats::Monitor;
-use collegial_train::checksum::{self, Checked};
+use collegial_core::Monitor;
+use collegial_core::checksum::{self, Checked};
+use collegial_core::files::{disk, sweep, write_whole};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -208,7 +208,7 @@ fn hash(text: &str) -> u64 {
 mod tests {
     use super::*;
     use crate::Context;
-    use collegial_stats::Silent;
+    use collegial_core::Silent;
 
     fn context(parts: &Parts) -> Context<'_> {
         Context::new(7, parts, &Silent)

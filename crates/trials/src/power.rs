@@ -1,6 +1,6 @@
 //! How many trainings does it take to tell two designs apart?
 
-use collegial_stats::special::normal_quantile;
+use collegial_core::special::normal_quantile;
 use serde::Serialize;
 
 use crate::Row;
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
     use crate::Difference;
     use crate::sweep::made_up;
-    use collegial_stats::Rng;
+    use collegial_core::Rng;
 
     /// The share of made-up experiments in which a difference of one standard deviation is found
     /// with so many runs.

@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
-use collegial_stats::Rng;
+use collegial_core::Rng;
 
 use crate::Error;
-use collegial_files::{disk, write_whole};
+use collegial_core::files::{disk, write_whole};
 
 /// The stream of random numbers that is ours ("synt").
 const STREAM: u32 = 0x7379_6e74;

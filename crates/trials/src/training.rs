@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use collegial_arch::{Spec, Totals};
-use collegial_files::disk;
+use collegial_core::files::disk;
 use collegial_train::data::Identity;
 use collegial_train::{
     Data, Engine, Error as TrainError, Job, Outcome, Recipe, RunDirectory, Saving, Trainer, run_error,
@@ -250,7 +250,7 @@ mod tests {
     use super::*;
     use crate::{Parts, synthetic};
     use collegial_arch::Overrides;
-    use collegial_stats::{Monitor, Silent};
+    use collegial_core::{Monitor, Silent};
     use collegial_train::data::Dataset;
     use collegial_train::{Builtin, spec_for};
     use std::sync::atomic::{AtomicU32, Ordering};

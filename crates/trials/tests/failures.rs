@@ -4,10 +4,10 @@
 use std::path::Path;
 
 use collegial_arch::{Overrides, Spec};
-use collegial_files::faults::{Plan, recorded, with_failures};
-use collegial_files::power_loss::{Luck, after_power_loss};
+use collegial_core::Silent;
+use collegial_core::files::faults::{Plan, recorded, with_failures};
+use collegial_core::files::power_loss::{Luck, after_power_loss};
 use collegial_search::paper::Search;
-use collegial_stats::Silent;
 use collegial_train::data::Dataset;
 use collegial_train::{Builtin, Data, Recipe, spec_for};
 use collegial_trials::validate::{Question, Runs};

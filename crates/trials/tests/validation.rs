@@ -1,9 +1,9 @@
 //! `validate` on made-up images.
 
 use collegial_arch::{Cost, Overrides, Spec};
+use collegial_core::Silent;
 use collegial_search::paper::Search;
 use collegial_search::{Limits, VarianceSource};
-use collegial_stats::Silent;
 use collegial_train::data::Dataset;
 use collegial_train::{Builtin, Data, spec_for};
 use collegial_trials::synthetic;

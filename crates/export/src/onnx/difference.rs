@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use collegial_train::protobuf::WireError;
+use collegial_core::protobuf::WireError;
 
 use super::message::FLOAT;
 use super::read::{MOST, MOST_AXES};
@@ -104,5 +104,5 @@ pub enum TensorDefect {
     },
     /// A shape and values that do not fit each other.
     #[error("does not fit its shape: {0}")]
-    Array(collegial_tensors::Error),
+    Array(collegial_core::tensors::Error),
 }

@@ -1,6 +1,6 @@
 //! The messages of ONNX that we write, by the field numbers of `onnx.proto`.
 
-use collegial_train::protobuf::Message;
+use collegial_core::protobuf::Message;
 
 /// The operators are those of this version.
 pub(crate) const OPSET: u64 = 17;

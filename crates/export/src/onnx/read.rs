@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use collegial_arch::{Graph, Op};
-use collegial_tensors::{Tensor as Array, TensorTable};
+use collegial_core::checksum::{self, Checked};
+use collegial_core::protobuf::Fields;
+use collegial_core::tensors::{Tensor as Array, TensorTable};
 use collegial_train::checkpoint::{CheckpointFile, ModelHeader};
-use collegial_train::checksum::{self, Checked};
-use collegial_train::protobuf::Fields;
 
 use super::difference::{Difference, TensorDefect};
 use super::message::{FLOAT, field};

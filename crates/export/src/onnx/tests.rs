@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::write::write_within;
 use super::{Options, read, write};
-use collegial_train::protobuf::{Fields, Value};
+use collegial_core::protobuf::{Fields, Value};
 
 fn network(name: &str) -> (Network, ModelHeader) {
     let spec: Spec = name.parse().unwrap();

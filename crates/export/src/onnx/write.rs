@@ -1,15 +1,15 @@
 //! From a network to the bytes of an ONNX file, and of a second one where its weights lie beside
 //! it.
 
+use collegial_core::checksum;
 use collegial_nn::Network;
 use collegial_train::checkpoint::{ModelHeader, network_tensors};
-use collegial_train::checksum;
 
 use super::message::{FLOAT, external, model, port, tensor};
 use super::operators::{INPUT, OUTPUT, operators, sides, weight_shape};
 use super::{CHECKSUM, DATA_CHECKSUM, FOLDED, KEY, seal_range};
 use crate::Error;
-use collegial_train::protobuf::Message;
+use collegial_core::protobuf::Message;
 
 /// A protocol buffer ends below 2 GiB; the rest of the file gets a share of it that no graph of
 /// ours fills.

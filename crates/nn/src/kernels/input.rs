@@ -6,7 +6,7 @@
 //! the bits that a stored norm would give.
 
 use super::simd::Vector;
-use collegial_stats::multiversion;
+use collegial_core::multiversion;
 
 /// An input of `[image][channel][pixel]`, read through an affine map where there is one.
 #[derive(Clone, Copy)]

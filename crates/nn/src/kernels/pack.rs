@@ -6,7 +6,7 @@
 use super::input::{Affine, ChannelMap};
 use super::panels::COLUMNS;
 use super::simd::{Isa, LANES, Vector};
-use collegial_stats::multiversion;
+use collegial_core::multiversion;
 
 /// Packs one row across panels of `W`: element j is entry `depth_at` of place `at + j`.
 #[inline(always)]

@@ -7,7 +7,7 @@
 use super::input::ChannelMap;
 use super::shape::ConvShape;
 use super::simd::LANES;
-use collegial_stats::multiversion;
+use collegial_core::multiversion;
 
 /// The layout of one channel of one image with its zeros, phase after phase.
 #[derive(Clone, Debug)]

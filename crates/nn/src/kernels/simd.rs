@@ -6,7 +6,7 @@
 
 use std::sync::OnceLock;
 
-use collegial_stats::simd::Level;
+use collegial_core::simd::Level;
 
 /// Floats per vector, on every instruction set.
 pub(crate) const LANES: usize = 8;

@@ -15,7 +15,7 @@ use crate::program::Program;
 use crate::schedule::Schedule;
 use crate::state::State;
 use collegial_arch::Graph;
-use collegial_tensors::{Tensor, TensorTable};
+use collegial_core::tensors::{Tensor, TensorTable};
 
 /// A network with its parameters, gradients and all memory of a step.
 ///
@@ -259,7 +259,7 @@ impl Network {
         for (name, shape) in expected {
             let values = table.shaped(&name, &shape)?.values();
             if let Some(&value) = values.iter().find(|value| !value.is_finite()) {
-                return Err(collegial_tensors::Error::NotFinite { name, value }.into());
+                return Err(collegial_core::tensors::Error::NotFinite { name, value }.into());
             }
             self.set(&name, values)?;
         }

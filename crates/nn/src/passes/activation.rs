@@ -4,7 +4,7 @@
 use super::for_each_piece;
 use crate::workers::Shared;
 use collegial_arch::Activation;
-use collegial_stats::multiversion;
+use collegial_core::multiversion;
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
 
 /// Terms of erf's Taylor series. At |x| = 4 the 60th is below 1e-9.
@@ -148,7 +148,7 @@ mod tests {
     fn erf_is_right_to_a_billionth_and_saturates() {
         for step in -5000..=5000 {
             let x = f64::from(step) * 1e-3;
-            let exact = 1.0 - collegial_stats::special::erfc(x);
+            let exact = 1.0 - collegial_core::special::erfc(x);
             // Beyond 4 the series is held at erf(4), which is 1.6e-8 from 1.
             let tolerance = if x.abs() <= SATURATION { 1e-9 } else { 2e-8 };
             assert!((erf(x) - exact).abs() <= tolerance, "erf({x}) = {}, expected {exact}", erf(x));

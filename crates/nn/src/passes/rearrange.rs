@@ -3,7 +3,7 @@
 
 use super::{Dims, vector};
 use crate::workers::{Shared, for_each};
-use collegial_stats::multiversion;
+use collegial_core::multiversion;
 
 /// Side of the squares in which a matrix is transposed: 16 rows of 16 floats are 16 whole cache
 /// lines on both sides.

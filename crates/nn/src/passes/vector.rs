@@ -4,7 +4,7 @@
 //! Sums run over 32 lanes in f32 within a chunk of at most 2048 floats and are then folded in f64,
 //! in an order that the source fixes: the bits are the same on every CPU.
 
-use collegial_stats::multiversion;
+use collegial_core::multiversion;
 
 /// Partial sums side by side: four vectors of eight, which hides the latency of an addition.
 const LANES: usize = 32;

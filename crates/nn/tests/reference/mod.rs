@@ -4,8 +4,8 @@
 #![allow(dead_code)] // Every test file uses its own part.
 
 use collegial_arch::{Activation, Graph, Node, Op, Shape};
+use collegial_core::Rng;
 use collegial_nn::{Mode, Network, cross_entropy, half_squares};
-use collegial_stats::Rng;
 use std::collections::HashMap;
 
 /// Named tensors in f64.
@@ -181,7 +181,7 @@ fn max_pool(
 /// In other forms than the engine's: kinks by absolute values, tanh and the logistic function by
 /// each other's, erf through `collegial-stats`, whose series is not the engine's.
 pub fn phi(activation: Activation, x: f64) -> f64 {
-    let erf = |x: f64| 1.0 - collegial_stats::special::erfc(x);
+    let erf = |x: f64| 1.0 - collegial_core::special::erfc(x);
     match activation {
         Activation::None => x,
         Activation::Relu => 0.5 * (x + x.abs()),

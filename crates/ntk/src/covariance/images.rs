@@ -129,7 +129,7 @@ fn correlation(channel: &[f64], shape: Shape, (y, x): Lag) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use collegial_stats::Rng;
+    use collegial_core::Rng;
 
     /// Every pixel the mean of two neighbours in its row, of independent ones: correlation 1/2 at
     /// one column, 0 elsewhere.

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 
-use collegial_stats::Rng;
+use collegial_core::Rng;
 
 use super::{Field, Lag};
 

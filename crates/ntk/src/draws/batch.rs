@@ -3,8 +3,8 @@
 use std::sync::{Mutex, PoisonError};
 
 use collegial_arch::Graph;
+use collegial_core::Monitor;
 use collegial_nn::{Mode, Network};
-use collegial_stats::Monitor;
 
 use crate::Error;
 use crate::explicit::gram::Gram;

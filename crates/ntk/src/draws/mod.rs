@@ -13,8 +13,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use collegial_arch::Graph;
-use collegial_stats::{Monitor, Silent};
-use collegial_tensors::TensorTable;
+use collegial_core::tensors::TensorTable;
+use collegial_core::{Monitor, Silent};
 use rayon::prelude::*;
 
 use crate::Error;
@@ -26,7 +26,7 @@ pub use statistics::{DrawStatistics, EntryStatistics};
 ///
 /// ```
 /// use collegial_ntk::NetworkDraws;
-/// use collegial_stats::Silent;
+/// use collegial_core::Silent;
 /// use collegial_ntk::explicit::{NormPolicy, Options, normal_inputs};
 /// let spec: collegial_arch::Spec = "fc3-8".parse()?;
 /// let graph = spec.graph()?;

@@ -105,7 +105,7 @@ fn relative_error(without: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use collegial_stats::Rng;
+    use collegial_core::Rng;
 
     /// Gamma numbers of shape 2 (the sum of two exponentials) have mean 2 and variance 2: r = 1/2.
     /// Both entries are the same number, so the error must not shrink by averaging them.

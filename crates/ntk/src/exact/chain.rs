@@ -1,7 +1,7 @@
 //! The chains that have exact moments, and their moments at an input or averaged over inputs.
 
 use collegial_arch::{Activation, Sequence};
-use collegial_stats::{Moments, Rng};
+use collegial_core::{Moments, Rng};
 use serde::Serialize;
 
 use super::{ExactMoments, Gate, PatchSums, block_second_moment_ratio};

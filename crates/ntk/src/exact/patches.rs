@@ -109,7 +109,7 @@ impl PatchSums {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use collegial_stats::{Moments, Rng};
+    use collegial_core::{Moments, Rng};
 
     /// The average over drawn patches, channel by channel, within 4.5 standard errors.
     #[test]

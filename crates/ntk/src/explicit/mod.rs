@@ -22,10 +22,10 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use collegial_arch::{Graph, Op};
+use collegial_core::tensors::TensorTable;
+use collegial_core::{Moments, Monitor, Rng, Silent, Tally, tally_blocks};
 use collegial_nn::Network;
 pub use collegial_nn::{NormPolicy, Parametrisation};
-use collegial_stats::{Moments, Monitor, Rng, Silent, Tally, tally_blocks};
-use collegial_tensors::TensorTable;
 
 use crate::{BLOCK, Error};
 use tasks::Threads;

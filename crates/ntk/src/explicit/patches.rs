@@ -4,8 +4,8 @@
 //! zeros as wide as the padding, so that a kernel position moves all q by the same distance: a row
 //! of the patches' Gram is then the sum of long pieces of rows.
 
+use collegial_core::multiversion;
 use collegial_nn::kernels::ConvShape;
-use collegial_stats::multiversion;
 
 /// Sums that are taken in registers at a time.
 const LANES: usize = 16;

@@ -4,10 +4,10 @@
 use std::ops::Range;
 
 use collegial_arch::Graph;
+use collegial_core::tensors::TensorTable;
+use collegial_core::{Monitor, Rng};
 use collegial_nn::kernels::{ConvShape, ShapeError};
 use collegial_nn::{Fans, Layout, Network, Observed, Observer, Parametrisation};
-use collegial_stats::{Monitor, Rng};
-use collegial_tensors::TensorTable;
 
 use super::Options;
 use super::contribution::{self, Method};

@@ -8,7 +8,7 @@
 //! the error only; what is fitted are the requested draws.
 
 use collegial_arch::Module;
-use collegial_stats::{Moments, Rng};
+use collegial_core::{Moments, Rng};
 use rayon::prelude::*;
 
 use super::grid::ascending;

@@ -7,7 +7,7 @@
 //! 93 % in the short tests, none in the long ones, whose shares the documentation states.
 
 use collegial_arch::{Module, Spec};
-use collegial_stats::Silent;
+use collegial_core::Silent;
 use rayon::prelude::*;
 
 use super::{Fit, Measurements, Method, OverInputs, Sampling, default_widths};

@@ -1,6 +1,6 @@
 //! What can be wrong with sampling widths and fitting a line through them.
 
-use collegial_stats::TallyError;
+use collegial_core::TallyError;
 
 /// Why Algorithm 1 has no answer, in one sentence.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

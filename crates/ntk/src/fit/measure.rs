@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use collegial_arch::{Module, Spec};
-use collegial_stats::{Monitor, Tally};
+use collegial_core::{Monitor, Tally};
 use serde::{Deserialize, Serialize};
 
 use super::closed_form::Known;

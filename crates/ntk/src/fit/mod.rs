@@ -16,8 +16,8 @@ mod over_inputs;
 mod variance;
 
 use collegial_arch::Module;
-use collegial_stats::Interval;
-use collegial_stats::special::{chi_square_tail, normal_quantile, student_quantile};
+use collegial_core::Interval;
+use collegial_core::special::{chi_square_tail, normal_quantile, student_quantile};
 use serde::Serialize;
 
 use crate::Error;
@@ -270,7 +270,7 @@ fn verdict(points: &[Point], method: Method) -> Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use collegial_stats::{Moments, Rng};
+    use collegial_core::{Moments, Rng};
 
     /// Log-normal kernels follow the law exactly: ln R = sigma^2. Over 600 simulated fits the share
     /// of 95 % intervals that contain the true alpha has a standard error of 0.9 %; three of them

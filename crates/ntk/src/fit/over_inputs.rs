@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use collegial_arch::Module;
 #[cfg(test)]
-use collegial_stats::Silent;
-use collegial_stats::{Instant, Moments, Monitor, Rng};
+use collegial_core::Silent;
+use collegial_core::{Instant, Moments, Monitor, Rng};
 use rayon::prelude::*;
 
 use super::grid::ascending;

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use collegial_arch::Module;
-use collegial_stats::{Moments, Monitor};
+use collegial_core::{Moments, Monitor};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 

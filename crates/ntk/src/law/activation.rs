@@ -1,8 +1,8 @@
 //! Activations φ and their derivatives, on columns.
 
 use collegial_arch::Activation;
-use collegial_stats::special::{erfc, normal_cdf};
-use collegial_stats::{multiversion, smooth};
+use collegial_core::special::{erfc, normal_cdf};
+use collegial_core::{multiversion, smooth};
 
 use super::columns::{relu, relu_mask};
 

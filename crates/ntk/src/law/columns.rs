@@ -3,7 +3,7 @@
 //! Plain loops over lanes, compiled for the CPU's vector instructions by `multiversion!`. Sums run
 //! over fixed lanes in a fixed order, so results do not depend on the CPU.
 
-use collegial_stats::multiversion;
+use collegial_core::multiversion;
 
 /// Columns are worked on in pieces of this many channels, so that all columns of a piece stay in
 /// the first-level cache.

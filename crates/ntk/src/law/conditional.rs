@@ -1,7 +1,7 @@
 //! The way back through a layer of whose weights only what the columns see was drawn: equation (2)
 //! of `sample.rs`.
 
-use collegial_stats::{Rng, multiversion};
+use collegial_core::{Rng, multiversion};
 
 use super::columns::{LANES, Lanes, add_lanes, dot, total};
 use super::factor::Factor;

@@ -1,6 +1,6 @@
 //! Layers whose weights are all drawn, taps x inputs x outputs: products of matrices, tap by tap.
 
-use collegial_stats::Rng;
+use collegial_core::Rng;
 
 use super::plan::LinearStep;
 use super::product::{add_product, transpose};

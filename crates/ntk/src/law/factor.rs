@@ -4,7 +4,7 @@
 //! factorisations in linear algebra crates do not hand out, for matrices of 1 to a few hundred rows
 //! that are factored millions of times without allocating.
 
-use collegial_stats::multiversion;
+use collegial_core::multiversion;
 
 /// Diagonals below this share of the largest are taken as 0: Grams are sums of f32 products, good
 /// to about 1e-7.

@@ -6,7 +6,7 @@
 //! `single_column.rs` needs.
 
 use collegial_arch::Activation;
-use collegial_stats::{Rng, multiversion};
+use collegial_core::{Rng, multiversion};
 
 use super::factor::Factor;
 use super::plan::LinearStep;
@@ -187,7 +187,7 @@ fn total(lanes: &Lanes) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use collegial_stats::Rng;
+    use collegial_core::Rng;
     use proptest::prelude::*;
 
     use super::*;

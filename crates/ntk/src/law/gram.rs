@@ -6,7 +6,7 @@
 
 use super::columns::{PIECE, dot_piece, dot_three};
 use super::product::{add_product, transpose};
-use collegial_stats::multiversion;
+use collegial_core::multiversion;
 
 /// Channels that are added up as f32, before the sum goes into one of f64.
 const SHORT: usize = 64;
@@ -189,7 +189,7 @@ multiversion! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use collegial_stats::Rng;
+    use collegial_core::Rng;
     use proptest::prelude::*;
 
     fn normals(count: usize, trial: u64) -> Vec<f32> {

@@ -17,7 +17,7 @@ mod triangle;
 use std::ops::Range;
 
 use collegial_arch::Sequence;
-use collegial_stats::{Moments, Monitor, Rng, Silent, Tally, tally_blocks};
+use collegial_core::{Moments, Monitor, Rng, Silent, Tally, tally_blocks};
 
 use crate::Error;
 use factor::Factor;

@@ -3,7 +3,7 @@
 //! Every number of a product is one running sum over the depth in ascending order, whatever the
 //! blocks and the vectors, so results depend neither on the CPU nor on how rows are shared out.
 
-use collegial_stats::multiversion;
+use collegial_core::multiversion;
 
 /// Rows worked on together: with two AVX2 registers to a row, as many as there are registers for.
 const ROWS: usize = 6;
@@ -140,7 +140,7 @@ multiversion! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use collegial_stats::Rng;
+    use collegial_core::Rng;
     use proptest::prelude::*;
 
     fn normals(count: usize, trial: u64) -> Vec<f32> {

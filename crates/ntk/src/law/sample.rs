@@ -17,7 +17,7 @@
 //! Chains that need less are drawn by `single_column.rs`.
 
 use collegial_arch::Activation;
-use collegial_stats::Rng;
+use collegial_core::Rng;
 
 use super::columns::add_scaled;
 use super::conditional::{PullBack, Seen};

@@ -33,7 +33,7 @@
 //! over p, q of Q_pq <D_p, D_q> = |D L|^2 = e^2 |X L|^2 + 2 e d <X L, (M F) L> + d^2 |(M F) L|^2.
 
 use collegial_arch::Activation;
-use collegial_stats::Rng;
+use collegial_core::Rng;
 
 use super::factor::Factor;
 use super::first_layer_sums::FirstLayer;
@@ -154,7 +154,7 @@ impl OneColumn {
 #[cfg(test)]
 mod tests {
     use collegial_arch::{Sequence, Spec};
-    use collegial_stats::{Moments, Rng};
+    use collegial_core::{Moments, Rng};
 
     use crate::law::{LawSampler, Output};
 

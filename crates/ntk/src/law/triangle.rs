@@ -91,7 +91,7 @@ pub(crate) fn order_of(factor: &Factor, order: &mut Vec<usize>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use collegial_stats::Rng;
+    use collegial_core::Rng;
     use proptest::prelude::*;
 
     proptest! {

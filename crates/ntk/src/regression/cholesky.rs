@@ -3,7 +3,7 @@
 //! Factor, solutions and the diagonal of the inverse all are one operation, forward substitution of
 //! many rows at once, so that a page of code does what a linear algebra crate would be taken for.
 
-use collegial_stats::multiversion;
+use collegial_core::multiversion;
 use rayon::prelude::*;
 
 /// Rows of the factor that are computed together.
@@ -184,7 +184,7 @@ fn add(sums: &mut [f64; LANES], a: &[f64; LANES], b: &[f64; LANES]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use collegial_stats::Rng;
+    use collegial_core::Rng;
 
     /// A random matrix G G^T / n + 0.1, well conditioned.
     fn matrix(n: usize) -> Vec<f64> {

@@ -20,7 +20,7 @@
 
 mod cholesky;
 
-use collegial_stats::Monitor;
+use collegial_core::Monitor;
 
 use crate::Error;
 use cholesky::Factor;

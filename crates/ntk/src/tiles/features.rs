@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use collegial_core::Monitor;
 use collegial_nn::{Layout, Observed, Observer};
-use collegial_stats::Monitor;
 use rayon::prelude::*;
 
 use super::parts::{Part, Parts, Way};

@@ -30,9 +30,9 @@ mod plan;
 mod products;
 
 use collegial_arch::Graph;
+use collegial_core::Monitor;
+use collegial_core::tensors::TensorTable;
 use collegial_nn::{Network, NormPolicy};
-use collegial_stats::Monitor;
-use collegial_tensors::TensorTable;
 
 use crate::Error;
 use crate::explicit::tasks::Threads;
@@ -86,7 +86,7 @@ pub type Sink<'a, E> = dyn FnMut(&Tile, &[f64]) -> Result<(), E> + 'a;
 /// let mut kernel = TiledKernel::new(&graph, options, entries, inputs, &weights, 1 << 30, None)?;
 /// let mut trace = 0.0;
 /// let tiles = kernel.plan().tiles();
-/// kernel.run(tiles, &collegial_stats::Silent, &mut |tile, values| {
+/// kernel.run(tiles, &collegial_core::Silent, &mut |tile, values| {
 ///     trace += tile.rows.clone().map(|row| values[row * 5 + row]).sum::<f64>();
 ///     Ok::<(), collegial_ntk::Error>(())
 /// })?;

@@ -2,8 +2,8 @@
 //! formed, in f64.
 
 use collegial_arch::{Activation, Linear, Sequence};
+use collegial_core::Rng;
 use collegial_ntk::Output;
-use collegial_stats::Rng;
 
 /// A map of channels x height x width values.
 #[derive(Clone)]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use collegial_files::disk;
+use collegial_core::files::disk;
 use collegial_report::{Align, Table, duration, significant};
 use collegial_train::engine::Device;
 use collegial_train::seconds_per_step;

@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use collegial_files::{WriteError, disk, write_new};
+use collegial_core::checksum::{self, Checked};
+use collegial_core::files::{WriteError, disk, write_new};
 use collegial_ntk::tiles::Cut;
-use collegial_train::checksum::{self, Checked};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -9,9 +9,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use collegial_files::{WriteError, disk};
+use collegial_core::files::{WriteError, disk};
+use collegial_core::tensors::npy;
 use collegial_ntk::tiles::Tile;
-use collegial_tensors::npy;
 
 use super::journal::{self, Journal};
 use crate::{Error, Monitor};

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use collegial_core::Interval;
 use collegial_nn::{NormPolicy, Parametrisation};
 use collegial_ntk::regression::{Predictor, Ridge};
 use collegial_report::{Align, Table, significant};
-use collegial_stats::Interval;
 use collegial_train::data::{Dataset, Part};
 use collegial_train::{Error as TrainError, spec_for};
 use serde::Serialize;

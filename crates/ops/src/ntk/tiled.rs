@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use collegial_arch::Spec;
+use collegial_core::tensors::TensorTable;
 use collegial_nn::memory;
 use collegial_ntk::explicit::{Options, Readout, drawn_weights};
 use collegial_ntk::tiles::{Cut, Entries, Inputs, Plan, TiledKernel};
 use collegial_report::{Align, Table, significant};
-use collegial_tensors::TensorTable;
 use serde::Serialize;
 use serde_json::{Value, json};
 

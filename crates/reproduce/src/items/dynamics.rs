@@ -5,9 +5,9 @@
 //! kernel is that of the one output, between a few images.
 
 use collegial_arch::{Activation, FullyConnected, Spec};
+use collegial_core::{Interval, bootstrap};
 use collegial_nn::{Mode, Network, Optimiser, Parametrisation, UpdateRule, half_squares};
 use collegial_ntk::explicit::{ExplicitKernel, Options};
-use collegial_stats::{Interval, bootstrap};
 use collegial_train::data::{Dataset, Split};
 use serde::{Deserialize, Serialize};
 

@@ -2,11 +2,11 @@
 //! and without the law.
 
 use collegial_arch::{Module, Spec};
+use collegial_core::Named;
 use collegial_ntk::Fit;
 use collegial_ntk::fit::{Measurements, Method, Sampling, VarianceSample, measure_variance};
 use collegial_report::{Align, Line, Section, Stroke, Table, Tone};
 use collegial_search::paper::{Answer, Law, Measured, Search};
-use collegial_stats::Named;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 

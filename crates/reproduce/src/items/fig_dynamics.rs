@@ -1,8 +1,8 @@
 //! The appendix's figure of Theorem 1: how far training moves the tangent kernel, over width and
 //! multiplicity.
 
+use collegial_core::{Interval, bootstrap};
 use collegial_report::{Align, Axis, Figure, Line, Point, Points, Section, Stroke, Table, significant};
-use collegial_stats::{Interval, bootstrap};
 use collegial_train::data::Kind;
 use collegial_trials::{in_parallel, standard_error};
 use serde::{Deserialize, Serialize};

@@ -1,9 +1,9 @@
 //! The group widths of the published RegNets, and those that the score recommends at equal cost.
 
 use collegial_arch::{Cost, Spec, families};
+use collegial_core::{Interval, bootstrap, spearman};
 use collegial_report::{Align, Axis, Figure, Line, Points, Section, Stroke, Table};
 use collegial_search::{DesignSearch, Limits};
-use collegial_stats::{Interval, bootstrap, spearman};
 use serde::Serialize;
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! The error columns of the paper's tables, trained by its recipes: the jobs of a plan.
 
 use collegial_arch::{Overrides, Spec};
-use collegial_stats::Interval;
+use collegial_core::Interval;
 use collegial_train::data::Kind;
 use collegial_train::{Builtin, Data, spec_for};
 use collegial_trials::{Training, mean, standard_error, train_all};

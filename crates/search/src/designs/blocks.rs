@@ -209,7 +209,7 @@ mod tests {
     use super::*;
     use crate::Rule;
     use collegial_arch::Cost;
-    use collegial_stats::Silent;
+    use collegial_core::Silent;
 
     /// n Var(n) of a block whose positions all have correlation c, worked out by hand.
     #[test]

@@ -1,9 +1,9 @@
 //! The question: which integer design is best for the whole network?
 
 use collegial_arch::{Cost, Design, MAX_DIMENSION, Module, Spec};
+use collegial_core::{Monitor, Silent};
 use collegial_ntk::covariance::Images;
 use collegial_ntk::fit::measure_variance;
-use collegial_stats::{Monitor, Silent};
 
 use super::answer::{DesignAnswer, OtherInputs};
 use super::blocks::{BlockInputs, ScoredBlocks};

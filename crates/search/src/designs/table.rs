@@ -1,7 +1,7 @@
 //! Every width's best design for either problem, and the best of all.
 
 use collegial_arch::{Cost, Design, MAX_DIMENSION, Spec};
-use collegial_stats::Monitor;
+use collegial_core::Monitor;
 
 use super::cost::{CostModel, MemberCosts, members};
 use super::describe::baseline_design;

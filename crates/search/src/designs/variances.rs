@@ -1,8 +1,8 @@
 //! The variance of one member at every width, stage by stage.
 
 use collegial_arch::{Design, Module, Spec};
+use collegial_core::Monitor;
 use collegial_ntk::fit::VarianceSample;
-use collegial_stats::Monitor;
 
 use super::answer::BlockVariance;
 use super::blocks::{ScoredBlocks, real};

@@ -1,7 +1,7 @@
 //! Both objectives over every width, with a real-valued multiplicity (Eqs. 8 and 10).
 
 use collegial_arch::{Cost, Module};
-use collegial_stats::{Monitor, Silent};
+use collegial_core::{Monitor, Silent};
 
 use super::variance::{Estimate, Variance};
 use crate::error::go_on;

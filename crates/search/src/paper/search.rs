@@ -2,7 +2,7 @@
 //! whole network.
 
 use collegial_arch::{Cost, Design, Module, Spec, Totals};
-use collegial_stats::{Monitor, Silent};
+use collegial_core::{Monitor, Silent};
 
 use super::analysed::Analysed;
 use super::answer::{Answer, Nearby, Optimum};

@@ -9,8 +9,8 @@
 //! only when the number of steps has doubled. What is left is shown by a test.
 
 use collegial_arch::{Design, Shape, Spec};
+use collegial_core::{Instant, Interval, Monitor};
 use collegial_nn::{Mode, Network};
-use collegial_stats::{Instant, Interval, Monitor};
 
 use super::{PRECISION, Timing, Timings};
 use crate::{DesignSearch, Error};
@@ -176,7 +176,7 @@ impl Runner {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use collegial_stats::Rng;
+    use collegial_core::Rng;
 
     fn timing(multiplicity: usize, ratio: f64) -> Timing {
         let design = Design { multiplicity, width: 4 };

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use collegial_stats::Rng;
+use collegial_core::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::image::Window;

@@ -8,8 +8,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 #[cfg(feature = "npz")]
-use collegial_tensors::npy;
-use collegial_tensors::npy::Array;
+use collegial_core::tensors::npy;
+use collegial_core::tensors::npy::Array;
 
 use super::dataset::{Dataset, Kind, find, missing};
 use super::error::read;

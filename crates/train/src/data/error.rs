@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use collegial_tensors::npy::NpyError;
+use collegial_core::tensors::npy::NpyError;
 
 /// Why a data set could not be read.
 #[derive(Debug, thiserror::Error)]

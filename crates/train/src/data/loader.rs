@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel, sync_
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use collegial_stats::Rng;
+use collegial_core::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::augment::{Key, Transform};

@@ -12,7 +12,7 @@ mod object;
 use self::machine::Machine;
 use self::object::Object;
 use super::Mismatch;
-use collegial_tensors::npy::Array;
+use collegial_core::tensors::npy::Array;
 
 /// A dict with the requested keys.
 #[derive(Debug)]

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use collegial_files::{WriteError, write_whole};
+use collegial_core::checksum::{self, Checked};
+use collegial_core::files::{WriteError, write_whole};
 use collegial_nn::kernels::Isa;
-use collegial_train::checksum::{self, Checked};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 

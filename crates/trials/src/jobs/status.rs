@@ -3,7 +3,7 @@
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
-use collegial_files::{disk, write_whole};
+use collegial_core::files::{disk, write_whole};
 use serde::Serialize;
 
 use super::Job;
@@ -182,7 +182,7 @@ fn is_locked(path: &Path) -> bool {
 mod tests {
     use super::*;
     use crate::Context;
-    use collegial_stats::Silent;
+    use collegial_core::Silent;
 
     fn job(part: &str) -> Job {
         Job { epochs: 4, seconds: Some(10.0), ..Job::example(part) }

@@ -1,7 +1,7 @@
 //! How well predictors rank errors: Spearman's correlation, partial ones, and slopes in ln-ln,
 //! within groups of rows.
 
-use collegial_stats::{Interval, Regression, bootstrap, centred_logs, spearman};
+use collegial_core::{Interval, Regression, bootstrap, centred_logs, spearman};
 use serde::Serialize;
 
 use super::group::groups;

@@ -6,7 +6,7 @@
 //! share designs and so are not independent, which the test respects: it shuffles the errors among
 //! the designs of each group.
 
-use collegial_stats::{Interval, Rng, bootstrap};
+use collegial_core::{Interval, Rng, bootstrap};
 use rayon::prelude::*;
 use serde::Serialize;
 

@@ -1,7 +1,7 @@
 //! What predictors explain alone and together: least squares of ln error on ln predictors, every
 //! group with its own mean.
 
-use collegial_stats::{Regression, centred_logs};
+use collegial_core::{Regression, centred_logs};
 use serde::Serialize;
 
 use super::{Group, Predictor};

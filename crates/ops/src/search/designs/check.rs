@@ -6,9 +6,9 @@
 //! whole networks tell.
 
 use collegial_arch::{Designs as Named, Spec};
+use collegial_core::{Interval, Named as Watch};
 use collegial_nn::NormPolicy;
 use collegial_search::DesignAnswer;
-use collegial_stats::{Interval, Named as Watch};
 use serde::Serialize;
 
 use super::super::{Request, called};
@@ -139,8 +139,8 @@ fn ratio(before: (f64, f64), after: (f64, f64), draws: u64) -> (f64, [f64; 2]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use collegial_core::Rng;
     use collegial_ntk::draws::DrawStatistics;
-    use collegial_stats::Rng;
 
     #[test]
     fn a_ratio_and_its_interval() {

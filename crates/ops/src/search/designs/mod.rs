@@ -13,10 +13,10 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use collegial_arch::{Cost, Design, Spec};
+use collegial_core::Instant;
 use collegial_ntk::covariance::Images;
 use collegial_report::{Card, Download, Figure, Page, Provenance, Section, Table, capitalised};
 use collegial_search::{DesignAnswer, DesignSearch, Freedom, StageAnswer, VarianceSource};
-use collegial_stats::Instant;
 use collegial_train::data::{Dataset, Part};
 use collegial_train::{Error as TrainError, spec_for};
 use serde::Serialize;

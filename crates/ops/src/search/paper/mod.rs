@@ -7,6 +7,7 @@ pub(super) mod view;
 use std::borrow::Cow;
 
 use collegial_arch::{Module, Spec};
+use collegial_core::Instant;
 use collegial_ntk::Fit;
 use collegial_ntk::fit::{Measurements, Method, Sampling, default_widths, measure_variance};
 use collegial_report::{Card, Figure, Page, Provenance, Table};
@@ -15,7 +16,6 @@ use collegial_search::paper::{
     Answer as Optima, Exact, Law, Measured, Search, Variance, free_widths, per_stage,
 };
 use collegial_search::{ScoredBlocks, VarianceSource};
-use collegial_stats::Instant;
 use serde::Serialize;
 
 use super::{Request, called};

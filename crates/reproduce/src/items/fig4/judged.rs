@@ -1,10 +1,10 @@
 //! What the kept runs say: two contrasts that were fixed before any run, setting by setting, with
 //! the rules of their verdicts.
 
+use collegial_core::{Regression, centred_logs};
 use collegial_report::{
     Align, Axis, Figure, Line, Marker, Point, Points, Section, Stroke, Table, Tone, grouped, significant,
 };
-use collegial_stats::{Regression, centred_logs};
 use collegial_trials::{mean, standard_error};
 use serde_json::json;
 

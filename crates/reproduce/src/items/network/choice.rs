@@ -6,8 +6,8 @@
 //! the difference, and of several such the highest. Designs of a curve are resampled for all
 //! predictors and norm policies together, so that the differences are paired.
 
+use collegial_core::{Interval, Rng, spearman};
 use collegial_ntk::explicit::NormPolicy;
-use collegial_stats::{Interval, Rng, spearman};
 use serde::Serialize;
 
 use super::curve::{Curve, Predictor, REPLICATES};

@@ -1,12 +1,12 @@
 //! Designs along a primal curve: their scores, and the drawn variances of their networks.
 
 use collegial_arch::{Design, Spec};
+use collegial_core::{Interval, Named, bootstrap, spearman};
 use collegial_ntk::NetworkDraws;
 use collegial_ntk::covariance::Images;
 use collegial_ntk::draws::{DrawStatistics, EntryStatistics};
 use collegial_ntk::explicit::{NormPolicy, Options};
 use collegial_search::{BlockInputs, ScoredBlocks};
-use collegial_stats::{Interval, Named, bootstrap, spearman};
 use serde::{Deserialize, Serialize};
 
 use super::{Baseline, Settings, pictures};
@@ -256,7 +256,7 @@ fn interval(x: &[f64], drawn: &[Drawn], seed: u64) -> [f64; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use collegial_stats::Rng;
+    use collegial_core::Rng;
 
     fn points(a: f64, b: f64, noise: f64) -> (Vec<f64>, Vec<Drawn>) {
         let x: Vec<f64> = (1..=12).map(f64::from).collect();

@@ -3,7 +3,7 @@
 use std::f64::consts::TAU;
 
 use collegial_arch::Shape;
-use collegial_stats::Rng;
+use collegial_core::Rng;
 
 /// Waves per channel.
 const WAVES: usize = 60;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use collegial_tensors::npy::{Array, Dtype};
+use collegial_core::tensors::npy::{Array, Dtype};
 
 use crate::data::Mismatch;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use collegial_stats::Monitor;
+use collegial_core::Monitor;
 use proptest::prelude::*;
 
 use super::make;

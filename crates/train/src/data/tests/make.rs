@@ -10,7 +10,7 @@ use crate::data::{Dataset, Kind, Shape, Split, Stored};
 
 /// Bytes without pattern, the same every time.
 pub fn noise(length: usize, seed: u64) -> Vec<u8> {
-    let mut rng = collegial_stats::Rng::new(seed, 0, 0);
+    let mut rng = collegial_core::Rng::new(seed, 0, 0);
     (0..length).map(|_| rng.below(256) as u8).collect()
 }
 

@@ -322,7 +322,7 @@ fn every_mutation_has_a_file() {
 #[test]
 fn fuzz() {
     let files = valid();
-    let mut rng = collegial_stats::Rng::new(1, 0, 0);
+    let mut rng = collegial_core::Rng::new(1, 0, 0);
     for _ in 0..40_000 {
         let mut bytes = files[rng.below(files.len() as u64) as usize].clone();
         for _ in 0..=rng.below(8) {

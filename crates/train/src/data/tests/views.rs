@@ -1,7 +1,7 @@
 //! Resizing against the Python imaging library's bytes and a slow reference, augmentation against
 //! loops over pixels.
 
-use collegial_stats::Rng;
+use collegial_core::Rng;
 use proptest::prelude::*;
 
 use super::make;

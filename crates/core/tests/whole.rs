@@ -1,0 +1,73 @@
+//! A file is the old one or the new one, whatever fails on the way.
+
+use std::path::{Path, PathBuf};
+
+use collegial_core::files::faults::{Plan, Step, recorded, with_failures};
+use collegial_core::files::{TEMPORARY, write_whole};
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn whichever_operation_fails_the_file_is_old_or_new() {
+    let mut failures = 0;
+    for once in [true, false] {
+        for number in 0.. {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("result.json");
+            write_whole(&path, b"old").unwrap();
+            let plan = if once { Plan::Once(number) } else { Plan::FromThenOn(number) };
+            let (written, failed) = with_failures(plan, || write_whole(&path, b"new and longer"));
+            let content = std::fs::read(&path).unwrap();
+            if !failed {
+                written.unwrap();
+                assert_eq!(content, b"new and longer");
+                break;
+            }
+            failures += 1;
+            let sentence = written.unwrap_err().to_string();
+            assert!(sentence.starts_with(&format!("cannot write {}: ", path.display())), "{sentence}");
+            assert!(!sentence.contains(TEMPORARY), "{sentence}");
+            assert!(content == b"old" || content == b"new and longer", "{number}");
+            assert_eq!(names(directory.path()), ["result.json"], "{number}");
+        }
+    }
+    // Create, write, sync, rename, sync the directory; each by both plans.
+    assert_eq!(failures, 10);
+}
+
+#[test]
+fn bytes_are_forced_to_disk_before_they_take_the_name_and_the_name_after() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a");
+    let ((), steps) = recorded(|| write_whole(&path, b"content").unwrap());
+    let Step::CreateFile(temporary) = &steps[0] else { panic!("{steps:?}") };
+    let expected = [
+        Step::CreateFile(temporary.clone()),
+        Step::Write(temporary.clone(), b"content".to_vec()),
+        Step::Sync(temporary.clone()),
+        Step::Rename(temporary.clone(), path.clone()),
+        Step::SyncDirectory(PathBuf::from(directory.path())),
+    ];
+    assert_eq!(steps, expected);
+}
+
+/// A process that is killed between the two leaves its temporary file.
+#[test]
+fn abandoned_files_are_swept_and_new_ones_left() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let names = [".collegial-old", ".collegial-new", "mine"];
+    names.iter().for_each(|name| std::fs::write(path(name), "half").unwrap());
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(7200);
+    for name in [".collegial-old", "mine"] {
+        std::fs::File::options().write(true).open(path(name)).unwrap().set_modified(long_ago).unwrap();
+    }
+    write_whole(&path("new"), b"whole").unwrap();
+    assert_eq!(names.map(|name| path(name).exists()), [false, true, true]);
+}
