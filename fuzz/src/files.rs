@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use collegial_arch::Spec;
-use collegial_export::WeightFile;
+use collegial_train::export::WeightFile;
 use collegial_nn::{Network, Optimiser};
 use collegial_ops::fit::{Draws, Kernels, Line};
 use collegial_ops::jobs::Task;

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use arbitrary::{Result, Unstructured};
 use collegial_arch::Spec;
-use collegial_export::{Model, WeightFile};
+use collegial_train::export::{Model, WeightFile};
 use collegial_core::tensors::safetensors::Archive;
 use serde_json::{Map, Value, json};
 

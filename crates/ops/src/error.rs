@@ -30,7 +30,7 @@ pub enum Error {
     Train(#[from] collegial_train::Error),
     /// A file of weights.
     #[error(transparent)]
-    Export(#[from] collegial_export::Error),
+    Export(#[from] collegial_train::export::Error),
     /// A figure or table of the paper, or a validation.
     #[error(transparent)]
     Reproduce(collegial_reproduce::Error),

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use collegial_arch::Overrides;
-use collegial_export::WeightFile;
 use collegial_report::{Align, Table};
 use collegial_train::data::Dataset;
+use collegial_train::export::WeightFile;
 use collegial_train::{Data, Error as TrainError, Evaluation, Recipe, evaluate_with, spec_for};
 use serde::{Deserialize, Serialize};
 

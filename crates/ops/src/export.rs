@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use collegial_arch::Spec;
-use collegial_export::{Model as Network, WeightFile, onnx, pytorch};
 use collegial_report::{Align, Table, grouped};
 use collegial_train::checkpoint::{Checkpoint, MODEL_FILE, TrainingHeader};
+use collegial_train::export::{Model as Network, WeightFile, onnx, pytorch};
 use collegial_train::recipe::{self, Builtin, Recipe};
 use serde::{Deserialize, Serialize};
 

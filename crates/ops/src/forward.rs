@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use collegial_core::tensors::Tensor;
-use collegial_export::WeightFile;
 use collegial_nn::{Mode, Network};
+use collegial_train::export::WeightFile;
 use serde::{Deserialize, Serialize};
 
 use crate::array;

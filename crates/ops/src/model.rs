@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use collegial_arch::{Design, Overrides, Spec, StageDesign};
-use collegial_export::WeightFile;
+use collegial_train::export::WeightFile;
 use serde::{Deserialize, Serialize};
 
 use crate::{ContentError, Error, Monitor};

@@ -16,6 +16,7 @@ mod difference;
 pub mod engine;
 mod error;
 mod evaluate;
+pub mod export;
 mod history;
 mod job;
 mod loss;

@@ -1,11 +1,11 @@
 //! A network with its weights, on its way out.
 
+use crate::checkpoint::{ModelHeader, model_bytes, renamed_model_bytes};
+use crate::recipe::Parametrisation;
 use collegial_arch::{Overrides, Spec};
 use collegial_nn::Network;
-use collegial_train::checkpoint::{ModelHeader, model_bytes, renamed_model_bytes};
-use collegial_train::recipe::Parametrisation;
 
-use crate::{Error, WeightFile, foreign, onnx};
+use crate::export::{Error, WeightFile, foreign, onnx};
 
 /// A spec and the network that it describes, with weights.
 pub struct Model {

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use collegial_train::Builtin;
+use crate::Builtin;
 
-use crate::onnx::Difference;
+use crate::export::onnx::Difference;
 
 /// Why a network could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -18,14 +18,14 @@ pub enum Error {
     Engine(#[from] collegial_nn::Error),
     /// The checkpoint cannot be read, or is another network's.
     #[error(transparent)]
-    Checkpoint(#[from] collegial_train::Error),
+    Checkpoint(#[from] crate::Error),
     /// Tensors of no network that we know.
     #[error("cannot tell the network of {} from its tensors: {reason}; if it is a network of yours, `evaluate(model=)` takes its spec", path.display())]
     Unrecognised {
         /// The file.
         path: PathBuf,
         /// What is missing or odd.
-        reason: Box<crate::infer::Unknown>,
+        reason: Box<crate::export::infer::Unknown>,
     },
     /// The tensors of a network that we know, and others.
     #[error(

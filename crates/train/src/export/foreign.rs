@@ -3,7 +3,7 @@
 
 use collegial_arch::Spec;
 
-use crate::infer::Shapes;
+use crate::export::infer::Shapes;
 
 /// What `DistributedDataParallel` and `torch.compile` put in front of every name.
 const WRAPPERS: [&str; 2] = ["module.", "_orig_mod."];

@@ -1,14 +1,14 @@
 //! From a network to the bytes of an ONNX file, and of a second one where its weights lie beside
 //! it.
 
+use crate::checkpoint::{ModelHeader, network_tensors};
 use collegial_core::checksum;
 use collegial_nn::Network;
-use collegial_train::checkpoint::{ModelHeader, network_tensors};
 
 use super::message::{FLOAT, external, model, port, tensor};
 use super::operators::{INPUT, OUTPUT, operators, sides, weight_shape};
 use super::{CHECKSUM, DATA_CHECKSUM, FOLDED, KEY, seal_range};
-use crate::Error;
+use crate::export::Error;
 use collegial_core::protobuf::Message;
 
 /// A protocol buffer ends below 2 GiB; the rest of the file gets a share of it that no graph of
@@ -77,7 +77,7 @@ pub(crate) fn write_within(
     }
     graph = graph.message(11, &port(INPUT, &sides(arch.input_shape())));
     graph = graph.message(12, &port(OUTPUT, &sides(arch.output_shape())));
-    let document = serde_json::to_string(header).map_err(collegial_train::Error::Header)?;
+    let document = serde_json::to_string(header).map_err(crate::Error::Header)?;
     let folded = if options.fold { "true" } else { "false" };
     let data_checksum = data.as_ref().map(|data| format!("{:08x}", crc32fast::hash(data)));
     let mut metadata = vec![(KEY, document.as_str()), (FOLDED, folded)];

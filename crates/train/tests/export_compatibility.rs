@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use collegial_arch::Overrides;
-use collegial_export::{Error, Model, WeightFile, onnx};
 use collegial_nn::Mode;
+use collegial_train::export::{Error, Model, WeightFile, onnx};
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)

@@ -7,17 +7,17 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
+use crate::checkpoint::{CheckpointFile, ModelHeader};
 use collegial_arch::{Graph, Op};
 use collegial_core::checksum::{self, Checked};
 use collegial_core::protobuf::Fields;
 use collegial_core::tensors::{Tensor as Array, TensorTable};
-use collegial_train::checkpoint::{CheckpointFile, ModelHeader};
 
 use super::difference::{Difference, TensorDefect};
 use super::message::{FLOAT, field};
 use super::operators::operators;
 use super::{CHECKSUM, DATA_CHECKSUM, FOLDED, KEY, seal_range};
-use crate::Error;
+use crate::export::Error;
 
 /// More operators or tensors than the largest network has.
 pub(super) const MOST: usize = 100_000;
@@ -54,7 +54,7 @@ struct Tensor<'a> {
 /// are there.
 pub fn read(path: &Path) -> Result<(CheckpointFile, Header), Error> {
     let read = |path: &Path| {
-        let cannot = |source| collegial_train::Error::Io { action: "read", path: path.to_owned(), source };
+        let cannot = |source| crate::Error::Io { action: "read", path: path.to_owned(), source };
         Ok(std::fs::read(path).map_err(cannot)?)
     };
     parse_with(path, &read(path)?, read)
@@ -86,7 +86,7 @@ fn parse_with(
             let data = read(&path)?;
             let expected = parts.metadata.get(DATA_CHECKSUM);
             if expected.is_some_and(|expected| *expected != format!("{:08x}", crc32fast::hash(&data))) {
-                return Err(collegial_train::Error::Corrupt { path }.into());
+                return Err(crate::Error::Corrupt { path }.into());
             }
             data
         }
@@ -103,7 +103,7 @@ fn check(bytes: &[u8], parts: &Parts, path: &Path) -> Result<Checked, Error> {
         false => Checked::Absent,
     };
     match checked {
-        Checked::Broken => Err(collegial_train::Error::Corrupt { path: path.to_owned() }.into()),
+        Checked::Broken => Err(crate::Error::Corrupt { path: path.to_owned() }.into()),
         checked => Ok(checked),
     }
 }

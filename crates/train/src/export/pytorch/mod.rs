@@ -5,11 +5,11 @@
 //! each family; the rest is `train.py` beside this file, in which lines such as `# NETWORK` mark
 //! what is put in.
 
+use crate::data::{Augment, Kind, Normalise};
+use crate::recipe::{AdamConstants, Builtin, Recipe, UpdateRule};
 use collegial_arch::{Activation, Designs, Regnet, Resnext, Spec, StageDesign, Stem};
-use collegial_train::data::{Augment, Kind, Normalise};
-use collegial_train::recipe::{AdamConstants, Builtin, Recipe, UpdateRule};
 
-use crate::Error;
+use crate::export::Error;
 
 const TEMPLATE: &str = include_str!("train.py");
 const RESNEXT: &str = include_str!("families/resnext.py");
@@ -176,7 +176,7 @@ fn optimiser(rule: UpdateRule) -> String {
 }
 
 fn constants(spec: &Spec, recipe: &Recipe, data: Option<Kind>) -> Result<String, Error> {
-    let document = serde_json::to_string(spec).map_err(collegial_train::Error::Header)?;
+    let document = serde_json::to_string(spec).map_err(crate::Error::Header)?;
     let statistics = data.and_then(Normalise::published);
     let column = |pick: fn(&(f64, f64)) -> f64| {
         statistics.map_or("None".into(), |all| format!("{:?}", all.iter().map(pick).collect::<Vec<_>>()))

@@ -6,9 +6,9 @@ use std::path::Path;
 use collegial_arch::{Overrides, Spec};
 use collegial_core::tensors::Tensor;
 use collegial_core::tensors::safetensors::Archive;
-use collegial_export::{Model, WeightFile, infer, onnx};
 use collegial_nn::{Mode, Network};
 use collegial_train::checkpoint::{ModelHeader, model_bytes};
+use collegial_train::export::{Model, WeightFile, infer, onnx};
 
 fn spec(name: &str) -> Spec {
     let small = Overrides { classes: Some(4), image: Some(8), ..Overrides::default() };

@@ -2,9 +2,9 @@
 
 use std::fs;
 
+use crate::checkpoint::ModelHeader;
 use collegial_arch::Spec;
 use collegial_nn::Network;
-use collegial_train::checkpoint::ModelHeader;
 use proptest::prelude::*;
 
 use super::write::write_within;

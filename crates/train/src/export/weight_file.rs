@@ -3,12 +3,12 @@
 use std::io::Read as _;
 use std::path::Path;
 
+use crate::checkpoint::{CheckpointFile, ModelHeader};
+use crate::{Loss, run};
 use collegial_arch::Spec;
 use collegial_nn::Network;
-use collegial_train::checkpoint::{CheckpointFile, ModelHeader};
-use collegial_train::{Loss, run};
 
-use crate::{Error, foreign, infer, onnx};
+use crate::export::{Error, foreign, infer, onnx};
 
 /// Endings of the files that `torch.save` writes.
 const PICKLED: [&str; 5] = ["pth", "pt", "bin", "ckpt", "pkl"];

@@ -1,1 +1,0 @@
-../../../../../python/collegial/torch/regnet.py

@@ -1,0 +1,1 @@
+../../../../../../python/collegial/torch/resnext.py

@@ -1,0 +1,1 @@
+../../../../../../python/collegial/torch/wide_resnet.py
