@@ -10,7 +10,7 @@ use collegial_ops::fit::{Draws, Kernels, Line};
 use collegial_ops::jobs::Task;
 use collegial_train::checkpoint::{CheckpointFile, TrainingHeader};
 use collegial_core::checksum;
-use collegial_trials::jobs::{Machine, Plan};
+use collegial_experiments::jobs::{Machine, Plan};
 
 /// A file whose checksum is right again, so that a mutation is not refused by that alone.
 pub fn resealed(bytes: &[u8]) -> Vec<u8> {

@@ -5,7 +5,7 @@ mod planned;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use collegial_trials::jobs::Plan;
+use collegial_experiments::jobs::Plan;
 use planned::{Bench, read};
 use serde_json::Value;
 

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use collegial_trials::synthetic;
+use collegial_experiments::synthetic;
 use common::{NETWORK, write_data};
 
 /// Runs in a directory, with a pipe without a reader for stdout.

@@ -10,7 +10,7 @@ mod schema;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use collegial_trials::synthetic;
+use collegial_experiments::synthetic;
 use common::{NETWORK, write_data};
 use schema::Schema;
 use serde_json::Value;

@@ -11,7 +11,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use collegial_trials::synthetic;
+use collegial_experiments::synthetic;
 use common::{NETWORK, write_data};
 
 /// Counts the calls that FAULT_CALL names, and fails the one after FAULT_AFTER of them.

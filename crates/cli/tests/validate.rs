@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-use collegial_trials::synthetic;
+use collegial_experiments::synthetic;
 
 fn validate(directory: &std::path::Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_collegial"));

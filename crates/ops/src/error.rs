@@ -33,7 +33,7 @@ pub enum Error {
     Export(#[from] collegial_train::export::Error),
     /// A figure or table of the paper, or a validation.
     #[error(transparent)]
-    Reproduce(collegial_reproduce::Error),
+    Reproduce(collegial_experiments::reproduce::Error),
     /// Threads that could not be started.
     #[error("cannot start {threads} threads: {reason}")]
     Threads {
@@ -206,9 +206,9 @@ pub enum InputsError {
 
 /// Errors of libraries that can be interruptions, which are one error here.
 macro_rules! from_interruptible {
-    ($($library:ident => $variant:ident),*) => {$(
-        impl From<$library::Error> for Error {
-            fn from(error: $library::Error) -> Self {
+    ($($library:ty => $variant:ident),*) => {$(
+        impl From<$library> for Error {
+            fn from(error: $library) -> Self {
                 if error.is_interruption() { Self::Interrupted } else { Self::$variant(error) }
             }
         }
@@ -216,10 +216,10 @@ macro_rules! from_interruptible {
 }
 
 from_interruptible!(
-    collegial_nn => Engine,
-    collegial_ntk => Kernel,
-    collegial_search => Search,
-    collegial_reproduce => Reproduce
+    collegial_nn::Error => Engine,
+    collegial_ntk::Error => Kernel,
+    collegial_search::Error => Search,
+    collegial_experiments::reproduce::Error => Reproduce
 );
 
 impl From<collegial_ntk::fit::FitError> for Error {
@@ -228,23 +228,23 @@ impl From<collegial_ntk::fit::FitError> for Error {
     }
 }
 
-impl From<collegial_trials::Error> for Error {
-    fn from(error: collegial_trials::Error) -> Self {
-        collegial_reproduce::Error::from(error).into()
+impl From<collegial_experiments::Error> for Error {
+    fn from(error: collegial_experiments::Error) -> Self {
+        collegial_experiments::reproduce::Error::from(error).into()
     }
 }
 
-impl From<collegial_trials::jobs::PlanError> for Error {
-    fn from(error: collegial_trials::jobs::PlanError) -> Self {
-        collegial_trials::Error::from(error).into()
+impl From<collegial_experiments::jobs::PlanError> for Error {
+    fn from(error: collegial_experiments::jobs::PlanError) -> Self {
+        collegial_experiments::Error::from(error).into()
     }
 }
 
 impl Error {
     /// Whether trainings are to be computed by PyTorch and this process has none.
     pub fn needs_torch(&self) -> bool {
-        use collegial_reproduce::Error as Reproduce;
-        use collegial_trials::Error as Trials;
+        use collegial_experiments::Error as Trials;
+        use collegial_experiments::reproduce::Error as Reproduce;
         let error = match self {
             Self::Train(error) | Self::Reproduce(Reproduce::Trials(Trials::Train(error))) => error,
             _ => return false,

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use collegial_report::{Align, Table};
-use collegial_reproduce::{
+use collegial_experiments::Parts;
+use collegial_experiments::reproduce::{
     Context, Engine, Error as Failed, ITEMS, Item, Share, item, reproduce, write_index, write_report,
 };
-pub use collegial_reproduce::{Report, Scale};
-use collegial_trials::Parts;
+pub use collegial_experiments::reproduce::{Report, Scale};
+use collegial_report::{Align, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 

@@ -5,12 +5,12 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
 
 use collegial_arch::Overrides;
+use collegial_experiments::jobs::Share;
+use collegial_experiments::{Context, Parts, Training, mean, standard_error, train_all};
 use collegial_report::{Align, Axis, Figure, Page, Point, Points, Provenance, Section, Table, grouped};
 use collegial_train::Builtin;
 use collegial_train::data::Dataset;
 use collegial_train::{Data, Engine, Error as TrainError, spec_for};
-use collegial_trials::jobs::Share;
-use collegial_trials::{Context, Parts, Training, mean, standard_error, train_all};
 use serde::{Deserialize, Serialize};
 
 use crate::reproduce::told;

@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 use collegial_arch::{Cost, Spec};
 use collegial_core::Silent;
+use collegial_experiments::jobs::{Bill, Ledger, Share};
+use collegial_experiments::validate::{Question, Runs};
+pub use collegial_experiments::validate::{Validation, Verdict};
+use collegial_experiments::{Context, Parts};
 use collegial_report::{Figure, Page, Provenance, Table, duration};
 use collegial_search::Limits;
 use collegial_search::paper::Search;
 use collegial_train::data::Dataset;
 use collegial_train::recipe::{self, Builtin, Recipe};
 use collegial_train::{Data, Engine, Error as TrainError, spec_for};
-use collegial_trials::jobs::{Bill, Ledger, Share};
-use collegial_trials::validate::{Question, Runs};
-pub use collegial_trials::validate::{Validation, Verdict};
-use collegial_trials::{Context, Parts};
 use serde::{Deserialize, Serialize};
 
 use crate::jobs;
@@ -278,7 +278,7 @@ impl Answer for Validated {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use collegial_trials::jobs::{BillLine, Hours};
+    use collegial_experiments::jobs::{BillLine, Hours};
 
     fn bill(jobs: usize) -> Bill {
         let line = |model: &str| BillLine {

@@ -43,7 +43,7 @@ fn data(name: &str) -> PathBuf {
     static ROOT: LazyLock<tempfile::TempDir> = LazyLock::new(|| tempfile::tempdir().unwrap());
     let path = ROOT.path().join(name);
     if !path.exists() {
-        collegial_trials::synthetic::write_digits(&path, 20, 10, 1).unwrap();
+        collegial_experiments::synthetic::write_digits(&path, 20, 10, 1).unwrap();
     }
     path
 }

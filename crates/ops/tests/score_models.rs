@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use collegial_arch::Spec;
+use collegial_experiments::synthetic;
 use collegial_ops::{Model, Silent, export, score, train};
-use collegial_trials::synthetic;
 
 const NAME: &str = "resnext20-2x4d";
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use collegial_trials::synthetic;
+use collegial_experiments::synthetic;
 use serde_json::Value;
 
 /// A directory with a small data set, and the program in it.

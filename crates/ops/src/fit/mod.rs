@@ -8,10 +8,10 @@ use std::time::Duration;
 use collegial_arch::Module;
 use collegial_core::Instant;
 use collegial_core::checksum;
+use collegial_experiments::reproduce::drawings::fit as drawings;
 use collegial_ntk::fit::{Effort, Measurements, Method, OverInputs, Sampling, Shard, default_widths};
 use collegial_ntk::{Error as NtkError, Fit, Output};
 use collegial_report::{Figure, Table};
-use collegial_reproduce::drawings::fit as drawings;
 use serde::{Deserialize, Serialize};
 
 use crate::{Answer, Error, Model, Monitor, Refusal, Widths};

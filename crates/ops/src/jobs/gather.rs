@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use collegial_experiments::jobs::{Ledger, Plan, Share, Status};
+use collegial_experiments::reproduce::write_report;
 use collegial_report::{Page, Provenance, Section, Table, capitalised};
-use collegial_reproduce::write_report;
-use collegial_trials::jobs::{Ledger, Plan, Share, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use collegial_experiments::Error as Failed;
+use collegial_experiments::jobs::{Job, Machine, Plan, State, forget_failure, keep_failure};
 use collegial_report::{Align, Table};
-use collegial_trials::Error as Failed;
-use collegial_trials::jobs::{Job, Machine, Plan, State, forget_failure, keep_failure};
 use serde::{Deserialize, Serialize};
 
 use super::Task;
@@ -94,7 +94,7 @@ fn remember(error: &Error, job: &Job, directory: &std::path::Path, monitor: &dyn
 }
 
 fn is_busy(error: &Error) -> bool {
-    use collegial_reproduce::Error as Stopped;
+    use collegial_experiments::reproduce::Error as Stopped;
     matches!(error, Error::Reproduce(Stopped::Trials(Failed::Train(collegial_train::Error::Busy { .. }))))
 }
 

@@ -1,7 +1,7 @@
 //! Trainings as jobs of a scheduler: [`plan`] lists them, [`job`] runs one, [`gather`] makes of
 //! what is finished what one process would have made, [`status`] says how far they are.
 //!
-//! A job replays its request with a [share](collegial_trials::jobs) of one training; everything
+//! A job replays its request with a [share](collegial_experiments::jobs) of one training; everything
 //! that a plan's jobs write is in the plan's directory, which its user names.
 
 pub mod gather;
@@ -13,8 +13,8 @@ pub mod status;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
-use collegial_reproduce::Item;
-use collegial_trials::jobs::{Ledger, Share};
+use collegial_experiments::jobs::{Ledger, Share};
+use collegial_experiments::reproduce::Item;
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Monitor, reproduce, sweep, validate};

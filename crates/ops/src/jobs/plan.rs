@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use collegial_core::files::disk;
+use collegial_experiments::jobs::{
+    Bill, Hours, Job, Ledger, Listed, Machine, Plan, PlanError, seconds_per_image,
+};
 use collegial_report::{Align, Table, duration, significant};
 use collegial_train::engine::Device;
 use collegial_train::seconds_per_step;
-use collegial_trials::jobs::{Bill, Hours, Job, Ledger, Listed, Machine, Plan, PlanError, seconds_per_image};
 use serde::{Deserialize, Serialize};
 
 use super::{Task, shell};

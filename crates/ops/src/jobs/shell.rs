@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use collegial_trials::jobs::Machine;
+use collegial_experiments::jobs::Machine;
 
 /// Most elements of one array job: schedulers allow about a thousand.
 const LARGEST_ARRAY: usize = 1000;

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use collegial_experiments::jobs::{Plan, Status};
 use collegial_report::{Align, Section, Table, duration};
-use collegial_trials::jobs::{Plan, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

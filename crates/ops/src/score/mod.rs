@@ -5,8 +5,8 @@ mod show;
 use std::borrow::Cow;
 use std::path::PathBuf;
 
+use collegial_experiments::score::{Question, ScoredTable, Table as Designs};
 use collegial_report::{Figure, Page, Provenance, Table};
-use collegial_trials::score::{Question, ScoredTable, Table as Designs};
 use serde::{Deserialize, Serialize};
 
 use crate::style::wrapped;

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::path::Path;
 
+use collegial_experiments::score::{Association, Group, NotCompared, Predictor, ScoredTable, Slope};
 use collegial_report::{
     Align, Axis, Download, Figure, Page, Point, Points, Provenance, Section, Table, significant,
 };
-use collegial_trials::score::{Association, Group, NotCompared, Predictor, ScoredTable, Slope};
 use serde_json::Value;
 
 use super::Scored;
@@ -172,7 +172,7 @@ fn slopes(found: &[Slope]) -> Table {
 
 fn points(group: &Group, label: &str) -> Points {
     let labelled = group.rows.len() <= LABELLED;
-    let point = |(row, error): (&&collegial_trials::score::ScoredRow, &f64)| {
+    let point = |(row, error): (&&collegial_experiments::score::ScoredRow, &f64)| {
         let point = Point::new(row.predictors.score, *error);
         match (row.cells.get("m"), row.cells.get("n"), row.cells.get("model")) {
             (Some(m), Some(n), _) if labelled && !m.is_null() => {

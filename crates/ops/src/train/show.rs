@@ -58,8 +58,8 @@ impl Summary {
             checkpoint: checkpoints.last().cloned(),
             checkpoints,
             runs: errors.len(),
-            test_error: collegial_trials::mean(errors.iter().copied()),
-            standard_error: collegial_trials::standard_error(errors),
+            test_error: collegial_experiments::mean(errors.iter().copied()),
+            standard_error: collegial_experiments::standard_error(errors),
             test_errors: errors.to_vec(),
         }
     }

@@ -1,9 +1,9 @@
 //! Time as the cost: measured here, or read from a file.
 
 use collegial_arch::{Design, Spec};
+use collegial_experiments::score::Table as Csv;
 use collegial_report::{Align, Table};
 use collegial_search::{DesignSearch, Timings, timing};
-use collegial_trials::score::Table as Csv;
 
 use super::super::Request;
 use super::Designs;

@@ -8,10 +8,10 @@ use std::borrow::Cow;
 
 use collegial_arch::{Module, Spec};
 use collegial_core::Instant;
+use collegial_experiments::reproduce::drawings;
 use collegial_ntk::Fit;
 use collegial_ntk::fit::{Measurements, Method, Sampling, default_widths, measure_variance};
 use collegial_report::{Card, Figure, Page, Provenance, Table};
-use collegial_reproduce::drawings;
 use collegial_search::paper::{
     Answer as Optima, Exact, Law, Measured, Search, Variance, free_widths, per_stage,
 };

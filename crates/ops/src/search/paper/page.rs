@@ -1,8 +1,8 @@
 //! The HTML page of a search: the verdict, the evidence, and the data behind it.
 
+use collegial_experiments::reproduce::drawings;
 use collegial_ntk::Fit;
 use collegial_report::{Download, Page, Provenance, Section, capitalised};
-use collegial_reproduce::drawings;
 use collegial_search::paper::Answer;
 
 use super::{Paper, view};

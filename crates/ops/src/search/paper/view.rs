@@ -1,7 +1,9 @@
 //! The answer in sentences and tables.
 
+use collegial_experiments::reproduce::drawings::search::{
+    block, dual_sentence, fewer, percent, primal_sentence,
+};
 use collegial_report::{Align, Card, Table, Tone, grouped, significant};
-use collegial_reproduce::drawings::search::{block, dual_sentence, fewer, percent, primal_sentence};
 use collegial_search::paper::{Analysed, Answer, Nearby};
 use collegial_search::{CurvePoint, Problem, VarianceSource};
 

@@ -1,0 +1,80 @@
+//! What an item is given: how much to compute, from what seed, with which data, and who watches.
+
+use std::path::{Path, PathBuf};
+
+use crate::Parts;
+use crate::jobs::Share;
+use collegial_core::Monitor;
+use collegial_train::Engine;
+use collegial_train::data::{Dataset, Kind};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::reproduce::{Error, Scale};
+
+/// What an item is given. Threads are those of the current rayon pool.
+pub struct Context<'a> {
+    /// How much to compute.
+    pub scale: Scale,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// The directory under which data sets are looked for.
+    pub data: Option<PathBuf>,
+    /// Finished parts.
+    pub parts: &'a Parts,
+    /// The command or call that gives the same again, for the pages.
+    pub command: &'a str,
+    /// Whoever watches.
+    pub monitor: &'a dyn Monitor,
+    /// Which trainings are done here.
+    pub share: Share<'a>,
+    /// Who computes them.
+    pub engine: Engine,
+}
+
+impl Context<'_> {
+    /// The result of one part of an item: read from its file where it was computed before with the
+    /// same settings and seed, else computed and kept. Results are plain JSON: no NaN and no
+    /// infinity.
+    ///
+    /// # Errors
+    ///
+    /// Those of the computation; if it was interrupted meanwhile, its result is dropped.
+    pub fn part<T: Serialize + DeserializeOwned>(
+        &self,
+        name: &str,
+        settings: &impl Serialize,
+        compute: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.trials().part(name, settings, compute)
+    }
+
+    /// What a sweep of trainings is given.
+    pub fn trials(&self) -> crate::Context<'_> {
+        crate::Context {
+            seed: self.seed,
+            parts: self.parts,
+            monitor: self.monitor,
+            share: self.share,
+            engine: self.engine,
+        }
+    }
+
+    /// The directory of a data set: the data root itself or one of its subdirectories, recognised
+    /// by its files.
+    ///
+    /// # Errors
+    ///
+    /// If the root cannot be read. A data set that is not there is no error.
+    pub fn data_directory(&self, kind: Kind) -> Result<Option<PathBuf>, Error> {
+        let Some(root) = &self.data else { return Ok(None) };
+        let unreadable = |source| crate::Error::Directory { path: root.clone(), source };
+        let entries = std::fs::read_dir(root).map_err(unreadable)?;
+        let mut candidates: Vec<PathBuf> =
+            entries.filter_map(Result::ok).map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+        candidates.sort_unstable();
+        candidates.insert(0, root.clone());
+        let holds = |path: &Path| Dataset::recognise(path).is_ok_and(|found| found == Some(kind));
+        Ok(candidates.into_iter().find(|path| holds(path)))
+    }
+}
