@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use collegial_arch::Spec;
 use collegial_train::export::WeightFile;
 use collegial_nn::{Network, Optimiser};
-use collegial_ops::fit::{Draws, Kernels, Line};
-use collegial_ops::jobs::Task;
+use collegial::fit::{Draws, Kernels, Line};
+use collegial::jobs::Task;
 use collegial_train::checkpoint::{CheckpointFile, TrainingHeader};
 use collegial_core::checksum;
 use collegial_experiments::jobs::{Machine, Plan};
@@ -48,14 +48,14 @@ pub fn fill(file: &WeightFile) {
 }
 
 pub fn shard(bytes: &[u8]) -> bool {
-    let parse = |bytes: &[u8]| collegial_ops::merge::parse(Path::new("shard.json"), bytes);
+    let parse = |bytes: &[u8]| collegial::merge::parse(Path::new("shard.json"), bytes);
     let _ = parse(bytes);
     let Ok(measurements) = parse(&resealed(bytes)) else { return false };
     let _ = (measurements.module_name(), measurements.clone().join(measurements.clone()));
     let draws = Draws { kernels: Kernels::AtOneInput(measurements), seconds: 0.0, interrupted: false };
     for weighted in [false, true] {
         if let Ok(fitted) = draws.fitted(Line { weighted, no_intercept: weighted }) {
-            use collegial_ops::Answer;
+            use collegial::Answer;
             let _ = (fitted.json(), fitted.summary());
         }
     }

@@ -5,7 +5,7 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use collegial_explore::Explorer;
+use collegial::explorer::Explorer;
 
 /// Host and token of a server that runs as long as the process.
 static SERVER: LazyLock<(String, String)> = LazyLock::new(|| {

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::{Failed, run, site};
 
 /// Where the tests are.
-const TESTS: &str = "crates/explore/browser";
+const TESTS: &str = "crates/collegial/browser";
 
 /// Where they run, so that nothing is installed into the source.
 const PLACE: &str = "target/explorer-browser";

@@ -13,7 +13,7 @@ use crate::{Failed, cargo};
 pub const PLACE: &str = "target/site";
 
 /// The page's source, and what it shares with report pages.
-const SOURCES: [&str; 2] = ["crates/explore/page", "crates/report/look"];
+const SOURCES: [&str; 2] = ["crates/collegial/page", "crates/report/look"];
 
 /// What a Rust compiler calls WebAssembly without a system.
 const TARGET: &str = "wasm32-unknown-unknown";

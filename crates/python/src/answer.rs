@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use collegial_ops::{self as ops, Error, Style};
+use collegial::{self as ops, Error, Style};
 use collegial_report::Provenance;
 use pyo3::prelude::*;
 

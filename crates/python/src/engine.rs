@@ -1,9 +1,9 @@
 //! PyTorch as an engine of training: `collegial.torch.engine` does what [`ForeignEngine`] asks for.
 
-use collegial_core::tensors::TensorTable;
-use collegial_ops::engine::{
+use collegial::engine::{
     self, Device, EngineState, ForeignEngine, Setup, Stepped, TrainError as Error, document, table,
 };
+use collegial_core::tensors::TensorTable;
 use numpy::{IntoPyArray, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

@@ -6,8 +6,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use collegial_ops::train::{Log, RunEpoch};
-use collegial_ops::{Error, Monitor};
+use collegial::train::{Log, RunEpoch};
+use collegial::{Error, Monitor};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 
@@ -63,7 +63,7 @@ impl Monitor for Watch {
 
 impl Log for Watch {
     fn epoch(&self, epoch: &RunEpoch) {
-        if let Ok(json) = collegial_ops::to_json(epoch) {
+        if let Ok(json) = collegial::to_json(epoch) {
             self.tell(|news| news.epochs.push(json));
         }
     }

@@ -1,5 +1,5 @@
 //! `collegial._collegial`: what the Python package `collegial` is built on. No logic: requests come
-//! as JSON and arrays as numpy arrays, [`collegial_ops`] answers, and errors become exceptions in
+//! as JSON and arrays as numpy arrays, [`collegial`] answers, and errors become exceptions in
 //! Python's words.
 
 mod answer;
@@ -11,8 +11,8 @@ mod words;
 use std::ffi::OsString;
 
 use answer::Answer;
+use collegial::{self as ops, Model};
 use collegial_core::tensors::Tensor;
-use collegial_ops::{self as ops, Model};
 use collegial_report::{Align, Table, fragment};
 use interruptible::{Listeners, interruptible};
 use numpy::{IntoPyArray, PyArray2, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn};
@@ -206,5 +206,5 @@ fn table(sentences: Vec<String>, headings: Vec<String>, rows: Vec<Vec<String>>) 
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "Python's lists come as values")]
 fn main(py: Python<'_>, words: Vec<OsString>) -> u8 {
-    py.detach(|| collegial::main(&words))
+    py.detach(|| collegial::program::main(&words))
 }

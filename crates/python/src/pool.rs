@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use collegial_ops::Error;
+use collegial::Error;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 /// The pool of the last call, with the process and the number of threads it belongs to.

@@ -1,6 +1,6 @@
 //! Sentences in Python's words.
 
-use collegial_ops::{Error, Field, Words};
+use collegial::{Error, Field, Words};
 use pyo3::PyErr;
 
 use crate::CollegialError;
@@ -35,7 +35,7 @@ impl Words for Keywords {
 
 /// A sentence, or a text, in Python's words.
 pub fn spoken(sentence: &str) -> String {
-    collegial_ops::spoken(sentence, &Keywords)
+    collegial::spoken(sentence, &Keywords)
 }
 
 /// The exception that a refusal becomes.

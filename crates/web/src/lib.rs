@@ -7,7 +7,7 @@
 
 use std::cell::RefCell;
 
-use collegial_explore::Refusal;
+use collegial::explorer::Refusal;
 
 thread_local! {
     /// What the page wrote, and the last answer.
@@ -26,13 +26,13 @@ pub extern "C" fn reserve(length: usize) -> *mut u8 {
 /// Answers the question whose verb is the first `name` bytes of what was written.
 #[unsafe(no_mangle)]
 pub extern "C" fn ask(name: usize) -> u64 {
-    answered(name, collegial_explore::ask)
+    answered(name, collegial::explorer::ask)
 }
 
 /// The network of a file whose name is the first `name` bytes of what was written.
 #[unsafe(no_mangle)]
 pub extern "C" fn dropped(name: usize) -> u64 {
-    answered(name, collegial_explore::dropped)
+    answered(name, collegial::explorer::dropped)
 }
 
 fn answered(name: usize, answer: impl FnOnce(&str, &[u8]) -> Result<String, Refusal>) -> u64 {

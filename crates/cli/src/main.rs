@@ -1,7 +1,0 @@
-//! The binary `collegial`.
-
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
-    collegial::main(&std::env::args_os().collect::<Vec<_>>()).into()
-}

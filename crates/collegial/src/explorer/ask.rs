@@ -1,0 +1,215 @@
+//! The page's questions: a verb and a JSON request, as `ops` has them, and a JSON answer.
+//!
+//! A request names its model by a name or by a spec's text. A path is never opened: what the page
+//! may look at is dropped into it, see [`dropped`].
+
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::model::Redesign;
+use crate::{self as ops, Answer, Error, Model, Silent, Words};
+use collegial_arch::{Family, Spec};
+use collegial_report::Card;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::explorer::network::Network;
+
+/// Why there is no answer, in one sentence in the page's words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal(pub String);
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Self(ops::spoken(&error.to_string(), &Plain))
+    }
+}
+
+impl From<collegial_arch::Error> for Refusal {
+    fn from(error: collegial_arch::Error) -> Self {
+        Error::from(error).into()
+    }
+}
+
+/// Fields and verbs as the page's labels have them.
+struct Plain;
+
+impl Words for Plain {
+    fn field(&self, name: &str, value: Option<&str>) -> String {
+        let name = name.replace('_', " ");
+        value.map_or(name.clone(), |value| format!("{name} {value}"))
+    }
+
+    fn verb(&self, name: &str, model: Option<&str>, fields: &[ops::Field<'_>]) -> String {
+        let fields = fields.iter().map(|(name, value)| self.field(name, *value));
+        let words: Vec<String> = model.map(str::to_owned).into_iter().chain(fields).collect();
+        let with = if words.is_empty() { String::new() } else { format!(" with {}", words.join(", ")) };
+        format!("`collegial {name}`{with}")
+    }
+}
+
+/// Answers a verb's request.
+///
+/// # Errors
+///
+/// One sentence: there is no such verb, the request is malformed, or `ops` refuses it.
+pub fn ask(verb: &str, body: &[u8]) -> Result<String, Refusal> {
+    let json =
+        std::str::from_utf8(body).map_err(|_| Refusal("the request is not one: it is not UTF-8".into()))?;
+    match verb {
+        "models" => to_json(&models()?),
+        "search" => {
+            let mut request: ops::search::Request = ops::request(json)?;
+            if request.data.is_some() || request.timings.is_some() {
+                return Err(Refusal(
+                    "the page opens no files of this machine; leave `data` and `timings` out".into(),
+                ));
+            }
+            request.model = written(&request.model)?;
+            let found = ops::search::run(&request, &Silent)?;
+            let mut answer: Value = serde_json::from_str(&found.json()?).map_err(Error::Json)?;
+            answer["sentences"] = found.summary().0.into();
+            answer["cards"] = found.cards().iter().map(card).collect();
+            to_json(&answer)
+        }
+        "network" => {
+            let request: NetworkRequest = ops::request(json)?;
+            let spec = redesigned(&request)?;
+            to_json(&Network::of(&spec)?)
+        }
+        "pytorch" => {
+            let request: NetworkRequest = ops::request(json)?;
+            let model = Model::named(text_of(&redesigned(&request)?)?);
+            to_json(&ops::export::pytorch_script(&model)?)
+        }
+        "kernels" => {
+            let mut request: ops::kernels::Request = ops::request(json)?;
+            request.model = written(&request.model)?;
+            Ok(ops::kernels::run(&request)?.json()?)
+        }
+        other => Err(Refusal(format!(
+            "there is no question {other:?}; it is one of models, search, network, pytorch and kernels"
+        ))),
+    }
+}
+
+/// The network of a file that was dropped into the page, from its name and content, as the text of
+/// its spec.
+///
+/// # Errors
+///
+/// One sentence: what is in the file is not a network that is known.
+pub fn dropped(name: &str, content: &[u8]) -> Result<String, Refusal> {
+    let spec = ops::model::of_content(name, content)?;
+    to_json(&Network::of(&spec)?)
+}
+
+/// A network, or the same with another design.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct NetworkRequest {
+    #[serde(flatten)]
+    model: Model,
+    /// `37x10d`, or one design per stage, `37x10d-19x20d-9x40d`.
+    design: Option<Redesign>,
+}
+
+fn redesigned(request: &NetworkRequest) -> Result<Spec, Refusal> {
+    let model = written(&request.model)?;
+    Ok(match &request.design {
+        Some(design) => ops::model::redesigned(&model, design)?,
+        None => model.spec()?,
+    })
+}
+
+/// The same model as the text of its spec, so that nothing behind this opens a file.
+fn written(model: &Model) -> Result<Model, Refusal> {
+    let name = model.model.to_str().unwrap_or_default();
+    let text = name.trim_start();
+    let spec = match () {
+        () if text.starts_with('{') => Spec::from_json(text)?,
+        () if text.contains('\n') => Spec::from_toml(name)?,
+        () => name.parse()?,
+    };
+    Ok(Model { model: text_of(&spec)?, ..model.clone() })
+}
+
+fn text_of(spec: &Spec) -> Result<PathBuf, Refusal> {
+    Ok(to_json(spec)?.into())
+}
+
+/// A card of the answer, as the page shows it.
+fn card(card: &Card) -> Value {
+    let Card { question, number, about, name, note, .. } = card;
+    json!({ "question": question, "number": number, "about": about, "name": name, "note": note })
+}
+
+/// The names that people know, by family.
+#[derive(Serialize)]
+struct Models {
+    families: Vec<Family>,
+    models: Vec<collegial_arch::Model>,
+}
+
+fn models() -> Result<Models, Refusal> {
+    Ok(Models { families: collegial_arch::families(), models: collegial_arch::models()? })
+}
+
+fn to_json(document: &impl Serialize) -> Result<String, Refusal> {
+    serde_json::to_string(document).map_err(|error| Refusal(format!("the answer has no JSON form: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_not_opened() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("mine.toml");
+        std::fs::write(&path, "resnext29-1x128d".parse::<Spec>().unwrap().to_toml()).unwrap();
+        for verb in ["search", "network", "kernels", "pytorch"] {
+            let body = serde_json::json!({ "model": path }).to_string();
+            let refusal = ask(verb, body.as_bytes()).unwrap_err();
+            assert!(refusal.0.starts_with("unknown model"), "{verb}: {refusal}");
+        }
+    }
+
+    #[test]
+    fn a_search_names_no_directory_and_no_table_of_times() {
+        for (field, value) in [("data", "/etc"), ("timings", "/etc/passwd")] {
+            let body = serde_json::json!({ "model": "fc6-500", "cost": "time", field: value }).to_string();
+            let refusal = ask("search", body.as_bytes()).unwrap_err();
+            assert!(refusal.0.starts_with("the page opens no files"), "{field}: {refusal}");
+        }
+    }
+
+    #[test]
+    fn a_spec_can_be_written_out() {
+        let toml = "bottleneck-128".parse::<Spec>().unwrap().to_toml();
+        let body = serde_json::json!({ "model": toml, "design": "12x10d" }).to_string();
+        let network: Value = serde_json::from_str(&ask("network", body.as_bytes()).unwrap()).unwrap();
+        assert_eq!(network["model"], "bottleneck-12x10d");
+        assert_eq!(network["blocks"][0]["members"], 12);
+    }
+
+    #[test]
+    fn refusals_are_sentences_in_the_pages_words() {
+        let refused = |verb: &str, body: &str| ask(verb, body.as_bytes()).unwrap_err().0;
+        assert!(refused("search", r#"{"model": "resnext29-1x128d", "multiple_of": 999}"#).contains("999"));
+        assert!(refused("search", "[]").starts_with("the request is not one"));
+        assert!(refused("sell", "{}").starts_with("there is no question \"sell\""));
+        assert_eq!(
+            refused("search", r#"{"model": "fc6-500", "alpha": 1.0, "variance": "exact"}"#),
+            "alpha belongs to variance law; leave one of them out"
+        );
+    }
+}

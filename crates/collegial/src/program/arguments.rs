@@ -1,0 +1,176 @@
+//! What can be typed: the verbs, and the flags they share.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use crate as ops;
+use clap::{Args, Command, CommandFactory, Parser, Subcommand, ValueEnum};
+use collegial_report::visible;
+
+use crate::program::failure::Failure;
+use crate::program::verbs;
+
+/// Finds the best number m and width n of parallel members (group convolutions, block-diagonal
+/// layers) for a network, without training it.
+#[derive(Parser)]
+#[command(name = "collegial", version, max_term_width = 100)]
+#[command(
+    after_help = "Models are names (resnet50, resnext29-37x10d, regnet_x_400mf, wrn28-10, fc6-500, fc6-30x48, \
+    bottleneck-128; `collegial models` lists more) or paths of TOML specs, of safetensors and ONNX files, and of runs."
+)]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub verb: Verb,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// One variant per verb, each in its own file.
+#[derive(Subcommand)]
+pub enum Verb {
+    Info(verbs::info::Info),
+    Moments(verbs::moments::Moments),
+    Ntk(verbs::ntk::Ntk),
+    Fit(verbs::fit::Fit),
+    Merge(verbs::merge::Merge),
+    Search(verbs::search::Search),
+    Score(verbs::score::Score),
+    Explore(verbs::explore::Explore),
+    /// List every model it knows by name, by family, with its counts
+    #[command(after_help = "Example:\n  collegial models --format csv")]
+    Models,
+    Train(verbs::train::Train),
+    Evaluate(verbs::evaluate::Evaluate),
+    Export(verbs::export::Export),
+    Reproduce(verbs::reproduce::Reproduce),
+    Validate(verbs::validate::Validate),
+    Sweep(verbs::sweep::Sweep),
+    Job(verbs::job::Job),
+    Gather(verbs::gather::Gather),
+    Status(verbs::status::Status),
+    Completions(verbs::completions::Completions),
+    Man(verbs::man::Man),
+}
+
+/// What every verb's help says of the flags that they share.
+const SHARED: &str = "Every verb also takes --json, --format, --seed, --threads, --quiet and --verbose: see `collegial --help`.";
+
+/// The command line as it is parsed: a verb's help has the verb's own flags.
+pub fn command() -> Command {
+    let mut command = Arguments::command();
+    // Shared flags are handed down to the verbs here.
+    command.build();
+    command.mut_subcommands(|verb| {
+        if verb.get_name() == "help" {
+            return verb;
+        }
+        let example = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let hidden = verb.mut_args(|flag| if flag.is_global_set() { flag.hide(true) } else { flag });
+        hidden.after_help(format!("{example}\n\n{SHARED}").trim_start().to_owned())
+    })
+}
+
+/// Flags that every verb takes.
+#[derive(Args)]
+pub struct Common {
+    /// How to print the result
+    #[arg(long, global = true, value_enum, default_value_t = Format::Table, help_heading = "Common options")]
+    pub format: Format,
+    /// Short for --format json
+    #[arg(long, global = true, conflicts_with = "format", help_heading = "Common options")]
+    pub json: bool,
+    /// Seed of everything random
+    #[arg(long, global = true, default_value_t = 0, help_heading = "Common options")]
+    pub seed: u64,
+    /// Number of threads [default: all cores]; results do not depend on it
+    #[arg(long, global = true, value_parser = threads, help_heading = "Common options")]
+    pub threads: Option<usize>,
+    /// Say nothing but results and errors
+    #[arg(long, short, global = true, help_heading = "Common options")]
+    pub quiet: bool,
+    /// Say more about what is going on
+    #[arg(long, short, global = true, conflicts_with = "quiet", help_heading = "Common options")]
+    pub verbose: bool,
+}
+
+impl Common {
+    /// The format after `--json` is taken into account.
+    pub fn format(&self) -> Format {
+        if self.json { Format::Json } else { self.format }
+    }
+
+    /// Starts the threads that all work runs on.
+    pub fn prepare(&self) -> Result<(), Failure> {
+        let threads = self.threads.unwrap_or(0);
+        let started = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
+        let count =
+            self.threads.map_or("as many threads as cores".into(), |count| format!("{count} threads"));
+        started.map_err(|error| Failure::User(format!("cannot start {count}: {error}")))
+    }
+
+    /// Says something on stderr, unless asked to be quiet.
+    pub fn say(&self, sentence: &str) {
+        if !self.quiet {
+            eprint(sentence);
+        }
+    }
+
+    /// Says what only `--verbose` wants to know.
+    pub fn explain(&self, sentence: &str) {
+        if self.verbose {
+            eprint(sentence);
+        }
+    }
+}
+
+/// Writes a line to stderr, control characters of names and files made visible. Where that fails
+/// there is nobody left to tell.
+pub fn eprint(sentence: &str) {
+    let _ = writeln!(std::io::stderr(), "{}", visible(sentence));
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(threads) if (1..=256).contains(&threads) => Ok(threads),
+        _ => Err("it must be a number between 1 and 256".into()),
+    }
+}
+
+/// How a result is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Table,
+    /// For scripts: one JSON document.
+    Json,
+    /// For spreadsheets: the main table only.
+    Csv,
+}
+
+/// A model by name or file, with the settings that its name leaves open.
+#[derive(Args, Clone)]
+pub struct Model {
+    /// Name of a model, or path of a TOML spec
+    #[arg(value_name = "MODEL")]
+    pub model: PathBuf,
+    /// Number of classes of a network
+    #[arg(long, value_name = "COUNT")]
+    pub classes: Option<usize>,
+    /// Inputs of a fully connected network, or input channels of a block
+    #[arg(long, value_name = "COUNT")]
+    pub inputs: Option<usize>,
+    /// Outputs of a fully connected network, or output channels of a block
+    #[arg(long, value_name = "COUNT")]
+    pub outputs: Option<usize>,
+    /// Side of the square images
+    #[arg(long, value_name = "PIXELS")]
+    pub image: Option<usize>,
+}
+
+impl Model {
+    /// The model of a request.
+    pub fn request(&self) -> ops::Model {
+        let Self { model, classes, inputs, outputs, image } = self.clone();
+        ops::Model { model, classes, inputs, outputs, image }
+    }
+}

@@ -1,0 +1,117 @@
+//! How a verb ends when it does not end well, and the exit code for it.
+
+use std::io::{self, Write};
+
+use crate as ops;
+
+use crate::program::arguments::eprint;
+use crate::program::signals;
+use crate::program::terminal::quoted;
+
+/// Why a verb stopped.
+pub enum Failure {
+    /// Something the user can fix: one sentence, exit 2.
+    User(String),
+    /// The answer is "no": one sentence, exit 1.
+    No(String),
+    /// Ctrl-C or SIGTERM, after what was computed has been printed or saved: exit 130 or 143.
+    Interrupted,
+    /// What was asked for is computed by PyTorch: the same command goes on in Python.
+    NeedsTorch,
+    /// Whoever read our output went away (`| head`): exit 141, as a shell tells of a program that
+    /// SIGPIPE ended.
+    ReaderLeft,
+}
+
+impl Failure {
+    /// Says it, and gives the exit code.
+    pub fn report(self) -> u8 {
+        match self {
+            Self::User(sentence) => {
+                eprint(&format!("error: {sentence}"));
+                2
+            }
+            Self::No(sentence) => {
+                eprint(&sentence);
+                1
+            }
+            Self::Interrupted => signals::exit_code(),
+            Self::NeedsTorch => unreachable!("the program goes on in Python"),
+            Self::ReaderLeft => 141,
+        }
+    }
+
+    /// A failed write to stdout.
+    pub fn of_output(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::ReaderLeft,
+            _ => Self::User(format!("cannot write the result: {error}")),
+        }
+    }
+}
+
+impl From<ops::Error> for Failure {
+    fn from(error: ops::Error) -> Self {
+        match error {
+            ops::Error::Interrupted => Self::Interrupted,
+            error if error.needs_torch() => Self::NeedsTorch,
+            error => Self::User(ops::spoken(&error.to_string(), &Flags)),
+        }
+    }
+}
+
+/// Fields as flags, verbs as commands.
+pub struct Flags;
+
+impl ops::Words for Flags {
+    fn field(&self, name: &str, value: Option<&str>) -> String {
+        let flag = format!("--{}", name.replace('_', "-"));
+        value.map_or(flag.clone(), |value| format!("{flag} {value}"))
+    }
+
+    fn verb(&self, name: &str, model: Option<&str>, fields: &[ops::Field<'_>]) -> String {
+        let flag = |&(name, value): &ops::Field<'_>| match value {
+            // A switch.
+            Some("true") => self.field(name, None),
+            value => self.field(name, value.map(quoted).as_deref()),
+        };
+        let command: Vec<String> = ["collegial", name]
+            .into_iter()
+            .map(str::to_owned)
+            .chain(model.map(quoted))
+            .chain(fields.iter().map(flag))
+            .collect();
+        let command = command.join(" ");
+        if model.is_some() { command } else { format!("`{command}`") }
+    }
+}
+
+/// Help and version as asked for; a wrong argument as one sentence, like every other error.
+pub fn of_arguments(error: &clap::Error) -> u8 {
+    use clap::error::ErrorKind;
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            let printed = error.print().and_then(|()| io::stdout().flush());
+            printed.map_or_else(|error| Failure::of_output(&error).report(), |()| 0)
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            eprint(error.render().to_string().trim_end());
+            2
+        }
+        _ => {
+            eprint(&sentence(error));
+            2
+        }
+    }
+}
+
+/// What is wrong with the arguments, without the usage: `error: ...`.
+pub fn sentence(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let lines: Vec<&str> =
+        text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:")).collect();
+    let sentence = lines.join(" ");
+    let hint = "For more information, try '--help'.";
+    let sentence = sentence.trim_end().trim_end_matches(hint);
+    sentence.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,109 @@
+//! What depends on where the output goes: colours, characters, and how the program was called.
+
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::sync::OnceLock;
+
+use crate::Style;
+use collegial_report::{Glyphs, Provenance, TextFormat};
+
+/// What stdout can show: bold on a terminal, unless NO_COLOR is set or the terminal is dumb.
+pub fn style() -> Style {
+    let bold = std::io::stdout().is_terminal()
+        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+    Style { bold, sketch: sketch() }
+}
+
+/// How a page says it was made.
+pub fn provenance() -> Provenance {
+    let version = format!("collegial {}", env!("CARGO_PKG_VERSION"));
+    Provenance { command: command_line(), seed: None, version }
+}
+
+/// The size and characters of a sketch: beyond ASCII only where the locale says UTF-8.
+fn sketch() -> TextFormat {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .into_iter()
+        .find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
+    let unicode = locale.is_some_and(|locale| {
+        let locale = locale.to_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    });
+    TextFormat { glyphs: if unicode { Glyphs::Unicode } else { Glyphs::Ascii }, ..TextFormat::default() }
+}
+
+/// The program's arguments, its own name first. (Those of the process begin with the interpreter
+/// where Python runs us.)
+static WORDS: OnceLock<Vec<OsString>> = OnceLock::new();
+
+/// Keeps the arguments for [`command_line`].
+pub fn remember(words: &[OsString]) {
+    // There is one command line per process.
+    let _ = WORDS.set(words.to_vec());
+}
+
+/// Flags with a value that say where results go or how fast; a page is the same without them.
+const ELSEWHERE: [&str; 9] = [
+    "--out",
+    "--plan",
+    "--workers",
+    "--seconds-per-step",
+    "--report",
+    "--figure",
+    "--figures",
+    "--format",
+    "--threads",
+];
+
+/// Flags without one.
+const MANNER: [&str; 6] = ["--json", "--quiet", "-q", "--verbose", "-v", "--resume"];
+
+/// The command as it could be typed again for the same page.
+pub fn command_line() -> String {
+    let all: Vec<String> =
+        WORDS.get().into_iter().flatten().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let words = without_manner(&all).into_iter().map(quoted);
+    ["collegial".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// A word as a shell takes it.
+pub fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=,:+@%".contains(letter);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+/// The words that have a say in what a page shows.
+fn without_manner(words: &[String]) -> Vec<&str> {
+    let mut kept = vec![];
+    let mut words = words.iter().map(String::as_str);
+    while let Some(word) = words.next() {
+        if ELSEWHERE.contains(&word) {
+            words.next();
+        } else if !MANNER.contains(&word) && !ELSEWHERE.iter().any(|flag| is_with_value(word, flag)) {
+            kept.push(word);
+        }
+    }
+    kept
+}
+
+/// `--out=DIR`.
+fn is_with_value(word: &str, flag: &str) -> bool {
+    word.strip_prefix(flag).is_some_and(|rest| rest.starts_with('='))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_does_not_tell_where_it_was_written() {
+        let words = "search fc6-500 --report a.html --alpha 2 --threads=3 -q --out b --cost=flops --json";
+        let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+        assert_eq!(without_manner(&words).join(" "), "search fc6-500 --alpha 2 --cost=flops");
+    }
+}

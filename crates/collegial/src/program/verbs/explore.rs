@@ -1,0 +1,48 @@
+//! `collegial explore`: the same in a page, live.
+
+use crate as ops;
+use crate::explorer::Explorer;
+use clap::Args;
+
+use crate::program::arguments::Common;
+use crate::program::failure::Failure;
+use crate::program::output::print;
+use crate::program::signals;
+
+/// Open a page that shows how variance and cost move with the design, live
+///
+/// Pick or write a baseline, drag the width of a member, and see both optima, the curves behind
+/// them, the block before and after, and the counts of every layer. The page is served on loopback
+/// and answers only to the address that is printed; nothing is sent anywhere, and no file is read
+/// but those that are dropped into it. Ctrl-C ends it.
+#[derive(Args)]
+#[command(after_help = "Example:\n  collegial explore resnext29-1x128d --port 8000 --no-browser")]
+pub struct Explore {
+    /// The baseline that the page opens with: a name, or the path of a TOML spec, checkpoint or
+    /// ONNX file
+    #[arg(value_name = "MODEL")]
+    model: Option<std::path::PathBuf>,
+    /// Port to listen on; 0 takes any that is free
+    #[arg(long, value_name = "P", default_value_t = 0)]
+    port: u16,
+    /// Only print the address
+    #[arg(long)]
+    no_browser: bool,
+}
+
+/// Runs the verb.
+pub fn run(verb: &Explore, common: &Common) -> Result<(), Failure> {
+    let start = verb.model.as_ref().map(|model| ops::Model::named(model).spec()).transpose()?;
+    let explorer =
+        Explorer::start(verb.port, start.as_ref()).map_err(|error| Failure::User(error.to_string()))?;
+    signals::watch();
+    print(&format!("{}\n", explorer.address()))?;
+    common.say("Ctrl-C ends it");
+    if !verb.no_browser
+        && let Err(error) = open::that_detached(explorer.address())
+    {
+        common.say(&format!("no browser was opened ({error}); open the address yourself"));
+    }
+    explorer.wait(signals::received);
+    Err(Failure::Interrupted)
+}

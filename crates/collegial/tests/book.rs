@@ -1,0 +1,236 @@
+//! The book in `docs/`: every command in it is run, and every link leads somewhere.
+//!
+//! Of a block ```` ```console ```` the lines that begin with `$ ` are run in order, and each line
+//! below a command must be part of what it prints. Blocks of TOML or CSV whose first line is `#
+//! NAME` are files that later commands of the chapter find under that name. A small data set in
+//! `data` and a network for it in `small.toml` are there too.
+
+#[path = "../../train/tests/common/mod.rs"]
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use collegial_arch::{Activation, Spec, Stem};
+use common::{NETWORK, write_data};
+
+fn docs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
+}
+
+/// Name and text of every page in the book's folders.
+fn pages() -> Vec<(String, String)> {
+    let folders = [docs(), docs().join("reference")];
+    let entries = folders.iter().flat_map(|folder| std::fs::read_dir(folder).unwrap());
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let pages = paths.filter(|path| path.extension().is_some_and(|ending| ending == "md"));
+    let named = |path: PathBuf| {
+        let name = path.strip_prefix(docs()).unwrap().to_string_lossy().into_owned();
+        (name, std::fs::read_to_string(path).unwrap())
+    };
+    pages.map(named).collect()
+}
+
+/// Fenced blocks: language and content.
+fn blocks(text: &str) -> Vec<(String, String)> {
+    let mut blocks: Vec<(String, String)> = vec![];
+    let mut inside = false;
+    for line in text.lines() {
+        match (line.strip_prefix("```"), inside) {
+            (Some(language), false) => {
+                blocks.push((language.trim().to_owned(), String::new()));
+                inside = true;
+            }
+            (Some(_), true) => inside = false,
+            (None, true) => {
+                let content = &mut blocks.last_mut().unwrap().1;
+                content.push_str(line);
+                content.push('\n');
+            }
+            (None, false) => {}
+        }
+    }
+    blocks
+}
+
+/// Runs the commands of a block; gives how many there were.
+fn run(page: &str, block: &str, place: &Path) -> usize {
+    let (mut printed, mut count) = (String::new(), 0);
+    for line in block.lines() {
+        let Some(command) = line.strip_prefix("$ ") else {
+            assert!(printed.contains(line.trim()), "{page}: {line:?} is not in\n{printed}");
+            continue;
+        };
+        let mut words = command.split_whitespace();
+        assert_eq!(words.next(), Some("collegial"), "{page}: {command}");
+        let mut program = Command::new(env!("CARGO_BIN_EXE_collegial"));
+        let output = program.args(words).current_dir(place).env("COLUMNS", "80").output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{page}: {command}: {said}");
+        printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        count += 1;
+    }
+    count
+}
+
+#[test]
+fn every_command_of_the_book_runs() {
+    let mut count = 0;
+    for (page, text) in pages() {
+        let place = tempfile::tempdir().unwrap();
+        write_data(&place.path().join("data"), 60, 20);
+        std::fs::write(place.path().join("small.toml"), NETWORK).unwrap();
+        for (language, content) in blocks(&text) {
+            match (language.as_str(), content.split_once('\n')) {
+                ("console", _) => count += run(&page, &content, place.path()),
+                ("toml" | "csv", Some((first, rest))) if first.starts_with("# ") => {
+                    std::fs::write(place.path().join(&first[2..]), rest).unwrap();
+                }
+                _ => {}
+            }
+        }
+    }
+    assert!(count > 20, "only {count} commands were found");
+}
+
+/// The targets of `[text](target)`, outside code.
+fn links(text: &str) -> Vec<String> {
+    let mut outside = String::new();
+    let mut inside = false;
+    for line in text.lines() {
+        if line.starts_with("```") {
+            inside = !inside;
+        } else if !inside {
+            outside.push_str(line);
+            outside.push('\n');
+        }
+    }
+    let target = |part: &str| part.split_once(')').map(|(target, _)| target.to_owned());
+    outside.split("](").skip(1).filter_map(target).collect()
+}
+
+#[test]
+fn every_link_of_the_book_leads_somewhere() {
+    let mut pages = pages();
+    let readme = std::fs::read_to_string(docs().join("../README.md")).unwrap();
+    pages.push(("../README.md".into(), readme));
+    for (page, text) in pages {
+        let folder = docs().join(&page).parent().unwrap().to_owned();
+        for link in links(&text).into_iter().filter(|link| !link.contains("://")) {
+            let file = link.split('#').next().unwrap_or_default();
+            assert!(file.is_empty() || folder.join(file).exists(), "{page}: {link}");
+        }
+    }
+}
+
+/// Files that the book names as the place of a formula are there.
+#[test]
+fn every_source_that_the_book_names_exists() {
+    for (page, text) in pages() {
+        if page == "architecture.md" {
+            continue;
+        }
+        let quoted = text.split('`').skip(1).step_by(2);
+        for path in
+            quoted.filter(|quoted| quoted.starts_with("crates/") && !quoted.contains(char::is_whitespace))
+        {
+            assert!(docs().join("..").join(path).exists(), "{page}: {path}");
+        }
+    }
+}
+
+/// The reference has an example of every kind of spec, with all the keys that its kind has.
+#[test]
+fn every_kind_of_spec_has_an_example_with_all_its_keys() {
+    let text = std::fs::read_to_string(docs().join("reference.md")).unwrap();
+    let mut kinds = vec![];
+    for (language, content) in blocks(&text) {
+        if language != "toml" {
+            continue;
+        }
+        let spec = Spec::from_toml(&content).unwrap_or_else(|error| panic!("{content}\n{error}"));
+        let document: serde_json::Value = serde_json::to_value(&spec).unwrap();
+        let missing =
+            document.as_object().unwrap().keys().find(|key| !content.contains(&format!("{key} = ")));
+        assert_eq!(missing, None, "{content}");
+        kinds.push(document["kind"].as_str().unwrap().to_owned());
+    }
+    kinds.sort();
+    assert_eq!(kinds, ["bottleneck", "fully-connected", "regnet", "resnext", "sequence", "wide-resnet"]);
+}
+
+/// The reference names every activation and every stem as specs write them.
+#[test]
+fn every_activation_and_stem_is_in_the_reference() {
+    let text = std::fs::read_to_string(docs().join("reference.md")).unwrap();
+    let activations = Activation::ALL.map(|activation| serde_json::to_string(&activation).unwrap());
+    let stems = Stem::ALL.map(|stem| serde_json::to_string(&stem).unwrap());
+    for name in activations.iter().chain(&stems) {
+        assert!(text.contains(name), "{name}");
+    }
+}
+
+/// Commands in running text, in the README's blocks and under the reproduction's pages, which are not
+/// run, are at least ones that the program understands.
+#[test]
+fn every_command_that_is_written_down_is_understood() {
+    let (mut count, mut made) = (0, 0);
+    for (page, text) in written() {
+        for command in commands(&text) {
+            let words: Vec<&str> = command.split_whitespace().collect();
+            collegial::program::understood(&words).unwrap_or_else(|why| panic!("{page}: {command}: {why}"));
+            count += 1;
+            made += usize::from(text.contains("Made by"));
+        }
+    }
+    assert!(count > 100 && made > 20, "only {count} commands were found, {made} on pages that one made");
+}
+
+/// The book, the README and the pages of the reproduction.
+fn written() -> Vec<(String, String)> {
+    let read = |path: PathBuf| (path.display().to_string(), std::fs::read_to_string(&path).unwrap());
+    let folder = std::fs::read_dir(docs().join("reproduction")).unwrap();
+    let paths = folder.map(|entry| entry.unwrap().path());
+    let reproduction = paths.filter(|path| path.extension().is_some_and(|ending| ending == "md"));
+    let others =
+        reproduction.chain([docs().join("../README.md"), docs().join("../examples/specs/README.md")]);
+    pages().into_iter().chain(others.map(read)).collect()
+}
+
+/// What is quoted as, or indented or prompted like, a whole command: a verb and something behind it.
+/// Forms with placeholders for what is no word of their kind (`I/N`, a verb) are none.
+fn commands(text: &str) -> Vec<String> {
+    let quoted = text.split('`').skip(1).step_by(2).map(str::to_owned);
+    let lines = text.lines().map(str::trim_start);
+    let typed = lines.map(|line| line.strip_prefix("$ ").unwrap_or(line).to_owned());
+    let all =
+        quoted.chain(typed).map(|command| command.split(" # ").next().unwrap_or_default().trim().to_owned());
+    let whole =
+        all.filter(|command| command.starts_with("collegial ") && command.split_whitespace().count() > 2);
+    let forms = ["...", "I/N", "collegial help"];
+    let plain = |command: &String| {
+        !command.contains(['[', '…', '|', '>', '\n']) && !forms.iter().any(|form| command.contains(form))
+    };
+    whole.filter(plain).collect()
+}
+
+/// The specs to start from are read, counted and, where there is something to split, searched.
+#[test]
+fn every_example_spec_is_taken() {
+    let folder = docs().join("../examples/specs");
+    let mut count = 0;
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|ending| ending != "toml") {
+            continue;
+        }
+        let verbs: &[&str] = if path.ends_with("basic-block.toml") { &["info"] } else { &["info", "search"] };
+        for verb in verbs {
+            let mut program = Command::new(env!("CARGO_BIN_EXE_collegial"));
+            let output = program.arg(verb).arg(&path).arg("--json").output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        }
+        count += 1;
+    }
+    assert_eq!(count, 5);
+}
