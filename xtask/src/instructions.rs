@@ -34,8 +34,7 @@ const WORKLOADS: [(&str, &str); 10] = [
 /// Counts all workloads, and compares them with what was recorded or records them.
 pub fn instructions(program: &str, record: bool) -> Result<(), Failed> {
     if Command::new("valgrind").arg("--version").output().is_err() {
-        eprintln!("xtask: NOT run: counts of instructions, which need Valgrind");
-        return Ok(());
+        return Err(failed("counting instructions needs Valgrind"));
     }
     let program = fs::canonicalize(program).map_err(|error| failed(&format!("{program}: {error}")))?;
     let place = PathBuf::from("target/instructions");
