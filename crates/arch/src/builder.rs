@@ -190,15 +190,15 @@ impl Graph {
         self.push(layer, Op::Add, vec![left, right], a)
     }
 
-    /// Appends the product of every channel of an image with the number that `gate`, a vector of as
-    /// many channels, has for it.
-    pub fn scale(&mut self, name: impl Into<String>, from: NodeId, gate: NodeId) -> Result<NodeId, Error> {
+    /// Appends a channel-wise scaling: every channel of an image times its factor in `factors`, a
+    /// vector of as many channels.
+    pub fn scale(&mut self, name: impl Into<String>, from: NodeId, factors: NodeId) -> Result<NodeId, Error> {
         let layer = name.into();
-        let (input, factors) = (self.operand(&layer, from)?, self.operand(&layer, gate)?);
-        if factors != Shape::vector(input.channels) {
-            return Err(Error::Gate { layer, input, gate: factors });
+        let (input, vector) = (self.operand(&layer, from)?, self.operand(&layer, factors)?);
+        if vector != Shape::vector(input.channels) {
+            return Err(Error::ChannelFactors { layer, input, factors: vector });
         }
-        self.push(layer, Op::Scale, vec![from, gate], input)
+        self.push(layer, Op::Scale, vec![from, factors], input)
     }
 
     /// Appends a maximum over windows.

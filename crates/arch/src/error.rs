@@ -212,15 +212,15 @@ pub enum Error {
         /// The other.
         right: Shape,
     },
-    /// A gate without one number per channel.
-    #[error("{layer} cannot scale {input} by {gate}; it needs one number per channel")]
-    Gate {
+    /// A channel-wise scaling without one factor per channel.
+    #[error("{layer} cannot scale {input} by {factors}; it needs one number per channel")]
+    ChannelFactors {
         /// The layer's name.
         layer: String,
         /// What should be scaled.
         input: Shape,
         /// By what.
-        gate: Shape,
+        factors: Shape,
     },
     /// Groups that do not divide a layer's channels.
     #[error("{layer} takes {input} to {output}, whose channels {groups} groups do not divide")]

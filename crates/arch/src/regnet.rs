@@ -10,11 +10,11 @@ use crate::bottleneck::Bottleneck;
 use crate::builder::{Conv, Dense};
 use crate::design::Design;
 use crate::error::{dimension, product, within};
-use crate::gate;
 use crate::graph::{Graph, NodeId};
 use crate::regnet_models;
 use crate::sequence::{Activation, Shortcut};
 use crate::shape::Shape;
+use crate::squeeze_excitation;
 use crate::stage_design::{Designs, StageDesign};
 
 /// A RegNet, or one whose groups have been changed.
@@ -255,7 +255,7 @@ fn lower(
     let mut b = graph.activation(format!("{prefix}f.b.2"), b, Activation::Relu)?;
     if let Some(squeeze) = squeeze {
         let hidden = (block.inputs as f64 / squeeze as f64).round_ties_even().max(1.0) as usize;
-        b = gate::lower(graph, b, hidden, &format!("{prefix}f.se."))?;
+        b = squeeze_excitation::append(graph, b, hidden, &format!("{prefix}f.se."))?;
     }
     let c = conv_norm(graph, b, &format!("{prefix}f.c."), Conv::new(outputs, 1))?;
     let shortcut = match block.shortcut {

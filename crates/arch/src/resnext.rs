@@ -9,10 +9,10 @@ use crate::bottleneck::Bottleneck;
 use crate::builder::{Conv, Dense, MaxPool};
 use crate::design::Design;
 use crate::error::product;
-use crate::gate;
 use crate::graph::{Graph, NodeId};
 use crate::sequence::{Activation, Shortcut};
 use crate::shape::Shape;
+use crate::squeeze_excitation;
 use crate::stage_design::{Designs, StageDesign};
 
 /// How an image enters the network.
@@ -282,7 +282,7 @@ impl Resnext {
         let mut branch = chain.lower_members(graph, from, prefix)?;
         if let Some(squeeze) = self.squeeze {
             let hidden = (block.outputs / squeeze + 4) / 8 * 8;
-            branch = gate::lower(graph, branch, hidden.max(8), &format!("{prefix}se."))?;
+            branch = squeeze_excitation::append(graph, branch, hidden.max(8), &format!("{prefix}se."))?;
         }
         let shortcut = match (block.shortcut, self.stem) {
             (Shortcut::Projection, Stem::D) => lower_averaged(graph, from, block, prefix)?,

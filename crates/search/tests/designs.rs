@@ -6,7 +6,7 @@ use std::time::Instant;
 use collegial_arch::{Cost, Design, Spec};
 use collegial_core::Silent;
 use collegial_ntk::covariance::Images;
-use collegial_ntk::exact::{Gate, PatchSums, block_second_moment_ratio};
+use collegial_ntk::exact::{Nonlinearity, PatchSums, block_second_moment_ratio};
 use collegial_ntk::fit::measure_variance;
 use collegial_search::{
     BlockInputs, DesignAnswer, DesignSearch, Edge, Gain, Limits, Problem, Rule, ScoredBlocks, VarianceSource,
@@ -76,8 +76,8 @@ fn grouped_baselines_are_searched_up_to_their_inner_width() {
 fn correlated_patches_favour_wider_members() {
     let variance = |c: f64, n: usize| {
         let gram: Vec<f64> = (0..81).map(|at| if at / 9 == at % 9 { 2.0 } else { 2.0 * c }).collect();
-        let sums = PatchSums::of_gram(&gram, Gate::Relu).unwrap();
-        block_second_moment_ratio(&sums, &[n as f64; 2], &[Gate::Relu]) - 1.0
+        let sums = PatchSums::of_gram(&gram, Nonlinearity::Relu).unwrap();
+        block_second_moment_ratio(&sums, &[n as f64; 2], &[Nonlinearity::Relu]) - 1.0
     };
     for (c, times_n) in
         [(0.0, [4.98, 3.93, 3.67, 3.59]), (0.6, [11.3, 6.5, 5.3, 5.0]), (0.9, [16.6, 8.6, 6.6, 6.1])]

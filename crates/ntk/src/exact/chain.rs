@@ -4,7 +4,7 @@ use collegial_arch::{Activation, Sequence};
 use collegial_core::{Moments, Rng};
 use serde::Serialize;
 
-use super::{ExactMoments, Gate, PatchSums, block_second_moment_ratio};
+use super::{ExactMoments, Nonlinearity, PatchSums, block_second_moment_ratio};
 use crate::error::{Error, Obstacle};
 use crate::law::{LinearStep, Output, Plan, Step, gram};
 
@@ -15,8 +15,8 @@ pub struct SingleColumn {
     plan: Plan,
     /// Widths n_1..n_{L-1}; empty for a chain of one layer, whose kernel is a constant.
     widths: Vec<f64>,
-    /// Their gates.
-    gates: Vec<Gate>,
+    /// Their nonlinearities.
+    nonlinearities: Vec<Nonlinearity>,
     /// E\[K\] over the sum of the squared lengths of the first layer's patches.
     mean_per_square: f64,
 }
@@ -68,11 +68,11 @@ impl SingleColumn {
         let Some((last, hidden)) = steps.split_last() else {
             return Err(Error::NoParameters { module: chain.name.clone() });
         };
-        let mut gates = vec![];
+        let mut nonlinearities = vec![];
         for (index, step) in hidden.iter().enumerate() {
-            gates.push(match step.activation {
-                Activation::Relu => Gate::Relu,
-                Activation::None => Gate::Linear,
+            nonlinearities.push(match step.activation {
+                Activation::Relu => Nonlinearity::Relu,
+                Activation::None => Nonlinearity::Linear,
                 other => return Err(refusal(index, Obstacle::Activation(other))),
             });
             if index > 0 && step.positions > 1 {
@@ -85,11 +85,11 @@ impl SingleColumn {
         // E[K] = L s_L^2 E|c_L|^2, and a layer multiplies E|c|^2 by s^2 n a.
         let powers = hidden
             .iter()
-            .zip(&gates)
-            .map(|(step, gate)| step.scale * step.scale * step.outputs as f64 * gate.share());
+            .zip(&nonlinearities)
+            .map(|(step, nonlinearity)| step.scale * step.scale * step.outputs as f64 * nonlinearity.share());
         let mean_per_square = steps.len() as f64 * last.scale * last.scale * powers.product::<f64>();
         let widths = hidden.iter().map(|step| step.outputs as f64).collect();
-        Ok(Self { widths, gates, mean_per_square, plan })
+        Ok(Self { widths, nonlinearities, mean_per_square, plan })
     }
 
     /// P: how many positions of the first layer the unit sees.
@@ -105,9 +105,9 @@ impl SingleColumn {
         &self.widths
     }
 
-    /// The gates of the layers 1..L-1.
-    pub fn gates(&self) -> &[Gate] {
-        &self.gates
+    /// The nonlinearities of the layers 1..L-1.
+    pub fn nonlinearities(&self) -> &[Nonlinearity] {
+        &self.nonlinearities
     }
 
     /// The moments where the first layer's patches have the given Gram matrix (P x P, without the
@@ -121,8 +121,8 @@ impl SingleColumn {
         if gram.len() != size * size {
             return Err(Error::Gram { entries: gram.len() });
         }
-        let gate = self.gates.first().copied().unwrap_or(Gate::Linear);
-        let sums = PatchSums::of_gram(gram, gate)?;
+        let nonlinearity = self.nonlinearities.first().copied().unwrap_or(Nonlinearity::Linear);
+        let sums = PatchSums::of_gram(gram, nonlinearity)?;
         let square: f64 = (0..size).map(|p| gram[p * size + p]).sum();
         Ok(self.with(&sums, square))
     }
@@ -175,8 +175,8 @@ impl SingleColumn {
             return Ok(None);
         }
         let entries = if first.positions == 1 { self.plan.pixels.len() * first.inputs } else { first.inputs };
-        let gate = self.gates.first().copied().unwrap_or(Gate::Linear);
-        let sums = PatchSums::of_normal_patches(first.positions, entries, gate);
+        let nonlinearity = self.nonlinearities.first().copied().unwrap_or(Nonlinearity::Linear);
+        let sums = PatchSums::of_normal_patches(first.positions, entries, nonlinearity);
         Ok(Some(self.with(&sums, average_square(first))))
     }
 
@@ -236,7 +236,7 @@ impl SingleColumn {
 
     fn with(&self, sums: &PatchSums, square: f64) -> ExactMoments {
         let mean = self.mean_per_square * square;
-        let second_moment_ratio = match self.gates.split_first() {
+        let second_moment_ratio = match self.nonlinearities.split_first() {
             Some((_, later)) => block_second_moment_ratio(sums, &self.widths, later),
             None => 1.0,
         };

@@ -89,16 +89,16 @@ impl ExactMoments {
     }
 }
 
-/// What the formulas need of a layer's non-linearity.
+/// Nonlinearity behind a layer, as far as the formulas need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gate {
+pub enum Nonlinearity {
     /// ReLU: half of the units are on.
     Relu,
-    /// No non-linearity.
+    /// The identity.
     Linear,
 }
 
-impl Gate {
+impl Nonlinearity {
     /// a: the share of the units that are on.
     pub(crate) fn share(self) -> f64 {
         match self {
@@ -142,24 +142,25 @@ pub fn moments(hidden: &[usize]) -> Result<ExactMoments, Error> {
 /// ones included: it is a sum of products of inverse widths.
 pub fn second_moment_ratio(widths: &[f64]) -> f64 {
     let layers = (widths.len() + 1) as f64;
-    sum_of_products(widths, |_| Gate::Relu) / (layers * layers)
+    sum_of_products(widths, |_| Nonlinearity::Relu) / (layers * layers)
 }
 
 /// E\[K^2\] / E\[K\]^2 of a chain with a single column behind its first layer, for positive, also
-/// real-valued widths n_1..n_{L-1}; `later` are the gates of the layers 2..L-1. One width at least.
-pub fn block_second_moment_ratio(sums: &PatchSums, widths: &[f64], later: &[Gate]) -> f64 {
+/// real-valued widths n_1..n_{L-1}, at least one; `later` are the nonlinearities of the layers
+/// 2..L-1.
+pub fn block_second_moment_ratio(sums: &PatchSums, widths: &[f64], later: &[Nonlinearity]) -> f64 {
     let (n, behind) = (widths[0], &widths[1..]);
-    let gate = |layer: usize| later[layer];
+    let nonlinearity = |layer: usize| later[layer];
     let over_channels = |sum: f64| 1.0 + (sum - 1.0) / n;
-    let (_, backward) = fourth_moments(behind, gate);
+    let (_, backward) = fourth_moments(behind, nonlinearity);
     let both = over_channels(sums.mixed);
     // Pairs of layers behind the first, then T_1 with itself, with T_2, and with those behind.
-    let mut sum = over_channels(sums.forward) * sum_of_products(behind, gate);
+    let mut sum = over_channels(sums.forward) * sum_of_products(behind, nonlinearity);
     sum += (over_channels(sums.backward) + 2.0 * sums.squared / n) * backward[0];
     sum += 2.0 * both * backward[0];
     let (mut p, mut q) = (both, sums.product / n);
     for (layer, &width) in behind.iter().enumerate() {
-        (p, q) = carried(p, q, width, gate(layer));
+        (p, q) = carried(p, q, width, nonlinearity(layer));
         sum += 2.0 * p * backward[layer + 1];
     }
     let layers = (widths.len() + 1) as f64;
@@ -169,29 +170,29 @@ pub fn block_second_moment_ratio(sums: &PatchSums, widths: &[f64], later: &[Gate
 /// Σ over all pairs of layers of E[T_l T_l'], for hidden layers of the given widths that are all
 /// seen at one position. Layers map (p, q) linearly, so that one pass carries F_l (p, q) summed over
 /// all l that it has met.
-fn sum_of_products(widths: &[f64], gate: impl Fn(usize) -> Gate) -> f64 {
-    let (forward, backward) = fourth_moments(widths, &gate);
+fn sum_of_products(widths: &[f64], nonlinearity: impl Fn(usize) -> Nonlinearity) -> f64 {
+    let (forward, backward) = fourth_moments(widths, &nonlinearity);
     let (mut sum, mut p, mut q) = (0.0, 0.0, 0.0);
     for (layer, (forward, backward)) in forward.iter().zip(&backward).enumerate() {
         sum += 2.0 * p * backward;
         sum += forward * backward;
         if let Some(&width) = widths.get(layer) {
-            (p, q) = carried(p + forward, q, width, gate(layer));
+            (p, q) = carried(p + forward, q, width, nonlinearity(layer));
         }
     }
     sum
 }
 
 /// (p, q) behind a layer of width w.
-fn carried(p: f64, q: f64, w: f64, gate: Gate) -> (f64, f64) {
-    let on = (p + 2.0 * q) / gate.share();
+fn carried(p: f64, q: f64, w: f64, nonlinearity: Nonlinearity) -> (f64, f64) {
+    let on = (p + 2.0 * q) / nonlinearity.share();
     ((on + (w - 1.0) * p) / w, (on + (w - 1.0) * q) / w)
 }
 
 /// F and B, both indexed by the layer from 0: products of 1 + γ/w over the layers before, and from
 /// it on.
-fn fourth_moments(widths: &[f64], gate: impl Fn(usize) -> Gate) -> (Vec<f64>, Vec<f64>) {
-    let growth = |layer: usize| 1.0 + gate(layer).growth() / widths[layer];
+fn fourth_moments(widths: &[f64], nonlinearity: impl Fn(usize) -> Nonlinearity) -> (Vec<f64>, Vec<f64>) {
+    let growth = |layer: usize| 1.0 + nonlinearity(layer).growth() / widths[layer];
     let mut forward = vec![1.0];
     let mut backward = vec![1.0];
     for layer in 0..widths.len() {
@@ -214,14 +215,14 @@ mod tests {
     }
 
     /// The sum over pairs of layers as the derivation has it, pair by pair.
-    fn pair_by_pair(widths: &[f64], gate: impl Fn(usize) -> Gate) -> f64 {
-        let (forward, backward) = fourth_moments(widths, &gate);
+    fn pair_by_pair(widths: &[f64], nonlinearity: impl Fn(usize) -> Nonlinearity) -> f64 {
+        let (forward, backward) = fourth_moments(widths, &nonlinearity);
         let mut sum = 0.0;
         for first in 0..=widths.len() {
             sum += forward[first] * backward[first];
             let (mut p, mut q) = (1.0, 0.0);
             for (later, &width) in widths.iter().enumerate().skip(first) {
-                (p, q) = carried(p, q, width, gate(later));
+                (p, q) = carried(p, q, width, nonlinearity(later));
                 sum += 2.0 * forward[first] * p * backward[later + 1];
             }
         }
@@ -232,8 +233,9 @@ mod tests {
     fn one_pass_is_the_sum_over_pairs() {
         for layers in [0, 1, 2, 5, 40] {
             let widths: Vec<f64> = (0..layers).map(|layer| f64::from(7 * layer % 11 + 1)).collect();
-            let gate = |layer: usize| if layer % 3 == 1 { Gate::Linear } else { Gate::Relu };
-            let (fast, slow) = (sum_of_products(&widths, gate), pair_by_pair(&widths, gate));
+            let nonlinearity =
+                |layer: usize| if layer % 3 == 1 { Nonlinearity::Linear } else { Nonlinearity::Relu };
+            let (fast, slow) = (sum_of_products(&widths, nonlinearity), pair_by_pair(&widths, nonlinearity));
             assert!((fast - slow).abs() <= 1e-12 * slow, "{layers}: {fast} {slow}");
         }
     }
@@ -260,9 +262,9 @@ mod tests {
     /// A first layer with one column is the first layer of a fully connected network.
     #[test]
     fn one_column_gives_the_fully_connected_formula() {
-        let one = PatchSums::of_gram(&[2.0], Gate::Relu).unwrap();
+        let one = PatchSums::of_gram(&[2.0], Nonlinearity::Relu).unwrap();
         for widths in [vec![1.0], vec![6.0, 5.0], vec![8.0; 3], vec![1.0, 17.0, 2.5, 9.0, 1.0]] {
-            let block = block_second_moment_ratio(&one, &widths, &vec![Gate::Relu; widths.len() - 1]);
+            let block = block_second_moment_ratio(&one, &widths, &vec![Nonlinearity::Relu; widths.len() - 1]);
             let ratio = second_moment_ratio(&widths);
             assert!((block - ratio).abs() <= 1e-12 * ratio, "{widths:?}: {block} {ratio}");
         }
@@ -274,8 +276,8 @@ mod tests {
         let gram = |decay: f64| -> Vec<f64> {
             (0..81).map(|at: i32| 2.0 * decay.powi((at / 9 - at % 9).abs())).collect()
         };
-        let white = PatchSums::of_gram(&gram(0.0), Gate::Relu).unwrap();
-        let smooth = PatchSums::of_gram(&gram(0.5), Gate::Relu).unwrap();
+        let white = PatchSums::of_gram(&gram(0.0), Nonlinearity::Relu).unwrap();
+        let smooth = PatchSums::of_gram(&gram(0.5), Nonlinearity::Relu).unwrap();
         for (n, of_white, of_smooth) in [
             (1.0, 5.975308642, 7.730541278),
             (4.0, 1.982253086, 2.163760861),
@@ -284,11 +286,11 @@ mod tests {
             (128.0, 1.028055827, 1.031131489),
         ] {
             for (sums, expected) in [(&white, of_white), (&smooth, of_smooth)] {
-                let ratio = block_second_moment_ratio(sums, &[n, n], &[Gate::Relu]);
+                let ratio = block_second_moment_ratio(sums, &[n, n], &[Nonlinearity::Relu]);
                 assert!((ratio - expected).abs() < 1e-8, "{n}: {ratio} {expected}");
             }
         }
-        let odd = block_second_moment_ratio(&smooth, &[5.0, 17.0], &[Gate::Relu]);
+        let odd = block_second_moment_ratio(&smooth, &[5.0, 17.0], &[Nonlinearity::Relu]);
         assert!((odd - 1.370297035).abs() < 1e-8, "{odd}");
     }
 }

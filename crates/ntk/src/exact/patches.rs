@@ -1,7 +1,7 @@
 //! What the exact moments need of the patches that a first layer reads: five sums over pairs of
 //! positions.
 
-use super::Gate;
+use super::Nonlinearity;
 use super::arc_cosine::ArcCosine;
 use crate::Error;
 
@@ -31,7 +31,7 @@ impl PatchSums {
     ///
     /// If it is not the matrix of some patches: not square, not finite, all zeros, or with a
     /// negative diagonal.
-    pub fn of_gram(gram: &[f64], gate: Gate) -> Result<Self, Error> {
+    pub fn of_gram(gram: &[f64], nonlinearity: Nonlinearity) -> Result<Self, Error> {
         let size = gram.len().isqrt();
         let entry = |p: usize, q: usize| gram[p * size + q];
         let total: f64 = (0..size).map(|p| entry(p, p)).sum();
@@ -50,7 +50,7 @@ impl PatchSums {
                 let norms = entry(p, p) * entry(q, q);
                 // A patch of zeros has no direction, and nothing of it counts.
                 if norms > 0.0 {
-                    sums.add(norms / (total * total), entry(p, q) / norms.sqrt(), gate);
+                    sums.add(norms / (total * total), entry(p, q) / norms.sqrt(), nonlinearity);
                 }
             }
         }
@@ -63,17 +63,17 @@ impl PatchSums {
     /// Lengths and directions of normal vectors are independent: the shares d_p / Σ d are Dirichlet
     /// with parameters n_in / 2, and the correlation c of two patches has the density (1 -
     /// c^2)^((n_in - 3)/2), over which the rest is integrated.
-    pub fn of_normal_patches(patches: usize, channels: usize, gate: Gate) -> Self {
+    pub fn of_normal_patches(patches: usize, channels: usize, nonlinearity: Nonlinearity) -> Self {
         let (p, a) = (patches as f64, 0.5 * channels as f64);
         let pairs = p * a * (p * a + 1.0);
         let mut sums = Self { forward: 0.0, backward: 0.0, mixed: 0.0, squared: 0.0, product: 0.0 };
-        sums.add(p * a * (a + 1.0) / pairs, 1.0, gate);
+        sums.add(p * a * (a + 1.0) / pairs, 1.0, nonlinearity);
         if patches == 1 {
             return sums;
         }
         let weight = p * (p - 1.0) * a * a / pairs;
         if channels == 1 {
-            [-1.0, 1.0].iter().for_each(|&c| sums.add(0.5 * weight, c, gate));
+            [-1.0, 1.0].iter().for_each(|&c| sums.add(0.5 * weight, c, nonlinearity));
             return sums;
         }
         // c = cos ψ turns the density into sin^(n_in - 2) ψ, smooth on [0, π]: the midpoint rule
@@ -84,7 +84,7 @@ impl PatchSums {
         for angle in (0..NODES).map(node) {
             let share = density(angle) / total;
             if share > 1e-18 {
-                sums.add(weight * share, libm::cos(angle), gate);
+                sums.add(weight * share, libm::cos(angle), nonlinearity);
             }
         }
         sums
@@ -92,12 +92,12 @@ impl PatchSums {
 
     /// Adds pairs of positions with the given correlation whose d_p d_q, in units of (Σ d)^2, add
     /// up to `weight`.
-    fn add(&mut self, weight: f64, correlation: f64, gate: Gate) {
-        let pair = match gate {
-            Gate::Relu => ArcCosine::relu(correlation),
-            Gate::Linear => ArcCosine::linear(correlation),
+    fn add(&mut self, weight: f64, correlation: f64, nonlinearity: Nonlinearity) {
+        let pair = match nonlinearity {
+            Nonlinearity::Relu => ArcCosine::relu(correlation),
+            Nonlinearity::Linear => ArcCosine::linear(correlation),
         };
-        let weight = weight / gate.share().powi(2);
+        let weight = weight / nonlinearity.share().powi(2);
         self.forward += weight * pair.square;
         self.backward += weight * pair.derivative;
         self.mixed += weight * pair.mixed;
@@ -114,12 +114,12 @@ mod tests {
     /// The average over drawn patches, channel by channel, within 4.5 standard errors.
     #[test]
     fn averages_over_normal_patches_are_those_of_drawn_ones() {
-        for (patches, channels, gate) in [
-            (9, 4, Gate::Relu),
-            (9, 1, Gate::Relu),
-            (2, 2, Gate::Linear),
-            (3, 40, Gate::Relu),
-            (1, 3, Gate::Relu),
+        for (patches, channels, nonlinearity) in [
+            (9, 4, Nonlinearity::Relu),
+            (9, 1, Nonlinearity::Relu),
+            (2, 2, Nonlinearity::Linear),
+            (3, 40, Nonlinearity::Relu),
+            (1, 3, Nonlinearity::Relu),
         ] {
             let draw = |trial: u64| {
                 let mut x = vec![0.0; patches * channels];
@@ -129,12 +129,12 @@ mod tests {
                 };
                 let gram: Vec<f64> =
                     (0..patches * patches).map(|at| dot(at / patches, at % patches)).collect();
-                let sums = PatchSums::of_gram(&gram, gate).unwrap();
+                let sums = PatchSums::of_gram(&gram, nonlinearity).unwrap();
                 [sums.forward, sums.backward, sums.mixed, sums.squared, sums.product]
             };
             let drawn: Vec<[f64; 5]> = (0..20_000).map(draw).collect();
             let PatchSums { forward, backward, mixed, squared, product } =
-                PatchSums::of_normal_patches(patches, channels, gate);
+                PatchSums::of_normal_patches(patches, channels, nonlinearity);
             for (at, exact) in [forward, backward, mixed, squared, product].into_iter().enumerate() {
                 let moments: Moments = drawn.iter().map(|sums| sums[at]).collect();
                 let error = moments.standard_error().max(1e-7);
@@ -149,15 +149,15 @@ mod tests {
         let mut identity = vec![0.0; 81];
         (0..9).for_each(|p| identity[10 * p] = 3.0);
         let (white, wide) = (
-            PatchSums::of_gram(&identity, Gate::Relu).unwrap(),
-            PatchSums::of_normal_patches(9, 1_000_000, Gate::Relu),
+            PatchSums::of_gram(&identity, Nonlinearity::Relu).unwrap(),
+            PatchSums::of_normal_patches(9, 1_000_000, Nonlinearity::Relu),
         );
         assert!((white.forward - wide.forward).abs() < 1e-4 && (white.squared - wide.squared).abs() < 1e-4);
     }
 
     #[test]
     fn matrices_that_no_patches_have_are_refused() {
-        let refusal = |gram: &[f64]| PatchSums::of_gram(gram, Gate::Relu).unwrap_err().to_string();
+        let refusal = |gram: &[f64]| PatchSums::of_gram(gram, Nonlinearity::Relu).unwrap_err().to_string();
         assert!(refusal(&[0.0; 4]).contains("zero"), "{}", refusal(&[0.0; 4]));
         assert!(refusal(&[1.0, f64::NAN, 0.0, 1.0]).contains("Gram"));
         assert!(refusal(&[1.0; 3]).contains("Gram"));

@@ -1,7 +1,7 @@
 //! The blocks of a network, what each sees, and the score.
 
 use collegial_arch::{Block, Module, Spec};
-use collegial_ntk::exact::{Gate, PatchSums, block_second_moment_ratio};
+use collegial_ntk::exact::{Nonlinearity, PatchSums, block_second_moment_ratio};
 use collegial_ntk::{SingleColumn, covariance};
 use serde::{Deserialize, Serialize};
 
@@ -31,14 +31,17 @@ pub(super) struct ScoredBlock {
     pub members: usize,
     pub widths: Vec<usize>,
     sums: PatchSums,
-    later: Vec<Gate>,
+    later: Vec<Nonlinearity>,
 }
 
 impl ScoredBlock {
-    fn new(block: &Block, sums: impl Fn(usize, Gate) -> Result<PatchSums, Error>) -> Result<Self, Error> {
+    fn new(
+        block: &Block,
+        sums: impl Fn(usize, Nonlinearity) -> Result<PatchSums, Error>,
+    ) -> Result<Self, Error> {
         let bottleneck = &block.bottleneck;
         let exact = SingleColumn::new(&Module::Bottleneck(bottleneck.clone()).member())?;
-        let (gate, later) = split(exact.gates());
+        let (nonlinearity, later) = split(exact.nonlinearities());
         Ok(Self {
             stage: block.stage,
             count: block.count,
@@ -46,7 +49,7 @@ impl ScoredBlock {
             outputs: bottleneck.outputs,
             members: bottleneck.members,
             widths: bottleneck.widths().to_vec(),
-            sums: sums(exact.columns(), gate)?,
+            sums: sums(exact.columns(), nonlinearity)?,
             later,
         })
     }
@@ -88,7 +91,9 @@ impl ScoredBlocks {
             // Equal blocks in a row see different inputs.
             for gram in grams.by_ref().take(block.count) {
                 let one = Block { count: 1, ..block.clone() };
-                list.push(ScoredBlock::new(&one, |_, gate| Ok(PatchSums::of_gram(&gram, gate)?))?);
+                list.push(ScoredBlock::new(&one, |_, nonlinearity| {
+                    Ok(PatchSums::of_gram(&gram, nonlinearity)?)
+                })?);
             }
         }
         Ok(Self { list })
@@ -97,7 +102,7 @@ impl ScoredBlocks {
     /// The blocks of a network that all see the same, given the number of positions.
     fn with_equal_inputs(
         spec: &Spec,
-        sums: impl Fn(usize, Gate) -> Result<PatchSums, Error>,
+        sums: impl Fn(usize, Nonlinearity) -> Result<PatchSums, Error>,
     ) -> Result<Self, Error> {
         let list =
             spec.blocks()?.iter().map(|block| ScoredBlock::new(block, &sums)).collect::<Result<_, _>>()?;
@@ -112,7 +117,7 @@ impl ScoredBlocks {
     pub fn of_module(module: &Module) -> Result<Self, Error> {
         let chain = module.member();
         let exact = SingleColumn::new(&chain)?;
-        let (gate, later) = split(exact.gates());
+        let (nonlinearity, later) = split(exact.nonlinearities());
         let block = ScoredBlock {
             stage: 0,
             count: 1,
@@ -120,7 +125,7 @@ impl ScoredBlocks {
             outputs: chain.linear_layers().next_back().map_or(1, |layer| layer.width),
             members: module.members(),
             widths: module.widths(),
-            sums: white(exact.columns(), gate)?,
+            sums: white(exact.columns(), nonlinearity)?,
             later,
         };
         Ok(Self { list: vec![block] })
@@ -182,24 +187,24 @@ pub(super) fn real(widths: &[usize]) -> Vec<f64> {
     widths.iter().map(|&width| width as f64).collect()
 }
 
-/// The first layer's gate and those behind it.
-fn split(gates: &[Gate]) -> (Gate, Vec<Gate>) {
-    match gates.split_first() {
+/// The first layer's nonlinearity and those behind it.
+fn split(nonlinearities: &[Nonlinearity]) -> (Nonlinearity, Vec<Nonlinearity>) {
+    match nonlinearities.split_first() {
         Some((&first, later)) => (first, later.to_vec()),
-        None => (Gate::Linear, vec![]),
+        None => (Nonlinearity::Linear, vec![]),
     }
 }
 
 /// P independent positions of equal length.
-fn white(columns: usize, gate: Gate) -> Result<PatchSums, Error> {
-    correlated(0.0, columns, gate)
+fn white(columns: usize, nonlinearity: Nonlinearity) -> Result<PatchSums, Error> {
+    correlated(0.0, columns, nonlinearity)
 }
 
 /// P positions of equal length, any two with the same correlation.
-fn correlated(correlation: f64, columns: usize, gate: Gate) -> Result<PatchSums, Error> {
+fn correlated(correlation: f64, columns: usize, nonlinearity: Nonlinearity) -> Result<PatchSums, Error> {
     let entry = |at: usize| if at / columns == at % columns { 1.0 } else { correlation };
     let gram: Vec<f64> = (0..columns * columns).map(entry).collect();
-    Ok(PatchSums::of_gram(&gram, gate)?)
+    Ok(PatchSums::of_gram(&gram, nonlinearity)?)
 }
 
 #[cfg(test)]
@@ -218,8 +223,8 @@ mod tests {
         for (correlation, expected) in
             [(0.0, [4.98, 3.93, 3.67, 3.59]), (0.6, [11.3, 6.5, 5.3, 5.0]), (0.9, [16.6, 8.6, 6.6, 6.1])]
         {
-            let blocks = ScoredBlocks::with_equal_inputs(&block, |columns, gate| {
-                correlated(correlation, columns, gate)
+            let blocks = ScoredBlocks::with_equal_inputs(&block, |columns, nonlinearity| {
+                correlated(correlation, columns, nonlinearity)
             });
             let blocks = blocks.unwrap();
             for (n, expected) in [1.0, 4.0, 16.0, 128.0].into_iter().zip(expected) {
@@ -239,8 +244,9 @@ mod tests {
 
     fn optima(name: &str, correlation: f64) -> Optima {
         let spec: Spec = name.parse().unwrap();
-        let blocks =
-            ScoredBlocks::with_equal_inputs(&spec, |columns, gate| correlated(correlation, columns, gate));
+        let blocks = ScoredBlocks::with_equal_inputs(&spec, |columns, nonlinearity| {
+            correlated(correlation, columns, nonlinearity)
+        });
         let widths: Vec<usize> = (1..=128).collect();
         let variances = Variances::exact(&spec, blocks.unwrap(), &widths, &Silent).unwrap();
         let budget = spec.graph().unwrap().counts().unwrap().total.parameters;
