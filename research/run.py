@@ -1,12 +1,13 @@
 """Runs what a study still lacks, one single-threaded process per worker, at the lowest priority.
 
-    python research/run.py STUDY... --program collegial --data DATA --work WORK [--workers 2]
+    python research/run.py STUDY[:PART]... --program collegial --data DATA --work WORK [--workers 2]
 
 DATA holds `mnist` and `cifar-10-batches-bin`; WORK gets the validation sets (`validation.py`) and
 temporary files. Finished runs are rows of STUDY/runs/*.csv and are never repeated, so the same
 command goes on after any interruption. While the file WORK/PAUSE (or --pause FILE) exists, nothing
 is started and what runs is stopped (SIGSTOP); it goes on when the file is gone. A study's `plan.py` has
-`jobs(done)`: the runs in order, which may depend on the rows that are done.
+`jobs(done)`: the runs in order, which may depend on the rows that are done. With :PART only parts
+whose names begin so are run; two runners must not share parts.
 """
 
 import argparse
@@ -32,6 +33,7 @@ class Study:
     """A folder with a plan and the rows of its finished runs."""
 
     def __init__(self, name: str):
+        name, _, self.prefix = name.partition(":")
         self.folder = HERE / name
         found = importlib.util.spec_from_file_location(f"plan_{name.replace('-', '_')}", self.folder / "plan.py")
         self.plan = importlib.util.module_from_spec(found)
@@ -48,7 +50,8 @@ class Study:
         """Jobs of the plan without a row: a row belongs to a job if all keys of the job's `key` match."""
         done = self.done()
         have = {(row["part"], *(row[k] for k in self.plan.KEYS)) for row in done}
-        return [job for job in self.plan.jobs(done) if identity(job, self.plan.KEYS) not in have]
+        return [job for job in self.plan.jobs(done)
+                if job["part"].startswith(self.prefix) and identity(job, self.plan.KEYS) not in have]
 
     def append(self, part: str, row: dict) -> None:
         path = self.folder / "runs" / f"{part}.csv"
@@ -71,6 +74,7 @@ class Machine:
     def __init__(self, options: argparse.Namespace):
         self.program, self.data, self.work = options.program, Path(options.data), Path(options.work)
         self.pause = Path(options.pause) if options.pause else self.work / "PAUSE"
+        self.mark = os.getpid()
         self.work.mkdir(parents=True, exist_ok=True)
         if not (self.work / "cifar10-validation").exists():
             validation.mnist(self.data / "mnist", self.work / "mnist-validation")
@@ -105,7 +109,7 @@ class Machine:
 
 def train(machine: Machine, job: dict, slot: int) -> dict:
     """One training; its settings are the job's, its result the last line that `train --json` prints."""
-    out = machine.work / f"run-{os.getpid()}-{slot}"
+    out = machine.work / f"run-{machine.mark}-{slot}"
     shutil.rmtree(out, ignore_errors=True)
     settings = [piece for change in job["set"] for piece in ("--set", change)]
     command = [machine.program, "train", job["model"], "--data", machine.dataset(job["data"]), "--seed",

@@ -48,7 +48,7 @@ def run(machine, job: dict, slot: int) -> dict:
     import numpy as np
 
     data, images = job["network"].split("/")[0], job["images"]
-    kernel = machine.work / f"kernel-{slot}.npy"
+    kernel = machine.work / f"kernel-{machine.mark}-{slot}.npy"
     begun = time.time()
     command = [machine.program, "ntk", designs.model(job["network"], job["design"]), "--data", machine.dataset(data),
                "--count", str(images), "--test-count", str(TEST), "--regress", "--seed", str(job["seed"]),
