@@ -15,7 +15,7 @@
 //! number of threads.
 
 mod builder;
-mod crew;
+
 mod error;
 mod fold;
 pub mod kernels;
@@ -32,6 +32,7 @@ mod profile;
 mod program;
 mod schedule;
 mod state;
+mod thread_team;
 mod workers;
 
 pub use builder::NetworkBuilder;

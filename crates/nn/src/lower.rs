@@ -12,15 +12,15 @@ use crate::parameters::{Fans, Role, Table};
 use crate::passes::Dims;
 use crate::passes::fused::Affine;
 use crate::passes::pool::{AveragePool, MaxPool};
-use crate::program::{Kind, Linear, Norm, Place, Program, Step, Term, Value, ValueId};
+use crate::program::{Kind, Linear, Norm, Placement, Program, Step, Term, Value, ValueId};
 use collegial_arch::{Activation, Graph, Node, NodeId, Op, Shape};
 
 /// Where the computation of a node stands.
 #[derive(Clone, Debug)]
-enum Built {
-    Ready(ValueId),
+enum Lowered {
+    Computed(ValueId),
     /// A sum of terms, not yet computed.
-    Open(Vec<Term>),
+    Deferred(Vec<Term>),
 }
 
 /// What to lower for.
@@ -62,7 +62,7 @@ pub(crate) fn lower(graph: &Graph, options: Options) -> Result<Program, Error> {
         graph,
         options,
         readers: vec![0; graph.nodes.len()],
-        built: Vec::with_capacity(graph.nodes.len()),
+        lowered: Vec::with_capacity(graph.nodes.len()),
         values: Vec::new(),
         steps: Vec::new(),
         parameters: Table::default(),
@@ -77,8 +77,8 @@ pub(crate) fn lower(graph: &Graph, options: Options) -> Result<Program, Error> {
         }
     }
     for (id, node) in graph.nodes.iter().enumerate() {
-        let built = lowering.node(id, node)?;
-        lowering.built.push(built);
+        let lowered = lowering.node(id, node)?;
+        lowering.lowered.push(lowered);
     }
     lowering.finish()
 }
@@ -92,7 +92,7 @@ struct Lowering<'a> {
     options: Options,
     /// How many nodes read each node.
     readers: Vec<usize>,
-    built: Vec<Built>,
+    lowered: Vec<Lowered>,
     values: Vec<Value>,
     steps: Vec<Step>,
     parameters: Table,
@@ -100,7 +100,7 @@ struct Lowering<'a> {
 }
 
 impl Lowering<'_> {
-    fn node(&mut self, id: NodeId, node: &Node) -> Result<Built, Error> {
+    fn node(&mut self, id: NodeId, node: &Node) -> Result<Lowered, Error> {
         let operands = match node.op {
             Op::Input => 0,
             Op::Add | Op::Scale => 2,
@@ -121,7 +121,7 @@ impl Lowering<'_> {
         }
         match node.op {
             Op::Input if id > 0 => Err(malformed(node, Defect::SecondInput)),
-            Op::Input => Ok(Built::Ready(self.image_value(node.shape))),
+            Op::Input => Ok(Lowered::Computed(self.image_value(node.shape))),
             Op::Conv { kernel, stride, padding, groups, bias } => {
                 let pixels = self.graph.nodes[node.inputs[0]].shape.pixels();
                 if [kernel, stride, padding, pixels] == [1, 1, 0, 1] {
@@ -159,17 +159,17 @@ impl Lowering<'_> {
                 self.push(Step::AveragePool { pool, from, to })
             }
             Op::GlobalAveragePool => {
-                let from = self.ready(node.inputs[0]);
+                let from = self.value_of(node.inputs[0]);
                 if self.values[from].flat {
-                    return Ok(Built::Ready(from));
+                    return Ok(Lowered::Computed(from));
                 }
                 let to = self.flat_value(node.shape.channels);
                 self.push(Step::MeanPool { from, to })
             }
             Op::MemberSum { members } => {
-                let from = self.ready(node.inputs[0]);
+                let from = self.value_of(node.inputs[0]);
                 let Value { dims, flat } = self.values[from];
-                let to = self.value(Dims { channels: node.shape.channels, ..dims }, flat);
+                let to = self.new_value(Dims { channels: node.shape.channels, ..dims }, flat);
                 self.push(Step::MemberSum { members, from, to })
             }
         }
@@ -180,7 +180,7 @@ impl Lowering<'_> {
         node: &Node,
         [kernel, stride, padding, groups]: [usize; 4],
         bias: bool,
-    ) -> Result<Built, Error> {
+    ) -> Result<Lowered, Error> {
         let input = self.graph.nodes[node.inputs[0]].shape;
         let channels = node.shape.channels;
         let shape = ConvShape::of(self.options.batch, input, channels, [kernel, stride, padding, groups]);
@@ -192,12 +192,18 @@ impl Lowering<'_> {
         let weights = vec![node.shape.channels, shape.inputs, kernel, kernel];
         let from = self.image(node.inputs[0]);
         let to = self.image_value(node.shape);
-        let built = self.linear(node, shape, weights, kind, (from, to))?;
-        Ok(if bias { self.bias(node, to) } else { built })
+        let lowered = self.linear(node, shape, weights, kind, (from, to))?;
+        Ok(if bias { self.bias(node, to) } else { lowered })
     }
 
     /// A dense layer is a 1x1 convolution of one image whose pixels are the samples.
-    fn dense(&mut self, node: &Node, groups: usize, bias: bool, weights: Vec<usize>) -> Result<Built, Error> {
+    fn dense(
+        &mut self,
+        node: &Node,
+        groups: usize,
+        bias: bool,
+        weights: Vec<usize>,
+    ) -> Result<Lowered, Error> {
         let inputs = self.graph.nodes[node.inputs[0]].shape.channels / groups;
         let units = node.shape.channels;
         let shape = ConvShape {
@@ -213,15 +219,15 @@ impl Lowering<'_> {
         };
         let from = self.flat(node.inputs[0]);
         let to = self.flat_value(units);
-        let built = self.linear(node, shape, weights, Kind::Dense, (from, to))?;
-        Ok(if bias { self.bias(node, to) } else { built })
+        let lowered = self.linear(node, shape, weights, Kind::Dense, (from, to))?;
+        Ok(if bias { self.bias(node, to) } else { lowered })
     }
 
     /// What a layer has put out, plus its bias.
-    fn bias(&mut self, node: &Node, from: ValueId) -> Built {
+    fn bias(&mut self, node: &Node, from: ValueId) -> Lowered {
         let shape = vec![node.shape.channels];
         let bias = self.parameters.add(format!("{}.bias", node.name), shape, Role::Shift);
-        Built::Open(vec![Term { from, affine: Affine::Bias(bias) }])
+        Lowered::Deferred(vec![Term { from, affine: Affine::Bias(bias) }])
     }
 
     fn linear(
@@ -231,26 +237,26 @@ impl Lowering<'_> {
         weights: Vec<usize>,
         kind: Kind,
         (from, to): (ValueId, ValueId),
-    ) -> Result<Built, Error> {
+    ) -> Result<Lowered, Error> {
         let conv = Conv::with_method(shape, self.options.isa, self.options.convolutions)
             .map_err(|reason| Error::Layer { name: node.name.clone(), reason })?;
-        // Nodes are built in order: this one is next.
-        let Some(fans) = Fans::of(self.graph, self.built.len()) else {
+        // Nodes are lowered in order: this one is next.
+        let Some(fans) = Fans::of(self.graph, self.lowered.len()) else {
             return Err(malformed(node, Defect::NoWeights));
         };
         let weight = self.parameters.add(format!("{}.weight", node.name), weights, Role::Weight(fans));
         let factor = fans.factor(self.options.parametrisation) as f32;
         let index = self.steps.iter().filter(|step| matches!(step, Step::Linear(_))).count();
         let linear =
-            Linear { index, from, to, conv, weight, factor, kind, bias: None, norm: None, gathers: None };
+            Linear { index, from, to, conv, weight, factor, kind, bias: None, norm: None, output_norm: None };
         self.push(Step::Linear(Box::new(linear)))
     }
 
-    fn batch_norm(&mut self, node: &Node) -> Result<Built, Error> {
+    fn batch_norm(&mut self, node: &Node) -> Result<Lowered, Error> {
         if self.options.norms == NormPolicy::None {
             return Ok(self.identity(node.inputs[0]));
         }
-        let from = self.ready(node.inputs[0]);
+        let from = self.value_of(node.inputs[0]);
         let channels = node.shape.channels;
         if self.options.purpose == Purpose::FoldedInference
             && self.is_linear(from)
@@ -258,7 +264,7 @@ impl Lowering<'_> {
         {
             let layer = &self.graph.nodes[node.inputs[0]].name;
             let bias = self.parameters.add(format!("{layer}.bias"), vec![channels], Role::Shift);
-            return Ok(Built::Open(vec![Term { from, affine: Affine::Bias(bias) }]));
+            return Ok(Lowered::Deferred(vec![Term { from, affine: Affine::Bias(bias) }]));
         }
         let Value { dims, .. } = self.values[from];
         if self.options.statistics && dims.images * dims.pixels == 1 {
@@ -268,45 +274,45 @@ impl Lowering<'_> {
         let shift = self.parameters.add(format!("{}.bias", node.name), vec![channels], Role::Shift);
         let state = self.norms.len();
         self.norms.push(Norm { name: node.name.clone(), channels });
-        Ok(Built::Open(vec![Term { from, affine: Affine::Norm { state, scale, shift } }]))
+        Ok(Lowered::Deferred(vec![Term { from, affine: Affine::Norm { state, scale, shift } }]))
     }
 
     fn is_linear(&self, value: ValueId) -> bool {
         self.steps.iter().any(|step| matches!(step, Step::Linear(linear) if linear.to == value))
     }
 
-    fn activation(&mut self, node: &Node, activation: Activation) -> Result<Built, Error> {
+    fn activation(&mut self, node: &Node, activation: Activation) -> Result<Lowered, Error> {
         let input = node.inputs[0];
         match activation {
             Activation::None => Ok(self.identity(input)),
             Activation::Relu => {
-                let terms = self.open(input);
-                let to = self.like(terms[0].from);
-                self.push(Step::Fused { terms, relu: true, to, place: Place::Own })
+                let terms = self.terms_of(input);
+                let to = self.value_like(terms[0].from);
+                self.push(Step::Fused { terms, relu: true, to, placement: Placement::OwnBuffer })
             }
             _ => {
-                let from = self.ready(input);
-                let to = self.like(from);
+                let from = self.value_of(input);
+                let to = self.value_like(from);
                 self.push(Step::Activation { activation, from, to })
             }
         }
     }
 
     /// Whoever reads this node reads its operand.
-    fn identity(&mut self, operand: NodeId) -> Built {
-        self.readers[operand] = self.readers[operand] - 1 + self.readers[self.built.len()];
-        self.built[operand].clone()
+    fn identity(&mut self, operand: NodeId) -> Lowered {
+        self.readers[operand] = self.readers[operand] - 1 + self.readers[self.lowered.len()];
+        self.lowered[operand].clone()
     }
 
-    fn add(&mut self, node: &Node) -> Result<Built, Error> {
+    fn add(&mut self, node: &Node) -> Result<Lowered, Error> {
         let mut terms = Vec::with_capacity(2);
         for &input in &node.inputs {
-            let operand = self.open(input);
+            let operand = self.terms_of(input);
             if operand.len() == 1 {
                 terms.extend(operand);
             } else {
-                let from = self.close(operand, false);
-                self.built[input] = Built::Ready(from);
+                let from = self.push_fused(operand, false);
+                self.lowered[input] = Lowered::Computed(from);
                 terms.push(Term { from, affine: Affine::Plain });
             }
         }
@@ -314,48 +320,48 @@ impl Lowering<'_> {
         let flat = self.values[terms[0].from].flat;
         for (term, &input) in terms.iter_mut().zip(&node.inputs) {
             if self.values[term.from].flat != flat {
-                let from = self.ready(input);
+                let from = self.value_of(input);
                 *term = Term { from: self.transpose(from), affine: Affine::Plain };
             }
         }
-        Ok(Built::Open(terms))
+        Ok(Lowered::Deferred(terms))
     }
 
     /// The node as open terms: its own if no other node reads them, else its value.
-    fn open(&mut self, node: NodeId) -> Vec<Term> {
-        match &self.built[node] {
-            Built::Open(terms) if self.readers[node] == 1 => terms.clone(),
-            _ => vec![Term { from: self.ready(node), affine: Affine::Plain }],
+    fn terms_of(&mut self, node: NodeId) -> Vec<Term> {
+        match &self.lowered[node] {
+            Lowered::Deferred(terms) if self.readers[node] == 1 => terms.clone(),
+            _ => vec![Term { from: self.value_of(node), affine: Affine::Plain }],
         }
     }
 
     /// The node's value, computed now if it was open.
-    fn ready(&mut self, node: NodeId) -> ValueId {
-        match self.built[node].clone() {
-            Built::Ready(value) => value,
-            Built::Open(terms) => {
-                let value = self.close(terms, false);
-                self.built[node] = Built::Ready(value);
+    fn value_of(&mut self, node: NodeId) -> ValueId {
+        match self.lowered[node].clone() {
+            Lowered::Computed(value) => value,
+            Lowered::Deferred(terms) => {
+                let value = self.push_fused(terms, false);
+                self.lowered[node] = Lowered::Computed(value);
                 value
             }
         }
     }
 
-    fn close(&mut self, terms: Vec<Term>, relu: bool) -> ValueId {
-        let to = self.like(terms[0].from);
-        self.steps.push(Step::Fused { terms, relu, to, place: Place::Own });
+    fn push_fused(&mut self, terms: Vec<Term>, relu: bool) -> ValueId {
+        let to = self.value_like(terms[0].from);
+        self.steps.push(Step::Fused { terms, relu, to, placement: Placement::OwnBuffer });
         to
     }
 
     /// The node's value as `[units][batch]`.
     fn flat(&mut self, node: NodeId) -> ValueId {
-        let value = self.ready(node);
+        let value = self.value_of(node);
         if self.values[value].flat { value } else { self.transpose(value) }
     }
 
     /// The node's value as `[batch][channels][pixels]`.
     fn image(&mut self, node: NodeId) -> ValueId {
-        let value = self.ready(node);
+        let value = self.value_of(node);
         if self.values[value].flat { self.transpose(value) } else { value }
     }
 
@@ -367,29 +373,29 @@ impl Lowering<'_> {
         to
     }
 
-    fn push(&mut self, step: Step) -> Result<Built, Error> {
+    fn push(&mut self, step: Step) -> Result<Lowered, Error> {
         let to = step.to();
         self.steps.push(step);
-        Ok(Built::Ready(to))
+        Ok(Lowered::Computed(to))
     }
 
-    fn value(&mut self, dims: Dims, flat: bool) -> ValueId {
+    fn new_value(&mut self, dims: Dims, flat: bool) -> ValueId {
         self.values.push(Value { dims, flat });
         self.values.len() - 1
     }
 
-    fn like(&mut self, value: ValueId) -> ValueId {
+    fn value_like(&mut self, value: ValueId) -> ValueId {
         let Value { dims, flat } = self.values[value];
-        self.value(dims, flat)
+        self.new_value(dims, flat)
     }
 
     fn image_value(&mut self, shape: Shape) -> ValueId {
         let dims = Dims { images: self.options.batch, channels: shape.channels, pixels: shape.pixels() };
-        self.value(dims, false)
+        self.new_value(dims, false)
     }
 
     fn flat_value(&mut self, channels: usize) -> ValueId {
-        self.value(Dims { images: 1, channels, pixels: self.options.batch }, true)
+        self.new_value(Dims { images: 1, channels, pixels: self.options.batch }, true)
     }
 
     fn finish(mut self) -> Result<Program, Error> {
@@ -397,14 +403,14 @@ impl Lowering<'_> {
         let output = self.image(last);
         let Self { values, steps, parameters, norms, options, .. } = self;
         let mut program = Program { values, steps, input: 0, output, parameters, norms };
-        program.overwrite(options.purpose);
+        program.reuse_operand_buffers(options.purpose);
         // Results that are scaled behind a layer cannot have their bias yet.
         if options.purpose != Purpose::Observation {
-            program.join_biases();
+            program.fuse_biases_into_producers();
         }
         // Who observes sees what layers read, and inference keeps nothing anyway.
         if options.purpose == Purpose::Training {
-            program.leave_norms_to_readers();
+            program.fuse_norms_into_consumers();
         }
         Ok(program)
     }
@@ -412,21 +418,21 @@ impl Lowering<'_> {
 
 impl Program {
     /// Lets fused steps overwrite an operand that no other step reads, now or in the backward pass.
-    fn overwrite(&mut self, purpose: Purpose) {
+    fn reuse_operand_buffers(&mut self, purpose: Purpose) {
         let mut readers = vec![0; self.values.len()];
         let mut kept = vec![false; self.values.len()];
         for step in &self.steps {
             step.inputs().for_each(|value| readers[value] += 1);
-            if purpose.goes_back() {
-                step.kept().for_each(|value| kept[value] = true);
+            if purpose.has_backward() {
+                step.saved_for_backward().for_each(|value| kept[value] = true);
             }
         }
         let free = |value: ValueId| readers[value] == 1 && !kept[value] && value != self.input;
         for step in &mut self.steps {
-            let Step::Fused { terms, place, .. } = step else { continue };
+            let Step::Fused { terms, placement, .. } = step else { continue };
             if let Some(index) = terms.iter().position(|term| free(term.from)) {
                 terms.swap(0, index);
-                *place = Place::First;
+                *placement = Placement::InPlace;
             }
         }
     }
@@ -444,7 +450,9 @@ mod tests {
         let graph = spec.graph().expect("a valid network");
         let program = lower(&graph, Options::new(settings, 2, true)).expect("a valid network");
         let places = program.steps.iter().filter_map(|step| match step {
-            Step::Fused { place, .. } => Some(matches!(place, Place::Reader | Place::Gathered)),
+            Step::Fused { placement, .. } => {
+                Some(matches!(placement, Placement::FusedIntoConsumer | Placement::FusedIntoBoth))
+            }
             _ => None,
         });
         places.fold((0, 0), |(left, stored), to_reader| {

@@ -92,7 +92,7 @@ pub(crate) enum Purpose {
 
 impl Purpose {
     /// Whether there are backward passes.
-    pub(crate) fn goes_back(self) -> bool {
+    pub(crate) fn has_backward(self) -> bool {
         matches!(self, Self::Training | Self::Observation)
     }
 }

@@ -54,24 +54,24 @@ pub(crate) struct Linear {
     pub bias: Option<(Range<usize>, bool)>,
     /// A norm, and whether a ReLU follows it, that the layer reads its input through.
     pub norm: Option<(usize, bool)>,
-    /// The norm of its result, if the layer gathers its statistics.
-    pub gathers: Option<Affine>,
+    /// The norm of its result, if the layer's epilogue computes the norm's statistics.
+    pub output_norm: Option<Affine>,
 }
 
-/// Where a fused step's result comes to lie.
+/// Buffer placement and operator fusion: where a fused step's result is computed and stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// In memory of its own.
-    Own,
-    /// Over its first operand.
-    First,
-    /// Over its first operand, and the layer before has put it there already.
-    Done,
-    /// Nowhere: the only reader makes it from the only operand, a norm's, as it goes. The value has
-    /// the operand's memory.
-    Reader,
-    /// The same, and the layer before has gathered the norm's statistics.
-    Gathered,
+pub(crate) enum Placement {
+    /// In a buffer of its own.
+    OwnBuffer,
+    /// In place, over its first operand.
+    InPlace,
+    /// In place, by the epilogue of the layer that computes its operand.
+    FusedIntoProducer,
+    /// Not stored: the only consumer, a layer, normalises the only operand as it reads it. The value
+    /// has the operand's buffer.
+    FusedIntoConsumer,
+    /// As `FusedIntoConsumer`, and the producer's epilogue computes the norm's statistics.
+    FusedIntoBoth,
 }
 
 /// One thing to compute.
@@ -82,7 +82,7 @@ pub(crate) enum Step {
         terms: Vec<Term>,
         relu: bool,
         to: ValueId,
-        place: Place,
+        placement: Placement,
     },
     Activation {
         activation: Activation,
@@ -185,7 +185,7 @@ impl Step {
     }
 
     /// The values its backward pass reads.
-    pub(crate) fn kept(&self) -> impl Iterator<Item = ValueId> + '_ {
+    pub(crate) fn saved_for_backward(&self) -> impl Iterator<Item = ValueId> + '_ {
         let (single, terms): ([Option<ValueId>; 2], &[Term]) = match self {
             Self::Linear(linear) => ([Some(linear.from), None], &[]),
             Self::Fused { terms, to, .. } => ([self.masks_by_output().then_some(*to), None], terms),
@@ -274,30 +274,30 @@ impl Program {
     }
 
     /// Lets layers add the bias that follows them, where a fused step does nothing else.
-    pub(crate) fn join_biases(&mut self) {
+    pub(crate) fn fuse_biases_into_producers(&mut self) {
         for index in 1..self.steps.len() {
             let (before, after) = self.steps.split_at_mut(index);
-            if let (Some(Step::Linear(linear)), Some(Step::Fused { terms, relu, place, .. })) =
+            if let (Some(Step::Linear(linear)), Some(Step::Fused { terms, relu, placement, .. })) =
                 (before.last_mut(), after.first_mut())
-                && let ([Term { from, affine: Affine::Bias(bias) }], Place::First) =
-                    (terms.as_slice(), *place)
+                && let ([Term { from, affine: Affine::Bias(bias) }], Placement::InPlace) =
+                    (terms.as_slice(), *placement)
                 && *from == linear.to
             {
                 linear.bias = Some((bias.clone(), *relu));
-                *place = Place::Done;
+                *placement = Placement::FusedIntoProducer;
             }
         }
     }
 
     /// Leaves norms, and ReLUs behind them, to the layers that read them, where nothing else does:
     /// such a value can be found again from its operand, which is kept for the norm's own gradient.
-    pub(crate) fn leave_norms_to_readers(&mut self) {
+    pub(crate) fn fuse_norms_into_consumers(&mut self) {
         let mut readers = vec![0; self.values.len()];
         self.steps.iter().flat_map(Step::inputs).for_each(|value| readers[value] += 1);
         let mut left = vec![None; self.values.len()];
         for step in &mut self.steps {
             match step {
-                Step::Fused { terms, relu, to, place: Place::Own } => {
+                Step::Fused { terms, relu, to, placement: Placement::OwnBuffer } => {
                     if let [Term { affine: Affine::Norm { state, .. }, .. }] = terms.as_slice()
                         && readers[*to] == 1
                     {
@@ -311,13 +311,14 @@ impl Program {
         let read: Vec<ValueId> = self.steps.iter().filter_map(Step::normed_input).collect();
         for index in 0..self.steps.len() {
             let (before, after) = self.steps.split_at_mut(index);
-            if let Some(Step::Fused { terms, to, place, .. }) = after.first_mut()
+            if let Some(Step::Fused { terms, to, placement, .. }) = after.first_mut()
                 && read.contains(to)
             {
                 let layer = before.iter_mut().find_map(|step| step.gathering(terms[0].from));
-                *place = if layer.is_some() { Place::Gathered } else { Place::Reader };
+                *placement =
+                    if layer.is_some() { Placement::FusedIntoBoth } else { Placement::FusedIntoConsumer };
                 if let Some(layer) = layer {
-                    layer.gathers = Some(terms[0].affine.clone());
+                    layer.output_norm = Some(terms[0].affine.clone());
                 }
             }
         }

@@ -7,7 +7,7 @@
 
 use crate::options::Purpose;
 use crate::passes::fused::Affine;
-use crate::program::{Place, Program, Step, Term, ValueId};
+use crate::program::{Placement, Program, Step, Term, ValueId};
 
 /// Index of a buffer; those of the values come first, the gradients' follow.
 pub(crate) type BufferId = usize;
@@ -17,8 +17,8 @@ pub(crate) type BufferId = usize;
 pub(crate) struct Buffer {
     pub len: usize,
     pub slot: usize,
-    born: usize,
-    dies: usize,
+    first_use: usize,
+    last_use: usize,
 }
 
 /// The backward pass of a step.
@@ -45,7 +45,7 @@ pub(crate) struct Schedule {
     pub slots: Vec<usize>,
     pub backward: Vec<Backward>,
     /// The gradient of the output.
-    pub seed: BufferId,
+    pub output_gradient: BufferId,
     /// Buffer of every value.
     pub values: Vec<BufferId>,
 }
@@ -53,7 +53,7 @@ pub(crate) struct Schedule {
 impl Schedule {
     pub(crate) fn new(program: &Program, purpose: Purpose) -> Self {
         let mut planner = Planner::new(program, purpose == Purpose::Observation);
-        if purpose.goes_back() {
+        if purpose.has_backward() {
             planner.plan_backward(program);
         }
         planner.finish()
@@ -66,10 +66,10 @@ struct Planner {
     /// Gradients of every value so far.
     gradients: Vec<Vec<BufferId>>,
     /// For how many values a buffer is a gradient that has not been used yet.
-    holders: Vec<usize>,
+    pending_uses: Vec<usize>,
     needs_gradient: Vec<bool>,
     backward: Vec<Backward>,
-    seed: BufferId,
+    output_gradient: BufferId,
     forward_steps: usize,
     /// Whether backward passes can be repeated, and show the gradient of every sum.
     observed: bool,
@@ -83,10 +83,10 @@ impl Planner {
             buffers: Vec::new(),
             values: vec![0; program.values.len()],
             gradients: vec![Vec::new(); program.values.len()],
-            holders: Vec::new(),
+            pending_uses: Vec::new(),
             needs_gradient: program.needs_gradient(),
             backward: Vec::new(),
-            seed: 0,
+            output_gradient: 0,
             forward_steps,
             observed,
         };
@@ -98,7 +98,11 @@ impl Planner {
             planner.values[step.to()] = match step {
                 Step::Fused {
                     terms,
-                    place: Place::First | Place::Done | Place::Reader | Place::Gathered,
+                    placement:
+                        Placement::InPlace
+                        | Placement::FusedIntoProducer
+                        | Placement::FusedIntoConsumer
+                        | Placement::FusedIntoBoth,
                     ..
                 } => planner.values[terms[0].from],
                 _ => planner.buffer(program.values[step.to()].dims.len(), time),
@@ -113,14 +117,14 @@ impl Planner {
         planner
     }
 
-    fn buffer(&mut self, len: usize, born: usize) -> BufferId {
-        self.buffers.push(Buffer { len, slot: 0, born, dies: born });
-        self.holders.push(0);
+    fn buffer(&mut self, len: usize, first_use: usize) -> BufferId {
+        self.buffers.push(Buffer { len, slot: 0, first_use, last_use: first_use });
+        self.pending_uses.push(0);
         self.buffers.len() - 1
     }
 
     fn read(&mut self, buffer: BufferId, time: usize) {
-        self.buffers[buffer].dies = self.buffers[buffer].dies.max(time);
+        self.buffers[buffer].last_use = self.buffers[buffer].last_use.max(time);
     }
 
     /// The time of the backward step that is being planned.
@@ -131,13 +135,13 @@ impl Planner {
     fn gradient_of(&mut self, value: ValueId, buffer: BufferId) {
         if self.needs_gradient[value] {
             self.gradients[value].push(buffer);
-            self.holders[buffer] += 1;
+            self.pending_uses[buffer] += 1;
         }
     }
 
     fn plan_backward(&mut self, program: &Program) {
-        self.seed = self.buffer(program.values[program.output].dims.len(), self.forward_steps + 1);
-        self.gradient_of(program.output, self.seed);
+        self.output_gradient = self.buffer(program.values[program.output].dims.len(), self.forward_steps + 1);
+        self.gradient_of(program.output, self.output_gradient);
         for (index, step) in program.steps.iter().enumerate().rev() {
             if !self.needs_gradient[step.to()] || self.gradients[step.to()].is_empty() {
                 continue;
@@ -170,21 +174,21 @@ impl Planner {
     /// Marks gradients as used by the step being planned; one that may be overwritten comes first.
     fn used<const N: usize>(&mut self, mut buffers: [BufferId; N]) -> [BufferId; N] {
         for buffer in buffers {
-            self.holders[buffer] -= 1;
+            self.pending_uses[buffer] -= 1;
             self.read(buffer, self.now());
         }
-        buffers.sort_by_key(|&buffer| self.holders[buffer]);
+        buffers.sort_by_key(|&buffer| self.pending_uses[buffer]);
         buffers
     }
 
     /// The buffer itself if it no longer holds a gradient, else a new one.
     fn overwritable(&mut self, buffer: BufferId, len: usize) -> BufferId {
-        if self.holders[buffer] == 0 { buffer } else { self.buffer(len, self.now()) }
+        if self.pending_uses[buffer] == 0 { buffer } else { self.buffer(len, self.now()) }
     }
 
-    fn keep(&mut self, step: &Step) {
+    fn keep_saved(&mut self, step: &Step) {
         let until = if self.observed { usize::MAX } else { self.now() };
-        for value in step.kept() {
+        for value in step.saved_for_backward() {
             self.read(self.values[value], until);
         }
     }
@@ -198,7 +202,7 @@ impl Planner {
             [first, ..] => (self.used([first])[0], None),
             [] => return,
         };
-        self.keep(step);
+        self.keep_saved(step);
         // x + x sends the same gradient twice.
         let twice = incoming.1 == Some(incoming.0);
         let result = if twice { self.buffer(len, self.now()) } else { self.overwritable(incoming.0, len) };
@@ -208,12 +212,12 @@ impl Planner {
         let shared =
             self.observed || terms.iter().any(|term| !is_norm(term) && self.needs_gradient[term.from]);
         let mut norms = [None; 2];
-        for (place, term) in terms.iter().enumerate() {
-            let target = if !is_norm(term) || (!shared && !terms[place + 1..].iter().any(is_norm)) {
+        for (position, term) in terms.iter().enumerate() {
+            let target = if !is_norm(term) || (!shared && !terms[position + 1..].iter().any(is_norm)) {
                 result
             } else {
                 let target = self.buffer(len, self.now());
-                norms[place] = Some(target);
+                norms[position] = Some(target);
                 target
             };
             self.gradient_of(term.from, target);
@@ -225,7 +229,7 @@ impl Planner {
     fn scale(&mut self, program: &Program, index: usize, step: &Step, (from, gate): (ValueId, ValueId)) {
         let Some(first) = self.gradients[step.to()].pop() else { return };
         let [incoming] = self.used([first]);
-        self.keep(step);
+        self.keep_saved(step);
         let result = self.overwritable(incoming, program.values[from].dims.len());
         self.read(result, self.now());
         self.gradient_of(from, result);
@@ -243,7 +247,7 @@ impl Planner {
     fn single(&mut self, program: &Program, index: usize, step: &Step, len: usize) {
         let Some(first) = self.gradients[step.to()].pop() else { return };
         let [incoming] = self.used([first]);
-        self.keep(step);
+        self.keep_saved(step);
         let from = step.inputs().next().filter(|&from| self.needs_gradient[from]);
         let result = from.map(|from| {
             let buffer = match step {
@@ -267,10 +271,10 @@ impl Planner {
         let mut slots: Vec<usize> = Vec::new();
         let mut free_from: Vec<usize> = Vec::new();
         let mut order: Vec<BufferId> = (0..self.buffers.len()).collect();
-        order.sort_by_key(|&id| self.buffers[id].born);
+        order.sort_by_key(|&id| self.buffers[id].first_use);
         for id in order {
-            let Buffer { len, born, dies, .. } = self.buffers[id];
-            let free = (0..slots.len()).filter(|&slot| free_from[slot] <= born);
+            let Buffer { len, first_use, last_use, .. } = self.buffers[id];
+            let free = (0..slots.len()).filter(|&slot| free_from[slot] <= first_use);
             let best = free.min_by_key(|&slot| (slots[slot] < len, slots[slot].abs_diff(len)));
             let slot = best.unwrap_or_else(|| {
                 slots.push(0);
@@ -278,11 +282,11 @@ impl Planner {
                 slots.len() - 1
             });
             slots[slot] = slots[slot].max(len);
-            free_from[slot] = dies.saturating_add(1);
+            free_from[slot] = last_use.saturating_add(1);
             self.buffers[id].slot = slot;
         }
-        let Self { buffers, backward, seed, values, .. } = self;
-        Schedule { buffers, slots, backward, seed, values }
+        let Self { buffers, backward, output_gradient, values, .. } = self;
+        Schedule { buffers, slots, backward, output_gradient, values }
     }
 }
 

@@ -7,15 +7,17 @@ use crate::memory::{self, Array};
 use crate::observed::{Observed, Observer};
 use crate::options::{Mode, Parametrisation, Purpose};
 use crate::parameters::Table;
-use crate::passes::fused::{self, Affine, BackwardOperand, Gathered, Mask, NormState, Operand, Source};
+use crate::passes::fused::{
+    self, Affine, BackwardOperand, Mask, NormState, Operand, PartialSums, StatisticsSource,
+};
 use crate::passes::{Dims, activation, gate, pool, rearrange, vector};
 use crate::profile::{Pass, Profile};
-use crate::program::{Linear, Place, Program, Step, Term, ValueId};
+use crate::program::{Linear, Placement, Program, Step, Term, ValueId};
 use crate::schedule::{Backward, BufferId, Schedule};
 use std::mem::take;
 
 /// Weights of all layers, in order, where they are not the network's own.
-pub(crate) type Lent<'a> = Option<&'a [&'a [f32]]>;
+pub(crate) type BorrowedWeights<'a> = Option<&'a [&'a [f32]]>;
 
 /// Everything that changes when a network runs.
 pub(crate) struct State {
@@ -26,7 +28,7 @@ pub(crate) struct State {
     pub norms: Vec<NormState>,
     slots: Vec<Array>,
     scratch: Array,
-    gathered: Gathered,
+    partial_sums: PartialSums,
     /// What every layer's forward pass has made of its weights, where the network only infers with
     /// folded norms.
     prepared: Vec<Array>,
@@ -43,7 +45,7 @@ impl State {
         // Observed passes scale results instead of weights, which others may own.
         let ntk =
             settings.parametrisation == Parametrisation::Ntk && settings.purpose != Purpose::Observation;
-        let training = settings.purpose.goes_back();
+        let training = settings.purpose.has_backward();
         let threads = if settings.alone { 1 } else { rayon::current_num_threads() };
         let scratch = program.steps.iter().filter_map(|step| match step {
             Step::Linear(linear) => Some(linear.conv.scratch_len(threads)),
@@ -68,7 +70,7 @@ impl State {
             scaled: Array::zeros(scaled),
             norms: program.norms.iter().map(|norm| NormState::new(norm.channels)).collect(),
             scratch: Array::zeros(scratch),
-            gathered: Gathered::new(program.steps.iter().map(gathered_len).max().unwrap_or(0)),
+            partial_sums: PartialSums::new(program.steps.iter().map(partial_sums_len).max().unwrap_or(0)),
             prepared: prepared.into_iter().map(Array::zeros).collect(),
             stale: true,
             slots: schedule.slots.iter().map(|&len| Array::zeros(len)).collect(),
@@ -81,7 +83,7 @@ impl State {
     }
 
     /// Takes what outlives a plan from another state of the same network.
-    pub(crate) fn take_over(&mut self, other: &mut Self) {
+    pub(crate) fn take_parameters_from(&mut self, other: &mut Self) {
         std::mem::swap(&mut self.parameters, &mut other.parameters);
         std::mem::swap(&mut self.gradients, &mut other.gradients);
         std::mem::swap(&mut self.norms, &mut other.norms);
@@ -147,8 +149,8 @@ impl State {
         }
     }
 
-    fn weights<'a>(&'a self, linear: &Linear, lent: Lent<'a>) -> &'a [f32] {
-        if let Some(weights) = lent {
+    fn weights<'a>(&'a self, linear: &Linear, borrowed: BorrowedWeights<'a>) -> &'a [f32] {
+        if let Some(weights) = borrowed {
             return weights[linear.index];
         }
         let all = if self.scaled.is_empty() { &self.parameters } else { &self.scaled };
@@ -178,7 +180,7 @@ impl State {
         schedule: &Schedule,
         step: &Step,
         mode: Mode,
-        lent: Lent<'_>,
+        borrowed: BorrowedWeights<'_>,
     ) {
         let started = self.profile.start();
         let target = schedule.values[step.to()];
@@ -188,31 +190,34 @@ impl State {
         let mut scratch = take(&mut self.scratch);
         match step {
             Step::Linear(linear) => {
-                let (x, weights) = (self.input(schedule, linear), self.weights(linear, lent));
+                let (x, weights) = (self.input(schedule, linear), self.weights(linear, borrowed));
                 let bias = linear.bias.as_ref();
                 let finish = bias.map(|(bias, relu)| (&self.parameters[bias.clone()], floor(*relu)));
-                let gather = self.gathered.gather(dims.channels);
-                let gathers = linear.gathers.as_ref().filter(|_| mode == Mode::Train);
-                let epilogue = gathers.map(|_| &gather as &dyn Epilogue);
+                let writer = self.partial_sums.writer(dims.channels);
+                let output_norm = linear.output_norm.as_ref().filter(|_| mode == Mode::Train);
+                let epilogue = output_norm.map(|_| &writer as &dyn Epilogue);
                 if let Some(prepared) = self.prepared.get(linear.index) {
                     linear.conv.forward_prepared(x.values, prepared, finish, to, &mut scratch);
                 } else {
                     linear.conv.forward_of(x, weights, finish, epilogue, to, &mut scratch);
                     self.scale_result(linear, to);
                 }
-                if let Some((norm, blocks)) = gathers.zip(linear.conv.blocks()) {
-                    let source = Source::Gathered(&self.gathered, blocks);
-                    settle(&mut self.norms, dims, norm, source, &self.parameters);
+                if let Some((norm, blocks)) = output_norm.zip(linear.conv.blocks()) {
+                    let source = StatisticsSource::PartialSums(&self.partial_sums, blocks);
+                    update_norm(&mut self.norms, dims, norm, source, &self.parameters);
                 }
             }
-            Step::Fused { place: Place::Done, .. } => {}
-            Step::Fused { place: Place::Gathered, .. } if mode == Mode::Train => {}
-            Step::Fused { terms, place: Place::Reader | Place::Gathered, .. } => {
-                let source = if mode == Mode::Train { Source::Sweep(to) } else { Source::Running };
-                settle(&mut self.norms, dims, &terms[0].affine, source, &self.parameters);
+            Step::Fused { placement: Placement::FusedIntoProducer, .. } => {}
+            Step::Fused { placement: Placement::FusedIntoBoth, .. } if mode == Mode::Train => {}
+            Step::Fused {
+                terms, placement: Placement::FusedIntoConsumer | Placement::FusedIntoBoth, ..
+            } => {
+                let source =
+                    if mode == Mode::Train { StatisticsSource::Batch(to) } else { StatisticsSource::Running };
+                update_norm(&mut self.norms, dims, &terms[0].affine, source, &self.parameters);
             }
-            Step::Fused { terms, relu, place, .. } => {
-                self.fused_forward(schedule, dims, (terms, *relu, *place), mode, to);
+            Step::Fused { terms, relu, placement, .. } => {
+                self.fused_forward(schedule, dims, (terms, *relu, *placement), mode, to);
             }
             Step::Activation { activation, from, .. } => {
                 activation::forward(*activation, self.read(schedule, schedule.values[*from]), to);
@@ -252,15 +257,15 @@ impl State {
         &mut self,
         schedule: &Schedule,
         dims: Dims,
-        (terms, relu, result): (&[Term], bool, Place),
+        (terms, relu, result): (&[Term], bool, Placement),
         mode: Mode,
         to: &mut [f32],
     ) {
         let mut norms = [take_norm(&mut self.norms, terms.first()), take_norm(&mut self.norms, terms.get(1))];
         let [first, second] = norms.each_mut().map(Option::as_mut);
-        let operands = [(0, first), (1, second)].map(|(place, state)| {
-            terms.get(place).map(|term| {
-                let overwritten = result == Place::First && place == 0;
+        let operands = [(0, first), (1, second)].map(|(position, state)| {
+            terms.get(position).map(|term| {
+                let overwritten = result == Placement::InPlace && position == 0;
                 let x = (!overwritten).then(|| self.read(schedule, schedule.values[term.from]));
                 Operand { x, affine: &term.affine, state }
             })
@@ -278,7 +283,7 @@ impl State {
         back: &Backward,
         mode: Mode,
         observer: &mut Option<&mut dyn Observer>,
-        lent: Lent<'_>,
+        borrowed: BorrowedWeights<'_>,
     ) {
         match *back {
             Backward::Sum { into, from, other } => {
@@ -294,7 +299,7 @@ impl State {
             }
             Backward::Step { step, incoming, result, norms } => match (&program.steps[step], result) {
                 (Step::Linear(linear), _) => {
-                    self.linear_backward(schedule, linear, (incoming.0, result), observer, lent);
+                    self.linear_backward(schedule, linear, (incoming.0, result), observer, borrowed);
                 }
                 (fused @ Step::Fused { .. }, Some(result)) => {
                     let started = self.profile.start();
@@ -324,7 +329,7 @@ impl State {
         linear: &Linear,
         (incoming, result): (BufferId, Option<BufferId>),
         observer: &mut Option<&mut dyn Observer>,
-        lent: Lent<'_>,
+        borrowed: BorrowedWeights<'_>,
     ) {
         let started = self.profile.start();
         let (mut scratch, mut gradients) = (take(&mut self.scratch), take(&mut self.gradients));
@@ -347,7 +352,7 @@ impl State {
             let mut memory = self.take(schedule, result);
             let to = &mut memory[..schedule.buffers[result].len];
             let gradient = self.read(schedule, incoming);
-            linear.conv.data_gradient(gradient, self.weights(linear, lent), to, &mut scratch);
+            linear.conv.data_gradient(gradient, self.weights(linear, borrowed), to, &mut scratch);
             self.scale_result(linear, to);
             self.put(schedule, result, memory);
             self.profile.stop(started, linear.kind, Pass::DataGradient);
@@ -371,8 +376,8 @@ impl State {
         let mut gradients = take(&mut self.gradients);
         let [first, second] =
             norm_memory.each_mut().map(|memory| memory.as_mut().map(|memory| &mut memory[..len]));
-        let operands = [(0, first), (1, second)].map(|(place, target)| {
-            terms.get(place).map(|term| {
+        let operands = [(0, first), (1, second)].map(|(position, target)| {
+            terms.get(position).map(|term| {
                 let norm = match term.affine {
                     Affine::Norm { state, .. } => {
                         Some((self.read(schedule, schedule.values[term.from]), &self.norms[state]))
@@ -506,16 +511,22 @@ fn rows_and_columns(program: &Program, value: ValueId) -> (usize, usize) {
 }
 
 /// Settles a norm whose values its reader computes.
-fn settle(norms: &mut [NormState], dims: Dims, norm: &Affine, source: Source, parameters: &[f32]) {
+fn update_norm(
+    norms: &mut [NormState],
+    dims: Dims,
+    norm: &Affine,
+    source: StatisticsSource,
+    parameters: &[f32],
+) {
     if let Affine::Norm { state, scale, shift } = norm {
-        fused::settle(dims, source, &mut norms[*state], (scale, shift), parameters);
+        fused::update_norm(dims, source, &mut norms[*state], (scale, shift), parameters);
     }
 }
 
-/// Places of the statistics that a step gathers.
-fn gathered_len(step: &Step) -> usize {
+/// Channels times blocks of the partial sums that a step's epilogue computes.
+fn partial_sums_len(step: &Step) -> usize {
     match step {
-        Step::Linear(linear) if linear.gathers.is_some() => {
+        Step::Linear(linear) if linear.output_norm.is_some() => {
             let shape = linear.conv.shape();
             linear.conv.blocks().unwrap_or(0) * shape.groups * shape.outputs
         }

@@ -1,6 +1,6 @@
 //! Work shared out over rayon's current pool, without allocation.
 
-use crate::crew::{enlisted, section};
+use crate::thread_team::{run_section, with_team};
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -19,42 +19,42 @@ impl ScratchLen {
     }
 }
 
-/// Keeps the threads of the pool together for all passes of `run`, see [`crew`](crate::crew).
-pub(crate) fn in_pool<R: Send>(run: impl FnOnce() -> R + Send) -> R {
-    if is_alone() { run() } else { enlisted(run) }
+/// Keeps a [team](crate::thread_team) of the pool's threads for all passes of `run`.
+pub(crate) fn in_team<R: Send>(run: impl FnOnce() -> R + Send) -> R {
+    if is_single_thread() { run() } else { with_team(run) }
 }
 
 thread_local! {
     /// Whether the passes that this thread starts stay on it.
-    static ALONE: Cell<bool> = const { Cell::new(false) };
+    static SINGLE_THREAD: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Whether passes stay on this thread.
-pub(crate) fn is_alone() -> bool {
-    ALONE.get()
+pub(crate) fn is_single_thread() -> bool {
+    SINGLE_THREAD.get()
 }
 
-/// Keeps all passes of `run` on this thread: where several networks are computed side by side,
+/// Runs all passes of `run` on this thread alone: where several networks are computed side by side,
 /// handing the short passes of each to other threads costs more than it saves.
-pub(crate) fn alone<R>(run: impl FnOnce() -> R) -> R {
+pub(crate) fn on_this_thread<R>(run: impl FnOnce() -> R) -> R {
     /// Restores what was before, after a panic too.
     struct Restore(bool);
     impl Drop for Restore {
         fn drop(&mut self) {
-            ALONE.set(self.0);
+            SINGLE_THREAD.set(self.0);
         }
     }
-    let _restore = Restore(ALONE.replace(true));
+    let _restore = Restore(SINGLE_THREAD.replace(true));
     run()
 }
 
 /// Hands out tasks, each once.
-struct Next {
+struct TaskCounter {
     task: AtomicUsize,
     tasks: usize,
 }
 
-impl Next {
+impl TaskCounter {
     fn new(tasks: usize) -> Self {
         Self { task: AtomicUsize::new(0), tasks }
     }
@@ -80,13 +80,13 @@ pub(crate) fn for_each_task(
 ) {
     let per_worker = per_worker.max(1);
     assert!(scratch.len() >= per_worker, "{} floats of scratch, {per_worker} needed", scratch.len());
-    if tasks == 1 || is_alone() {
+    if tasks == 1 || is_single_thread() {
         let scratch = &mut scratch[..per_worker];
         return (0..tasks).for_each(|task| run(task, scratch));
     }
-    let (parts, scratch) = (Next::new(scratch.len() / per_worker), Shared::new(scratch));
-    let next = Next::new(tasks);
-    section(&|| {
+    let (parts, scratch) = (TaskCounter::new(scratch.len() / per_worker), Shared::new(scratch));
+    let next = TaskCounter::new(tasks);
+    run_section(&|| {
         if let Some(part) = parts.by_ref().next() {
             // SAFETY: every part is handed out once.
             let scratch = unsafe { scratch.piece(part * per_worker..(part + 1) * per_worker) };
@@ -97,11 +97,11 @@ pub(crate) fn for_each_task(
 
 /// Calls `run(task)` for every task, see [`for_each_task`].
 pub(crate) fn for_each(tasks: usize, run: impl Fn(usize) + Sync) {
-    if tasks == 1 || is_alone() {
+    if tasks == 1 || is_single_thread() {
         return (0..tasks).for_each(run);
     }
-    let next = Next::new(tasks);
-    section(&|| next.by_ref().for_each(&run));
+    let next = TaskCounter::new(tasks);
+    run_section(&|| next.by_ref().for_each(&run));
 }
 
 /// A mutable slice that tasks may cut disjoint pieces from.

@@ -91,7 +91,7 @@ impl Network {
     pub(crate) fn plan(graph: &Graph, settings: Settings) -> Result<Self, Error> {
         // Until a pass says how many images it has, one is enough to know the parameters.
         let batch = settings.batch.unwrap_or(1);
-        let training = settings.batch.is_some() && settings.purpose.goes_back();
+        let training = settings.batch.is_some() && settings.purpose.has_backward();
         let program = lower(graph, Options::new(settings, batch, training))?;
         let schedule = Schedule::new(&program, settings.purpose);
         let state = State::new(&program, &schedule, settings)?;
@@ -104,7 +104,7 @@ impl Network {
         let program = lower(&self.graph, Options::new(self.settings, batch, mode == Mode::Train))?;
         let schedule = Schedule::new(&program, self.settings.purpose);
         let mut state = State::new(&program, &schedule, self.settings)?;
-        state.take_over(&mut self.state);
+        state.take_parameters_from(&mut self.state);
         (self.batch, self.program, self.schedule, self.state) = (batch, program, schedule, state);
         Ok(())
     }

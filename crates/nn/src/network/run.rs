@@ -5,11 +5,11 @@ use crate::Error;
 use crate::builder::Settings;
 use crate::observed::Observer;
 use crate::options::{Mode, NormPolicy, Purpose};
-use crate::state::Lent;
-use crate::workers::{alone, in_pool};
+use crate::state::BorrowedWeights;
+use crate::workers::{in_team, on_this_thread};
 
 /// Images that are evaluated at a time unless the builder says otherwise.
-const EVALUATED: usize = 64;
+const EVALUATION_BATCH: usize = 64;
 
 impl Network {
     /// Computes the outputs, `[image][channels][pixels]`.
@@ -40,13 +40,13 @@ impl Network {
     ) -> Result<&[f32], Error> {
         let count = self.count(images)?;
         self.last = None;
-        if mode == Mode::Train && !self.settings.purpose.goes_back() {
+        if mode == Mode::Train && !self.settings.purpose.has_backward() {
             return Err(Error::WrongPurpose);
         }
         let mode = if self.settings.norms == NormPolicy::Batch { mode } else { Mode::Evaluate };
         let batch = match mode {
             Mode::Train => count,
-            Mode::Evaluate => self.settings.batch.unwrap_or(count.min(EVALUATED)),
+            Mode::Evaluate => self.settings.batch.unwrap_or(count.min(EVALUATION_BATCH)),
         };
         if batch != self.batch {
             self.replan(batch, mode)?;
@@ -76,14 +76,19 @@ impl Network {
     }
 
     /// Runs the program forward.
-    fn run(&mut self, mode: Mode, lent: Lent<'_>, stopped: &(dyn Fn() -> bool + Sync)) -> Result<(), Error> {
+    fn run(
+        &mut self,
+        mode: Mode,
+        borrowed: BorrowedWeights<'_>,
+        stopped: &(dyn Fn() -> bool + Sync),
+    ) -> Result<(), Error> {
         let Self { program, schedule, state, settings, .. } = self;
-        Threads::of(settings, false).run(|| {
+        Execution::of(settings, false).run(|| {
             state.scale_weights(&program.steps);
             state.prepare(&program.steps);
             program.steps.iter().try_for_each(|step| {
-                go_on(stopped())?;
-                state.forward(program, schedule, step, mode, lent);
+                check_stopped(stopped())?;
+                state.forward(program, schedule, step, mode, borrowed);
                 Ok(())
             })
         })
@@ -127,7 +132,7 @@ impl Network {
             Purpose::Inference | Purpose::FoldedInference => return Err(Error::WrongPurpose),
         };
         let last = last.ok_or(Error::NoForwardPass)?;
-        self.run_back(gradient, last, None, None)
+        self.run_backward(gradient, last, None, None)
     }
 
     /// Takes the images that the following [observations](Self::observe) are of, each treated
@@ -167,15 +172,15 @@ impl Network {
     ) -> Result<(), Error> {
         let loaded = self.last.filter(|_| self.settings.purpose == Purpose::Observation);
         let last = loaded.ok_or(Error::NoForwardPass)?;
-        self.check_lent(weights)?;
+        self.check_borrowed(weights)?;
         self.run(last.mode, weights, &|| observer.stopped())?;
         gradients.iter().try_for_each(|gradient| {
             observer.begin();
-            self.run_back(gradient, last, Some(&mut *observer), weights)
+            self.run_backward(gradient, last, Some(&mut *observer), weights)
         })
     }
 
-    fn check_lent(&self, weights: Lent<'_>) -> Result<(), Error> {
+    fn check_borrowed(&self, weights: BorrowedWeights<'_>) -> Result<(), Error> {
         let Some(weights) = weights else { return Ok(()) };
         let lens = || self.layers().map(|layer| (layer.weight, layer.shape.weight_len()));
         if lens().count() != weights.len() {
@@ -189,23 +194,23 @@ impl Network {
         lens().zip(weights).find_map(wrong).map_or(Ok(()), Err)
     }
 
-    fn run_back(
+    fn run_backward(
         &mut self,
         gradient: &[f32],
         Last { mode, images }: Last,
         mut observer: Option<&mut dyn Observer>,
-        lent: Lent<'_>,
+        borrowed: BorrowedWeights<'_>,
     ) -> Result<(), Error> {
         let expected = images * self.output_len();
         if gradient.len() != expected {
             return Err(Error::Gradient { found: gradient.len(), expected });
         }
         let Self { program, schedule, state, settings, .. } = self;
-        state.write(schedule, schedule.seed, gradient);
-        Threads::of(settings, observer.is_some()).run(|| {
+        state.write(schedule, schedule.output_gradient, gradient);
+        Execution::of(settings, observer.is_some()).run(|| {
             schedule.backward.iter().try_for_each(|back| {
-                go_on(observer.as_ref().is_some_and(|observer| observer.stopped()))?;
-                state.backward(program, schedule, back, mode, &mut observer, lent);
+                check_stopped(observer.as_ref().is_some_and(|observer| observer.stopped()))?;
+                state.backward(program, schedule, back, mode, &mut observer, borrowed);
                 Ok(())
             })
         })
@@ -213,34 +218,34 @@ impl Network {
 }
 
 /// The threads that run passes.
-enum Threads {
+enum Execution {
     /// This one alone.
-    One,
+    SingleThread,
     /// Rayon's current pool, kept together until the last pass.
-    Crew,
+    Team,
     /// Rayon's current pool, which an observer has for itself between two sections.
     Pool,
 }
 
-impl Threads {
+impl Execution {
     fn of(settings: &Settings, observed: bool) -> Self {
         match settings.alone {
-            true => Self::One,
+            true => Self::SingleThread,
             false if observed => Self::Pool,
-            false => Self::Crew,
+            false => Self::Team,
         }
     }
 
     fn run<R: Send>(self, run: impl FnOnce() -> R + Send) -> R {
         match self {
-            Self::One => alone(run),
-            Self::Crew => in_pool(run),
+            Self::SingleThread => on_this_thread(run),
+            Self::Team => in_team(run),
             Self::Pool => rayon::scope(|_| run()),
         }
     }
 }
 
 /// An error where the pass is to stop.
-fn go_on(stopped: bool) -> Result<(), Error> {
+fn check_stopped(stopped: bool) -> Result<(), Error> {
     if stopped { Err(Error::Interrupted) } else { Ok(()) }
 }

@@ -14,7 +14,7 @@ use crate::kernels::panels::{Block, COLUMNS, DEPTH, Finish, Left, ROWS, multiply
 use crate::kernels::shape::ConvShape;
 use crate::kernels::simd::{Isa, LANES, dispatch};
 use crate::kernels::weights::Weights;
-use crate::workers::{ScratchLen, Shared, even_blocks, for_each_task, is_alone, panel_blocks};
+use crate::workers::{ScratchLen, Shared, even_blocks, for_each_task, is_single_thread, panel_blocks};
 use std::ops::Range;
 
 /// Floats of a task's transformed inputs.
@@ -156,7 +156,7 @@ impl Pass {
         let output = Shared::new(output);
         let blocks = self.row_blocks();
         // Every part transforms the inputs anew: on one thread, a single part does it once.
-        let parts = if is_alone() { 1 } else { self.parts };
+        let parts = if is_single_thread() { 1 } else { self.parts };
         let parts = panel_blocks(self.outputs, 2 * COLUMNS, self.outputs.div_ceil(parts));
         let tasks = self.groups * blocks.len() * parts.len();
         for_each_task(tasks, len.per_worker, scratch, |task, scratch| {

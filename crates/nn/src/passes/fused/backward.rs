@@ -84,7 +84,7 @@ impl Backward<'_> {
         dims.for_each_block(|channels| {
             let sums = task.reduce(channels.clone());
             for place in 0..2 {
-                task.send_down(place, channels.clone(), &sums);
+                task.propagate(place, channels.clone(), &sums);
             }
         });
     }
@@ -157,7 +157,7 @@ impl Task<'_> {
     }
 
     /// Writes the gradients of an operand's parameters and, for a norm, of the operand.
-    fn send_down(&self, place: usize, channels: Range<usize>, sums: &Sums) {
+    fn propagate(&self, place: usize, channels: Range<usize>, sums: &Sums) {
         let Some(SharedOperand { affine, norm, target }) = &self.operands[place] else { return };
         let set = |parameter: &Range<usize>, channel: usize, value: f64| {
             let at = parameter.start + channel;

@@ -1,6 +1,6 @@
 //! The forward pass: statistics, then everything else while the operand is in cache.
 
-use super::statistics::{Gathered, sweep};
+use super::statistics::{PartialSums, batch_statistics};
 use super::{Affine, EPSILON, MOMENTUM, NormState, norm_coefficients};
 use crate::options::Mode;
 use crate::passes::nontemporal::Stores;
@@ -34,12 +34,14 @@ pub(crate) fn forward(
             let mut coefficients = [(1.0, 0.0); BLOCK];
             match operand {
                 Some((x, Affine::Norm { scale, shift, .. }, Some(state))) => {
-                    let batch = x.filter(|_| mode == Mode::Train).map(|x| sweep(dims, x, channels.clone()));
+                    let batch = x
+                        .filter(|_| mode == Mode::Train)
+                        .map(|x| batch_statistics(dims, x, channels.clone()));
                     for (index, channel) in channels.clone().enumerate() {
                         let by = (parameters[scale.start + channel], parameters[shift.start + channel]);
                         let batch = batch.map(|batch| batch[index]);
                         // SAFETY: a task owns its channels.
-                        coefficients[index] = unsafe { state.settle(dims, channel, batch, by) };
+                        coefficients[index] = unsafe { state.set_channel(dims, channel, batch, by) };
                     }
                 }
                 Some((_, Affine::Bias(bias), _)) => {
@@ -68,42 +70,44 @@ pub(crate) fn forward(
 
 /// Where a norm's statistics come from.
 #[derive(Clone, Copy)]
-pub(crate) enum Source<'a> {
+pub(crate) enum StatisticsSource<'a> {
     /// What it remembers.
     Running,
     /// A sweep over the batch.
-    Sweep(&'a [f32]),
-    /// What the layer before has gathered, in so many blocks.
-    Gathered(&'a Gathered, usize),
+    Batch(&'a [f32]),
+    /// The partial sums of the producer's epilogue, in so many blocks.
+    PartialSums(&'a PartialSums, usize),
 }
 
 /// The part of [`forward`] that a norm needs whose values its reader computes: statistics, and what
 /// follows from them.
-pub(crate) fn settle(
+pub(crate) fn update_norm(
     dims: Dims,
-    source: Source,
+    source: StatisticsSource,
     state: &mut NormState,
     (scale, shift): (&Range<usize>, &Range<usize>),
     parameters: &[f32],
 ) {
     let state = SharedState::new(state);
-    let settle = |channel: usize, batch: Option<(f64, f64)>| {
+    let update_norm = |channel: usize, batch: Option<(f64, f64)>| {
         let by = (parameters[scale.start + channel], parameters[shift.start + channel]);
         // SAFETY: a task owns its channels.
-        unsafe { state.settle(dims, channel, batch, by) };
+        unsafe { state.set_channel(dims, channel, batch, by) };
     };
     match source {
-        Source::Running => (0..dims.channels).for_each(|channel| settle(channel, None)),
-        Source::Sweep(x) => dims.for_each_block(|channels| {
-            let batch = sweep(dims, x, channels.clone());
-            channels.zip(batch).for_each(|(channel, batch)| settle(channel, Some(batch)));
+        StatisticsSource::Running => (0..dims.channels).for_each(|channel| update_norm(channel, None)),
+        StatisticsSource::Batch(x) => dims.for_each_block(|channels| {
+            let batch = batch_statistics(dims, x, channels.clone());
+            channels.zip(batch).for_each(|(channel, batch)| update_norm(channel, Some(batch)));
         }),
         // As many channels as there is room for: their sums lie next to each other.
-        Source::Gathered(gathered, blocks) => for_each(dims.channels.div_ceil(BLOCK), |task| {
-            let channels = task * BLOCK..((task + 1) * BLOCK).min(dims.channels);
-            let batch = gathered.statistics((blocks, dims.channels), channels.clone());
-            channels.zip(batch).for_each(|(channel, batch)| settle(channel, Some(batch)));
-        }),
+        StatisticsSource::PartialSums(partial_sums, blocks) => {
+            for_each(dims.channels.div_ceil(BLOCK), |task| {
+                let channels = task * BLOCK..((task + 1) * BLOCK).min(dims.channels);
+                let batch = partial_sums.statistics((blocks, dims.channels), channels.clone());
+                channels.zip(batch).for_each(|(channel, batch)| update_norm(channel, Some(batch)));
+            })
+        }
     }
 }
 
@@ -135,7 +139,7 @@ impl<'a> SharedState<'a> {
     /// # Safety
     ///
     /// No other thread is at this channel.
-    unsafe fn settle<'b>(
+    unsafe fn set_channel<'b>(
         &'b self,
         dims: Dims,
         channel: usize,

@@ -31,8 +31,8 @@ mod forward;
 mod statistics;
 
 pub(crate) use backward::{Backward, BackwardOperand, Mask};
-pub(crate) use forward::{Operand, Source, forward, settle};
-pub(crate) use statistics::Gathered;
+pub(crate) use forward::{Operand, StatisticsSource, forward, update_norm};
+pub(crate) use statistics::PartialSums;
 
 use std::ops::Range;
 

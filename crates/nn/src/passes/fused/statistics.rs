@@ -1,4 +1,4 @@
-//! A norm's statistics: in a sweep over a tensor, or gathered while a layer writes it.
+//! Batch statistics of a norm: in a sweep over a tensor, or from the partial sums of an epilogue.
 
 use crate::kernels::{Epilogue, Piece};
 use crate::memory::prefetch;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Mean and biased variance of some channels, in one sweep: the sums are taken of differences from
 /// each channel's first value, so that a large mean does not cancel the variance.
-pub(super) fn sweep(dims: Dims, x: &[f32], channels: Range<usize>) -> [(f64, f64); BLOCK] {
+pub(super) fn batch_statistics(dims: Dims, x: &[f32], channels: Range<usize>) -> [(f64, f64); BLOCK] {
     let shift = |channel: usize| x[dims.plane(0, channel)];
     let mut sums = [(0.0, 0.0); BLOCK];
     let mut chunks = dims.chunks(channels.clone()).peekable();
@@ -22,13 +22,13 @@ pub(super) fn sweep(dims: Dims, x: &[f32], channels: Range<usize>) -> [(f64, f64
     }
     let count = (dims.images * dims.pixels) as f64;
     for (channel, sum) in channels.zip(&mut sums) {
-        *sum = settled(f64::from(shift(channel)), count, *sum);
+        *sum = mean_and_variance(f64::from(shift(channel)), count, *sum);
     }
     sums
 }
 
 /// Mean and biased variance from a shift and the sums of differences from it and of their squares.
-fn settled(shift: f64, count: f64, sums: (f64, f64)) -> (f64, f64) {
+fn mean_and_variance(shift: f64, count: f64, sums: (f64, f64)) -> (f64, f64) {
     let mean = sums.0 / count;
     let variance = sums.1 / count - mean * mean;
     // Rounding can take it below zero; a NaN stays, so that divergence shows.
@@ -66,15 +66,15 @@ impl Sums {
     }
 }
 
-/// Sums of every channel, block by block, which a layer's [`Epilogue`] gathers and a norm adds up in
+/// Sums of every channel, block by block, which a layer's [`Epilogue`] computes and a norm adds up in
 /// the order of the blocks.
 ///
 /// A place has one writer, and readers come after the pass; the atomics only say so to the compiler.
-pub(crate) struct Gathered {
+pub(crate) struct PartialSums {
     places: Vec<[AtomicU64; 4]>,
 }
 
-impl Gathered {
+impl PartialSums {
     /// Room for so many blocks times channels.
     pub(crate) fn new(places: usize) -> Self {
         let zero = || [const { AtomicU64::new(0) }; 4];
@@ -82,8 +82,8 @@ impl Gathered {
     }
 
     /// An epilogue of a layer of so many channels.
-    pub(crate) fn gather(&self, channels: usize) -> Gather<'_> {
-        Gather { places: &self.places, channels }
+    pub(crate) fn writer(&self, channels: usize) -> PartialSumsWriter<'_> {
+        PartialSumsWriter { places: &self.places, channels }
     }
 
     /// Means and biased variances of some of a layer's channels after so many blocks.
@@ -92,11 +92,11 @@ impl Gathered {
         (blocks, all): (usize, usize),
         channels: Range<usize>,
     ) -> [(f64, f64); BLOCK] {
-        let gather = self.gather(all);
+        let writer = self.writer(all);
         let mut sums = [Sums::default(); BLOCK];
         for block in 0..blocks {
             for (channel, sums) in channels.clone().zip(&mut sums) {
-                let more = gather.read(block, channel);
+                let more = writer.read(block, channel);
                 if block == 0 {
                     *sums = more;
                 } else {
@@ -104,17 +104,17 @@ impl Gathered {
                 }
             }
         }
-        sums.map(|sums| settled(sums.shift, sums.count, (sums.first, sums.second)))
+        sums.map(|sums| mean_and_variance(sums.shift, sums.count, (sums.first, sums.second)))
     }
 }
 
 /// Gathers sums of a layer's results.
-pub(crate) struct Gather<'a> {
+pub(crate) struct PartialSumsWriter<'a> {
     places: &'a [[AtomicU64; 4]],
     channels: usize,
 }
 
-impl Gather<'_> {
+impl PartialSumsWriter<'_> {
     fn read(&self, block: usize, channel: usize) -> Sums {
         let places = self.places[block * self.channels + channel].each_ref();
         let [count, shift, first, second] = places.map(|place| f64::from_bits(place.load(Ordering::Relaxed)));
@@ -122,7 +122,7 @@ impl Gather<'_> {
     }
 }
 
-impl Epilogue for Gather<'_> {
+impl Epilogue for PartialSumsWriter<'_> {
     fn visit(&self, Piece { block, first, channel }: Piece, values: &[f32]) {
         let new = || Sums { shift: values.first().copied().map_or(0.0, f64::from), ..Sums::default() };
         let mut sums = if first { new() } else { self.read(block, channel) };
@@ -151,16 +151,16 @@ mod tests {
             let total: usize = lens.iter().sum();
             let values: Vec<f32> = (0..total).map(|i| mean + (i as f32 * 0.71).sin()).collect();
             let exact: Vec<f64> = values.iter().map(|&x| f64::from(x)).collect();
-            let gathered = Gathered::new(2 * lens.len());
+            let partial_sums = PartialSums::new(2 * lens.len());
             let mut rest = values.as_slice();
             for (index, &len) in lens.iter().enumerate() {
                 let (piece, after) = rest.split_at(len);
                 rest = after;
                 let (block, first) = (index / per_block, index % per_block == 0);
-                gathered.gather(2).visit(Piece { block, first, channel: 1 }, piece);
+                partial_sums.writer(2).visit(Piece { block, first, channel: 1 }, piece);
             }
             let blocks = lens.len().div_ceil(per_block);
-            let (got_mean, got_variance) = gathered.statistics((blocks, 2), 1..2)[0];
+            let (got_mean, got_variance) = partial_sums.statistics((blocks, 2), 1..2)[0];
             let expected = exact.iter().sum::<f64>() / total as f64;
             let variance = exact.iter().map(|x| (x - expected).powi(2)).sum::<f64>() / total as f64;
             // Differences from a block's first value are at most 2, with 64 additions per lane.

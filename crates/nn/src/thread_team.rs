@@ -5,9 +5,9 @@
 //! without going to sleep, and leave when the pass is over. Rayon hands them over (`join`, which
 //! allocates nothing); a thread that is busy elsewhere does not come, and nobody waits for it.
 //!
-//! A section inside another stays on its thread. With a crew of its own, that thread would have to
-//! wait for rayon, which meanwhile may lend it to a third crew as a helper: threads that wait for
-//! each other's crews in a ring would never end. So whoever is at a section waits for nobody, every
+//! A section inside another stays on its thread. With a team of its own, that thread would have to
+//! wait for rayon, which meanwhile may lend it to a third team as a helper: threads that wait for
+//! each other's teams in a ring would never end. So whoever is at a section waits for nobody, every
 //! pass comes to its end, and with it the wait of its helpers.
 
 use std::cell::{Cell, UnsafeCell};
@@ -17,26 +17,26 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::yield_now;
 
 /// Looks at the state before a waiting thread lets others of its core run: some microseconds.
-const PATIENCE: u32 = 1 << 10;
+const SPIN_LIMIT: u32 = 1 << 10;
 
-/// What everyone of a crew calls once.
+/// What everyone of a team calls once.
 type Section<'a> = dyn Fn() + Sync + 'a;
 
 /// One that leads and those that help.
 #[derive(Default)]
-struct Crew {
+struct Team {
     /// The number of the section, whether it is [open](OPEN), and how many helpers are at it.
     state: AtomicU64,
     /// Written while no section is open and nobody helps.
     section: UnsafeCell<Option<*const Section<'static>>>,
-    over: AtomicBool,
+    finished: AtomicBool,
 }
 
 // SAFETY: the section is shared with helpers between the release of `state` that opens it and their
 // own that leave it, and is `Sync` itself.
-unsafe impl Sync for Crew {}
+unsafe impl Sync for Team {}
 
-/// One helper, in [`Crew::state`].
+/// One helper, in [`Team::state`].
 const HELPER: u64 = 1;
 /// All helpers.
 const HELPERS: u64 = OPEN - 1;
@@ -45,81 +45,81 @@ const OPEN: u64 = 1 << 31;
 /// One section.
 const NUMBER: u64 = 1 << 32;
 
-/// What a thread is to the crews.
+/// What a thread is to the teams.
 #[derive(Clone, Copy)]
 enum Role {
     /// Nothing.
-    Free,
+    None,
     /// It leads one, between two sections.
-    Leads(*const Crew),
+    Leader(*const Team),
     /// It is at a section.
-    Works,
+    InSection,
 }
 
 thread_local! {
-    static ROLE: Cell<Role> = const { Cell::new(Role::Free) };
+    static ROLE: Cell<Role> = const { Cell::new(Role::None) };
 }
 
-/// Runs `pass` with a crew of the pool's threads for all [sections](section) in it.
-pub(crate) fn enlisted<R: Send>(pass: impl FnOnce() -> R + Send) -> R {
+/// Runs `pass` with a team of the pool's threads for all [sections](run_section) in it.
+pub(crate) fn with_team<R: Send>(pass: impl FnOnce() -> R + Send) -> R {
     let threads = rayon::current_num_threads();
-    if threads == 1 || !matches!(ROLE.get(), Role::Free) {
+    if threads == 1 || !matches!(ROLE.get(), Role::None) {
         return pass();
     }
-    let crew = Crew::default();
+    let team = Team::default();
     let lead = || {
-        let _over = Dismissal(&crew);
-        let _before = Before::replace(Role::Leads(&raw const crew));
+        let _finish = FinishOnDrop(&team);
+        let _role = RoleGuard::replace(Role::Leader(&raw const team));
         pass()
     };
-    rayon::join(lead, || crew.helpers(threads - 1)).0
+    rayon::join(lead, || team.help_with(threads - 1)).0
 }
 
-/// Calls `run` on this thread and at the same time on the others of its crew that have time, once on
+/// Calls `run` on this thread and at the same time on the others of its team that have time, once on
 /// each.
-pub(crate) fn section(run: &Section) {
-    enlisted(|| match ROLE.get() {
-        // SAFETY: whoever set it keeps the crew alive until it is reset.
-        Role::Leads(crew) => unsafe { (*crew).lead(run) },
+pub(crate) fn run_section(run: &Section) {
+    with_team(|| match ROLE.get() {
+        // SAFETY: whoever set it keeps the team alive until it is reset.
+        Role::Leader(team) => unsafe { (*team).lead(run) },
         // A pool of one, or a section inside another.
-        Role::Free | Role::Works => run(),
+        Role::None | Role::InSection => run(),
     });
 }
 
-impl Crew {
+impl Team {
     /// Opens a section, takes part in it, and waits for those who help.
     fn lead(&self, run: &Section) {
         /// Closes the section, after a panic too: nobody may have a hold of it afterwards.
-        struct Closing<'a>(&'a Crew);
-        impl Drop for Closing<'_> {
+        struct CloseOnDrop<'a>(&'a Team);
+        impl Drop for CloseOnDrop<'_> {
             fn drop(&mut self) {
                 self.0.state.fetch_and(!OPEN, Ordering::Relaxed);
                 wait_until(|| self.0.state.load(Ordering::Acquire) & HELPERS == 0);
             }
         }
         // SAFETY: only the lifetime changes; the section is closed and left before `run` ends.
-        let lasting = unsafe { std::mem::transmute::<&Section, &Section<'static>>(run) };
+        let erased = unsafe { std::mem::transmute::<&Section, &Section<'static>>(run) };
         // SAFETY: no section is open, and all have left the last.
-        unsafe { *self.section.get() = Some(ptr::from_ref(lasting)) };
+        unsafe { *self.section.get() = Some(ptr::from_ref(erased)) };
         let number = self.state.load(Ordering::Relaxed) / NUMBER + 1;
         self.state.store(number * NUMBER + OPEN, Ordering::Release);
-        let _before = Before::replace(Role::Works);
-        let _closing = Closing(self);
+        let _role = RoleGuard::replace(Role::InSection);
+        let _close = CloseOnDrop(self);
         run();
     }
 
     /// As many helpers as the pool has threads to spare.
-    fn helpers(&self, count: usize) {
-        if count > 0 && !self.over.load(Ordering::Relaxed) {
-            rayon::join(|| self.help(), || self.helpers(count - 1));
+    fn help_with(&self, count: usize) {
+        if count > 0 && !self.finished.load(Ordering::Relaxed) {
+            rayon::join(|| self.help(), || self.help_with(count - 1));
         }
     }
 
     /// Takes part in every section until the pass is over.
     fn help(&self) {
         /// Leaves a section, after a panic too.
-        struct Leaving<'a>(&'a Crew);
-        impl Drop for Leaving<'_> {
+        struct LeaveOnDrop<'a>(&'a Team);
+        impl Drop for LeaveOnDrop<'_> {
             fn drop(&mut self) {
                 self.0.state.fetch_sub(HELPER, Ordering::Release);
             }
@@ -129,17 +129,17 @@ impl Crew {
             let mut state = 0;
             wait_until(|| {
                 state = self.state.load(Ordering::Relaxed);
-                state & OPEN > 0 && state / NUMBER > last || self.over.load(Ordering::Relaxed)
+                state & OPEN > 0 && state / NUMBER > last || self.finished.load(Ordering::Relaxed)
             });
-            if self.over.load(Ordering::Relaxed) {
+            if self.finished.load(Ordering::Relaxed) {
                 return;
             }
             let joined =
                 self.state.compare_exchange(state, state + HELPER, Ordering::Acquire, Ordering::Relaxed);
             if joined.is_ok() {
                 last = state / NUMBER;
-                let _before = Before::replace(Role::Works);
-                let _leaving = Leaving(self);
+                let _role = RoleGuard::replace(Role::InSection);
+                let _leave = LeaveOnDrop(self);
                 // SAFETY: the section was written before it was opened, and lasts until all have left.
                 if let Some(run) = unsafe { (*self.section.get()).map(|run| &*run) } {
                     run();
@@ -150,24 +150,24 @@ impl Crew {
 }
 
 /// Lets helpers go, after a panic too.
-struct Dismissal<'a>(&'a Crew);
+struct FinishOnDrop<'a>(&'a Team);
 
-impl Drop for Dismissal<'_> {
+impl Drop for FinishOnDrop<'_> {
     fn drop(&mut self) {
-        self.0.over.store(true, Ordering::Relaxed);
+        self.0.finished.store(true, Ordering::Relaxed);
     }
 }
 
 /// Restores the role that the thread had before.
-struct Before(Role);
+struct RoleGuard(Role);
 
-impl Before {
+impl RoleGuard {
     fn replace(by: Role) -> Self {
         Self(ROLE.replace(by))
     }
 }
 
-impl Drop for Before {
+impl Drop for RoleGuard {
     fn drop(&mut self) {
         ROLE.set(self.0);
     }
@@ -175,10 +175,10 @@ impl Drop for Before {
 
 /// Waits for something that takes no time as a rule.
 fn wait_until(mut holds: impl FnMut() -> bool) {
-    let mut looks = 0;
+    let mut polls = 0;
     while !holds() {
-        if looks < PATIENCE {
-            looks += 1;
+        if polls < SPIN_LIMIT {
+            polls += 1;
             spin_loop();
         } else {
             yield_now();
@@ -204,9 +204,9 @@ mod tests {
         for threads in [1, 2, 5] {
             let (barrier, seen) = (Barrier::new(threads), Mutex::new(Vec::<ThreadId>::new()));
             in_pool_of(threads, || {
-                enlisted(|| {
+                with_team(|| {
                     for _ in 0..100 {
-                        section(&|| {
+                        run_section(&|| {
                             seen.lock().expect("no panic").push(current().id());
                             barrier.wait();
                         });
@@ -225,10 +225,10 @@ mod tests {
         let total = AtomicUsize::new(0);
         let add = || {
             let left = AtomicUsize::new(10);
-            section(&|| {
+            run_section(&|| {
                 while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)).is_ok() {
                     let once = AtomicBool::new(false);
-                    section(&|| {
+                    run_section(&|| {
                         let first = !once.swap(true, Ordering::Relaxed);
                         total.fetch_add(usize::from(first), Ordering::Relaxed);
                     });
@@ -237,7 +237,7 @@ mod tests {
         };
         in_pool_of(3, || {
             add();
-            rayon::join(|| enlisted(|| (0..50).for_each(|_| add())), || (0..50).for_each(|_| add()));
+            rayon::join(|| with_team(|| (0..50).for_each(|_| add())), || (0..50).for_each(|_| add()));
         });
         assert_eq!(total.into_inner(), 10 * 101);
     }
@@ -250,7 +250,7 @@ mod tests {
                 let barrier = Barrier::new(2);
                 let leader = current().id();
                 let panicked = catch_unwind(AssertUnwindSafe(|| {
-                    section(&|| {
+                    run_section(&|| {
                         barrier.wait();
                         assert!((current().id() == leader) != culprit, "meant to happen");
                     });
@@ -259,7 +259,7 @@ mod tests {
             }
             let count = AtomicUsize::new(0);
             let barrier = Barrier::new(2);
-            section(&|| {
+            run_section(&|| {
                 barrier.wait();
                 count.fetch_add(1, Ordering::Relaxed);
             });
