@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from .kernels import Make, Moments, moments
+from .kernels import Inputs, Make, Moments, moments
 
 # Of the normal law.
 TWO_SIDED_95 = 1.959964
@@ -23,20 +23,20 @@ class Ensemble(nn.Module):
         super().__init__()
         self.members = nn.ModuleList(make(width) for _ in range(members))
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        outputs = [member(x) for member in self.members]
+    def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
+        outputs = [member(*inputs) for member in self.members]
         return sum(outputs[1:], outputs[0]) / math.sqrt(len(outputs))
 
 
 def checked(
-    make: Make, designs: Sequence[tuple[int, int]], predicted: Sequence[float], inputs: torch.Tensor, **options: Any
+    make: Make, designs: Sequence[tuple[int, int]], predicted: Sequence[float], inputs: Inputs, **options: Any
 ) -> list[dict[str, Any]]:
     """The drawn variance of each design (m, n), the baseline's first, beside the one predicted, and
     how many times less it is than the baseline's, with a 95 % interval."""
     drawn = [moments(partial(Ensemble, make, m), n, inputs, **options) for m, n in designs]
     return [
         {
-            "design": f"{m}x{n}d", "draws": found.trials, "variance": found.variance, "standard_error": found.standard_error,
+            "design": f"{m}x{n}d", "members": m, "width": n, "draws": found.trials, "variance": found.variance, "standard_error": found.standard_error,
             "predicted_variance": prediction, **_ratio(drawn[0], found),
         }
         for (m, n), prediction, found in zip(designs, predicted, drawn)

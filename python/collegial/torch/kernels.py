@@ -19,6 +19,8 @@ from torch import nn
 from torch.func import functional_call, grad, stack_module_state, vmap
 
 Make = Callable[[int], nn.Module]
+# A batch of what a module takes, one tensor per argument.
+Inputs = tuple[torch.Tensor, ...]
 Output = Callable[[torch.Tensor], torch.Tensor]
 Parametrisation = Literal["ntk", "standard"]
 # Weights and gradients of a batch of draws take no more than this.
@@ -41,10 +43,10 @@ class Moments:
         return self.ratio - 1.0
 
 
-def central_unit(output: torch.Tensor) -> torch.Tensor:
+def central_unit(output: torch.Tensor | tuple[torch.Tensor, ...]) -> torch.Tensor:
     """One unit of a module's output for one input: its first channel or feature, at the middle of
-    images and sequences."""
-    unit = output[0]
+    images and sequences; of several outputs the first is meant."""
+    unit = output[0] if isinstance(output, torch.Tensor) else output[0][0]
     if unit.dim() == 2:
         unit = unit.T
     unit = unit[0] if unit.dim() else unit
@@ -56,17 +58,19 @@ def central_unit(output: torch.Tensor) -> torch.Tensor:
 def moments(
     make: Make,
     width: int,
-    inputs: torch.Tensor,
+    inputs: Inputs,
     *,
     trials: int,
     seed: int,
+    first: int = 0,
     output: Output = central_unit,
     parametrisation: Parametrisation = "ntk",
     step: Callable[[int], None] = lambda _: None,
 ) -> Moments:
-    """The moments of a module's kernel at each of the inputs, which stay the same in all draws."""
+    """The moments of a module's kernel at each of the inputs, which stay the same in all draws; draws
+    are numbered, so that others of the same seed begin with another `first`."""
     parts, variances = [], _Variances()
-    for modules in _batches(make, width, trials, seed, inputs):
+    for modules in _batches(make, width, range(first, first + trials), seed, inputs):
         parameters, buffers = stack_module_state(modules)
         variances.add(parameters)
         parts.append(_squared_gradients(modules, parameters, buffers, inputs, output).double().cpu())
@@ -88,18 +92,23 @@ def _summary(kernels: torch.Tensor) -> Moments:
     return Moments(ratios.mean().item(), error, mean.mean().item(), draws)
 
 
-def _batches(make: Make, width: int, trials: int, seed: int, inputs: torch.Tensor) -> Iterator[list[nn.Module]]:
+def _batches(make: Make, width: int, draws: range, seed: int, inputs: Inputs) -> Iterator[list[nn.Module]]:
     """Modules with weights of their own, each drawn from a seed of its own, so that the size of a
     batch does not show."""
-    first = _drawn(make, width, seed, 0)
+    first = drawn(make, width, seed, 0)
     weights = max(1, sum(parameter.numel() * parameter.element_size() for parameter in first.parameters()))
-    size = max(1, min(trials, BATCH_BYTES // (4 * weights)))
-    for start in range(0, trials, size):
-        modules = [_drawn(make, width, seed, draw) for draw in range(start, min(start + size, trials))]
-        yield [module.to(inputs.device, inputs.dtype) for module in modules]
+    size = max(1, min(len(draws), BATCH_BYTES // (4 * weights)))
+    for start in range(0, len(draws), size):
+        yield [placed(drawn(make, width, seed, draw), inputs) for draw in draws[start : start + size]]
 
 
-def _drawn(make: Make, width: int, seed: int, draw: int) -> nn.Module:
+def placed(module: nn.Module, inputs: Inputs) -> nn.Module:
+    """The module where its inputs are, and of their type unless they are ids of tokens."""
+    dtype = next((tensor.dtype for tensor in inputs if tensor.is_floating_point()), None)
+    return module.to(inputs[0].device, dtype)
+
+
+def drawn(make: Make, width: int, seed: int, draw: int) -> nn.Module:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed((seed * 1_000_003 + width) * 1_000_003 + draw)
         return make(width).eval()
@@ -109,28 +118,28 @@ def _squared_gradients(
     modules: list[nn.Module],
     parameters: dict[str, torch.Tensor],
     buffers: dict[str, torch.Tensor],
-    inputs: torch.Tensor,
+    inputs: Inputs,
     output: Output,
 ) -> torch.Tensor:
     """Inputs x draws x parameters: the squared length of the gradient by each parameter."""
     base = modules[0]
 
-    def scalar(weights: dict[str, torch.Tensor], state: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
-        return output(functional_call(base, (weights, state), (x.unsqueeze(0),)))
+    def scalar(weights: dict[str, torch.Tensor], state: dict[str, torch.Tensor], x: Inputs) -> torch.Tensor:
+        return output(functional_call(base, (weights, state), tuple(tensor.unsqueeze(0) for tensor in x)))
 
-    def squared(weights: dict[str, torch.Tensor], state: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+    def squared(weights: dict[str, torch.Tensor], state: dict[str, torch.Tensor], x: Inputs) -> torch.Tensor:
         gradients = grad(scalar)(weights, state, x)
         return torch.stack([gradients[name].square().sum() for name in parameters])
 
     parameters = {name: tensor.detach() for name, tensor in parameters.items()}
     try:
         over_draws = vmap(squared, in_dims=(0, 0, None))
-        return torch.stack([over_draws(parameters, buffers, x) for x in inputs])
+        return torch.stack([over_draws(parameters, buffers, x) for x in zip(*inputs)])
     except RuntimeError:
         # Some operations know no vmap.
         one = lambda stacked, draw: {name: tensor[draw] for name, tensor in stacked.items()}
         draws = range(len(modules))
-        rows = [[squared(one(parameters, draw), one(buffers, draw), x) for draw in draws] for x in inputs]
+        rows = [[squared(one(parameters, draw), one(buffers, draw), x) for draw in draws] for x in zip(*inputs)]
         return torch.stack([torch.stack(row) for row in rows])
 
 
