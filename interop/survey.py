@@ -130,7 +130,7 @@ def _wider(model, found):
             resize(target, block.slots, block.members + 1, block.width + 3)
         return target
 
-    failure = found.trial.failure(rebuilt(found.trial.fresh()))
+    failure = found.trial.failure(rebuilt(found.trial.meta_copy()))
     assert failure is None, failure
     count = sum(parameter.numel() for parameter in model.parameters())
     more = sum(block.parameters(block.members + 1, block.width + 3) - block.parameters() for block in found.blocks)

@@ -41,7 +41,7 @@ def find_blocks(model: nn.Module, inputs: Any = None) -> Found:
     """The blocks of a model; `inputs` are what its forward pass takes, where it does not take
     images of its first layer's channels."""
     trial = Trial(model, inputs)
-    layers = Layers(trial.bones, trial.flow)
+    layers = Layers(trial.meta, trial.flow)
     blocks: list[Block] = []
     refusals: list[Refusal] = []
     chains: list[Refusal] = []
@@ -109,13 +109,13 @@ def _proved(trial: Trial, blocks: list[Block]) -> tuple[list[Block], list[Refusa
     """Those that still run when they are rebuilt with members of an odd width."""
 
     def failure(chosen: list[Block]) -> str | None:
-        bones = trial.fresh()
+        meta = trial.meta_copy()
         try:
             for block in chosen:
-                resize(bones, block.slots, block.members + 1, block.width + 3)
+                resize(meta, block.slots, block.members + 1, block.width + 3)
         except Exception as error:  # noqa: BLE001: layers of the user's may raise anything
             return str(error)
-        return trial.failure(bones)
+        return trial.failure(meta)
 
     if not blocks or failure(blocks) is None:
         return blocks, []

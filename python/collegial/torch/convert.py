@@ -65,9 +65,9 @@ def converted(model: Model, found: Found, suggestion: Suggestion, objective: Obj
             resize(target, block.slots, members, width)
         return target
 
-    bones = rebuild(found.trial.fresh())
-    failure = found.trial.failure(bones)
-    count = sum(parameter.numel() for parameter in bones.parameters())
+    meta = rebuild(found.trial.meta_copy())
+    failure = found.trial.failure(meta)
+    count = sum(parameter.numel() for parameter in meta.parameters())
     if failure is None and count != wanted.parameters:
         failure = f"it has {count:,} parameters instead of {wanted.parameters:,}"
     if failure is not None:

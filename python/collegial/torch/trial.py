@@ -1,4 +1,4 @@
-"""Trial forward passes: of a model's skeleton on the meta device, which computes shapes only, or of
+"""Trial forward passes: of a meta model, a copy, which computes shapes only, or of
 a copy of the model."""
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ Model = TypeVar("Model", bound=nn.Module)
 SIDES = (224, 256, 64, 32)
 
 
-def skeleton(model: nn.Module) -> nn.Module:
+def meta_model(model: nn.Module) -> nn.Module:
     """A copy whose tensors are shapes without values; hooks of the user's stay behind, those of
     torch.nn.utils go with it."""
     memo: dict[int, Any] = {}
     for tensor in [*model.parameters(), *model.buffers()]:
         empty = torch.empty_like(tensor, device="meta")
         memo[id(tensor)] = nn.Parameter(empty, tensor.requires_grad) if isinstance(tensor, nn.Parameter) else empty
-    bones = copied(model, memo)
-    for module in bones.modules():
+    meta = copied(model, memo)
+    for module in meta.modules():
         for hooks in (module._forward_pre_hooks, module._forward_hooks, module._backward_hooks):
             for key, hook in list(hooks.items()):
                 if not (getattr(hook, "__module__", None) or type(hook).__module__).startswith("torch."):
                     del hooks[key]
-    return bones.eval()
+    return meta.eval()
 
 
 def copied(model: Model, memo: dict[int, Any] | None = None) -> Model:
@@ -50,15 +50,15 @@ class Trial:
 
     def __init__(self, model: nn.Module, inputs: Any = None):
         failures = []
-        for bones, example in self._ways(model, inputs):
+        for meta, example in self._ways(model, inputs):
             try:
-                recorder = Recorder(bones, example)
+                recorder = Recorder(meta, example)
                 with torch.no_grad(), recorder:
-                    outputs = bones(*example)
+                    outputs = meta(*example)
             except Exception as error:  # noqa: BLE001: a model may raise anything
                 failures.append(_sentence(error))
                 continue
-            self.bones, self.example = bones, example
+            self.meta, self.example = meta, example
             self.flow: Flow = recorder.flow(outputs)
             self.shapes = [tuple(tensor.shape) for tensor in tensors_in(outputs)]
             return
@@ -68,26 +68,26 @@ class Trial:
     @staticmethod
     def _ways(model: nn.Module, inputs: Any) -> Iterator[tuple[nn.Module, tuple[Any, ...]]]:
         """Shapes only, then values: a few models make tensors of their own on the CPU."""
-        bones = skeleton(model)
+        meta = meta_model(model)
         for example in _examples(model, inputs, torch.device("meta")):
-            yield bones, example
+            yield meta, example
         device = next((tensor.device for tensor in model.parameters()), torch.device("cpu"))
         if device.type != "meta":
-            bones = copied(model).eval()
+            meta = copied(model).eval()
             for example in _examples(model, inputs, device):
-                yield bones, example
+                yield meta, example
 
-    def fresh(self) -> nn.Module:
+    def meta_copy(self) -> nn.Module:
         """A copy of what was run, to be changed and run again."""
-        return copied(self.bones)
+        return copied(self.meta)
 
-    def failure(self, bones: nn.Module) -> str | None:
+    def failure(self, meta: nn.Module) -> str | None:
         """What a changed model does otherwise than the first: fail, or give other shapes, in
         evaluation or in training."""
         for training in (False, True):
             try:
                 with torch.no_grad(), Shapes():
-                    outputs = bones.train(training)(*self.example)
+                    outputs = meta.train(training)(*self.example)
             except Exception as error:  # noqa: BLE001
                 return _sentence(error)
             shapes = [tuple(tensor.shape) for tensor in tensors_in(outputs)]
