@@ -12,12 +12,13 @@ from collegial.torch import convert, suggest
 
 model = torchvision.models.resnet50()
 
-# %% What could be better? Nothing is trained for this; alpha of the law is fitted on the spot.
+# %% What could be better? Nothing is trained or drawn for this: variances are exact.
 suggestion = suggest(model)
 print(suggestion)
 
-# %% The dual: as little variance as before, with fewer parameters.
-smaller = convert(model, objective="dual")
+# %% The same variance with fewer parameters. Layers whose width changes are drawn anew: it says how many.
+smaller, weights = convert(model, objective="dual")
+print(weights)
 count = sum(parameter.numel() for parameter in smaller.parameters())
 assert count == suggestion.dual.parameters
 

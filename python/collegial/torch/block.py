@@ -3,19 +3,22 @@ width."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from .activations import Activation
 from .resize import Slot
 
-# What lies between the first and the second convolution of a block, and between that and the third.
-Activations = tuple[tuple[Activation, ...], tuple[Activation, ...]]
+# What lies between each layer of a block and the next; of a bottleneck block those are two places.
+Activations = tuple[tuple[Activation, ...], ...]
 
 
 @dataclass(frozen=True)
 class Block:
-    """A bottleneck block: its shape, and the tensors that depend on its inner width."""
+    """A bottleneck block, or a fully connected network of some hidden layers: its shape, and the
+    tensors that depend on its inner width."""
 
     name: str
     span: str
@@ -29,6 +32,7 @@ class Block:
     gated: bool
     activations: Activations
     slots: tuple[Slot, ...]
+    hidden: int | None = None
 
     @property
     def depthwise(self) -> bool:
@@ -42,11 +46,15 @@ class Block:
         return self.inputs == self.outputs and self.stride == 1
 
     @property
-    def variance_activations(self) -> tuple[str, str]:
+    def variance_activations(self) -> tuple[str, ...]:
         """The activations whose variances are taken, as specs call them: ReLU stands in for several
         in one place."""
-        first, second = (place[0].spec if len(place) == 1 else "relu" for place in self.activations)
-        return first, second
+        return tuple(place[0].spec if len(place) == 1 else "relu" for place in self.activations)
+
+    @property
+    def sampled(self) -> bool:
+        """Whether its variances have no closed form."""
+        return set(self.variance_activations) != {"relu"}
 
     @property
     def exact(self) -> bool:
@@ -61,6 +69,12 @@ class Block:
 
     def spec(self) -> dict[str, Any]:
         """The block as a spec, its norms as ours. A projection, which no design changes, is left out."""
+        if self.hidden is not None:
+            # A fully connected network has one activation in specs, its first here.
+            return {
+                "kind": "fully-connected", "inputs": self.inputs, "outputs": self.outputs, "widths": [self.width] * self.hidden,
+                "members": self.members, "activation": self.variance_activations[0],
+            }  # fmt: skip
         norm = "batch" if self.normed else "none"
         shortcut = "identity" if self.inputs == self.outputs else "none"
         first, second = self.variance_activations
@@ -83,4 +97,15 @@ class Block:
 
     def parameters(self, members: int | None = None, width: int | None = None) -> int:
         """The parameters that depend on the design, with this one or its own."""
-        return sum(slot.count(members or self.members, width or self.width) for slot in self.slots if slot.learned)
+        members, width = members or self.members, width or self.width
+        return sum(count * (members * width) ** inner * width**member for (inner, member), count in self._terms.items())
+
+    @cached_property
+    def _terms(self) -> Counter[tuple[int, int]]:
+        """Entries by the powers of m n and of n that they come with."""
+        terms: Counter[tuple[int, int]] = Counter()
+        for slot in self.slots:
+            if slot.learned:
+                inner, member = len(slot.inner), int(slot.member is not None)
+                terms[inner, member] += slot.count(1, 1)
+        return terms

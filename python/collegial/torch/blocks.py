@@ -18,7 +18,8 @@ from torch import nn
 
 from .block import Block
 from .candidates import candidate_at
-from .layers import Layers, common_name
+from .layers import CONVOLUTIONS, Layers, common_name
+from .perceptrons import perceptrons
 from .refusals import Kind, Refusal
 from .resize import resize
 from .trial import Trial
@@ -59,6 +60,9 @@ def find_blocks(model: nn.Module, inputs: Any = None) -> Found:
             blocks.append(judged)
         else:
             refusals.append(judged)
+    if not blocks and not refusals:
+        for judged in perceptrons(layers, type(model).__name__):
+            (blocks if isinstance(judged, Block) else refusals).append(judged)  # type: ignore[arg-type]
     apart, shared = _apart(_named(blocks))
     proved, failed = _proved(trial, apart)
     chosen, others = _of_one_kind(proved)
@@ -182,8 +186,13 @@ def other_kind(layers: Layers) -> Refusal:
     sums = any(layers.adds(index) for index in range(len(nodes)))
     if any("attention" in node.function for node in nodes) or any("softmax" in node.function for node in nodes):
         kind = "its blocks have attention"
+    elif any(nodes[index].function in ("conv1d", "conv3d") for index in weighing):
+        kind = "its convolutions are not those of images (Conv2d), whose variances are known here"
+    elif not spatial and any(nodes[index].function not in ("linear", *CONVOLUTIONS) for index in weighing):
+        products = sorted({nodes[index].function for index in weighing} - {"linear", *CONVOLUTIONS})
+        kind = f"its weights are multiplied by {', '.join(products)}, where it is not known which axes are members"
     elif not spatial:
-        kind = "it has no k x k convolution"
+        kind = "it has no k x k convolution, nor two hidden linear layers in a row"
     elif any(layers.depthwise(index) and _at_the_start(layers, index) for index in spatial):
         kind = "its branches begin with a depthwise convolution, before which no 1x1 convolution stands"
     elif any(node.function in ("cat", "concat", "concatenate") for node in nodes):

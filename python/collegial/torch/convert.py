@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from torch import nn
 
 from .._collegial import CollegialError
+from .block import Block
 from .blocks import Found, find_blocks
-from .family import Rule
+from .module_choice import Rule
 from .resize import resize
-from .suggest import Objective, Suggestion, suggested
+from .suggest import Objective, Suggestion, check_model, gains, suggested
 from .trial import copied
+from .weights import Conversion, unwrapped, weights_of
 
 Model = TypeVar("Model", bound=nn.Module)
 Built = TypeVar("Built", bound=nn.Module)
@@ -26,14 +29,15 @@ def convert(
     rule: Rule | None = None,
     max_multiplicity: int | None = None,
     **options: Any,
-) -> Model:
+) -> Conversion[Model]:
     """A copy of the model whose bottleneck blocks have the design that `suggest` proposes with the
-    same options.
+    same options, and what it kept of the weights: `better, weights = convert(model)`.
 
     The layers of a block that depend on its inner width are new and drawn as the model drew its
-    own; all others keep their weights. Type, device, memory format, mode, hooks and `requires_grad`
-    stay. The rebuilt model has been run, in evaluation and in training, before it is returned. The
-    model itself stays as it is.
+    own; all others keep their weights, to the bit. Type, device, memory format, mode, hooks, tied
+    weights and `requires_grad` stay; a model inside `torch.compile` or data parallelism is returned
+    without that. The rebuilt model has been run, in evaluation and in training, before it is
+    returned. The model itself stays as it is.
 
     Args:
         model: Any module with bottleneck blocks.
@@ -48,21 +52,29 @@ def convert(
     """
     if objective not in ("primal", "dual"):
         raise CollegialError(f"the objective is {objective!r}; take 'primal' (less variance) or 'dual' (fewer parameters)")
-    found = find_blocks(model, inputs)
-    return converted(model, found, suggested(model, found, rule, max_multiplicity or math.inf, options), objective)
+    check_model(model)
+    bare, wrappers = unwrapped(model)
+    found = find_blocks(bare, inputs)
+    suggestion = suggested(bare, found, rule, max_multiplicity or math.inf, options)
+    better = converted(bare, found, suggestion, objective)
+    designs = zip(found.blocks, suggestion[objective].block_designs)
+    slots = [slot for block, design in designs if _changes(block, design) for slot in block.slots]
+    return Conversion(better, weights_of(bare, better, slots, wrappers))
+
+
+def _changes(block: Block, design: Sequence[int]) -> bool:
+    return tuple(design) != (block.members, block.width)
 
 
 def converted(model: Model, found: Found, suggestion: Suggestion, objective: Objective) -> Model:
     """A copy of the model with a suggestion for the blocks that were found in it."""
     wanted, baseline = suggestion[objective], suggestion.baseline
-    gains = wanted.variance_reduction > 1 if objective == "primal" else wanted.parameters < baseline.parameters
-    if not gains:
+    if not gains(suggestion, objective):
         raise CollegialError(f"there is nothing to gain by the {objective}: keep {type(model).__name__} as it is, {baseline.design}")
-    designs = [tuple(map(int, design.removesuffix("d").split("x"))) for design in wanted.block_designs]
-
     def rebuild(target: Built) -> Built:
-        for block, (members, width) in zip(found.blocks, designs):
-            resize(target, block.slots, members, width)
+        for block, design in zip(found.blocks, wanted.block_designs):
+            if _changes(block, design):
+                resize(target, block.slots, *design)
         return target
 
     meta = rebuild(found.trial.meta_copy())

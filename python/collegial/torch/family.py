@@ -1,30 +1,29 @@
-"""A model with other designs in all its blocks: by the search of the whole network where the program
-knows it by name, else by that of one block, to which the others keep their proportions."""
+"""A model with other designs in all its blocks: what they count, and the best of them where the
+program knows the whole network."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
+from itertools import groupby
+from typing import Any
 
 from torch import nn
 
-from .._collegial import CollegialError
 from .._questions import search
 from .._spec import Spec
-from .block import Block
+from .blocks import Found
+from .module_choice import Rule, rounded
 from .recognise import block_designs
-
-Rule = Literal["nearest", "under"]
-# Members that are drawn are no wider than this, unless the model's own are.
-WIDEST = 128
+from .resize import resize
 
 
 class Family:
     """The designs that a model can have, each a list of m and n of its blocks."""
 
-    def __init__(self, model: nn.Module, blocks: Sequence[Block]):
-        self.blocks = blocks
+    def __init__(self, model: nn.Module, found: Found):
+        self.blocks, self.trial = found.blocks, found.trial
+        blocks = self.blocks
         self.analysed = next((block for block in blocks if block.repeats), blocks[0])
         self.total = sum(parameter.numel() for parameter in model.parameters())
         self.fixed = self.total - sum(block.parameters() for block in blocks)
@@ -62,59 +61,44 @@ class Family:
         """The best designs as `collegial.search` has them for the network."""
         found = search(spec, rule=rule, max_multiplicity=None if most == math.inf else int(most), **options)
         before = found.baseline_score
-        own = self.record(found.baseline_design, block_designs(spec), before, before)
-        # The score of the same design may differ in its last bit: it is another sum.
-        other = lambda best: self.record(best.design, block_designs(spec, best.design), best.score, before)
-        record = lambda best: own if best.design == found.baseline_design else other(best)
+        designs = block_designs(spec)
+        # Some have designs of every stage's own.
+        own = self.record(designs, designs[0] if found.baseline_design else None, before, before)
+
+        def record(best: Any) -> dict[str, Any]:
+            # The score of the same design may differ in its last bit: it is another sum.
+            if best.design == found.baseline_design:
+                return own
+            designs = block_designs(spec, best.design)
+            return self.record(designs, designs[0], best.score, before)
+
         return {"alpha": None, "alpha_ci": None, "baseline": own, "primal": record(found.primal), "dual": record(found.dual)}
 
-    def of_block(self, rule: Rule | None, most: float, options: dict[str, Any]) -> dict[str, Any]:
-        """The best designs as `collegial.search` has them for the analysed block."""
-        analysed, spec = self.analysed, self.analysed.spec()
-        law = any(options.get(name) is not None for name in ("alpha", "trials"))
-        if law and analysed.depthwise:
-            raise CollegialError(
-                f"alpha= and trials= ask for the law, by which a wide network is split, but {analysed.name} is depthwise; leave them out"
-            )
-        # Where theory has no closed form variances are drawn, which is not done for every width.
-        widths = ladder(analysed.members * analysed.width, analysed.width) if spec["kind"] == "sequence" and not law else None
-        found = search(spec, rule=rule, widths=widths, max_multiplicity=None if most == math.inf else int(most), **options)
-        points = {point.width: point for point in found.curve}
-        first, second = points[found.primal.width], points[found.dual.width]
-        before = found.baseline_variance
-        primal = self.fitted(first.width, rule or ("nearest" if law else "under"), most)
-        dual = int(min(max(1, rounded(second.dual_multiplicity)), most))
-        record = lambda members, width, variance: self.record(f"{members}x{width}d", self.proportional(members, width), variance, before)
-        return {
-            "alpha": found.alpha,
-            "alpha_ci": found.to_dict().get("alpha_ci"),
-            "baseline": record(analysed.members, analysed.width, before),
-            "primal": record(primal, first.width, first.variance / primal),
-            "dual": record(dual, second.width, second.variance / dual),
-        }
-
-    def record(self, design: str, designs: list[tuple[int, int]], variance: float, before: float) -> dict[str, Any]:
-        """A design and what it has."""
-        members, width = map(int, design.removesuffix("d").split("x"))
+    def record(
+        self, designs: list[tuple[int, int]], named: tuple[int, int] | None, variance: float, before: float
+    ) -> dict[str, Any]:
+        """A design of all blocks and what it has; the m and n that it is named by, where it is one
+        for all stages."""
         analysed = designs[self.blocks.index(self.analysed)]
+        members, width = named or (None, None)
+        stages = [named] if named is not None else [design for design, _ in groupby(designs)]
         return {
-            "design": design,
+            "design": ",".join(f"{m}x{n}d" for m, n in stages),
             "multiplicity": members,
             "width": width,
-            "block_designs": [f"{m}x{n}d" for m, n in designs],
+            "block_designs": [list(design) for design in designs],
             "block_parameters": self.analysed.parameters(*analysed),
             "parameters": self.parameters(designs),
+            "flops": self.trial.flops(self.rebuilt(designs)),
             "variance": variance,
             "variance_reduction": before / variance,
+            "variance_reduction_ci": [before / variance] * 2,
+            "alike": [width],
         }
 
-
-def ladder(most: int, own: int) -> list[int]:
-    """Widths up to the largest, about four to every doubling, the own one among them."""
-    widths = {rounded(2 ** (step / 4)) for step in range(4 * most.bit_length())}
-    return sorted({width for width in widths if width <= min(most, WIDEST)} | {own})
-
-
-def rounded(value: float) -> int:
-    """The nearest integer, halves upwards."""
-    return math.floor(value + 0.5)
+    def rebuilt(self, designs: Sequence[tuple[int, int]]) -> nn.Module:
+        """The meta model with these designs."""
+        model = self.trial.meta_copy()
+        for block, design in zip(self.blocks, designs):
+            resize(model, block.slots, *design)
+        return model

@@ -13,10 +13,15 @@ from statistics import NormalDist
 from typing import Any, Literal
 
 from .ensembles import TWO_SIDED_95
-from .family import Rule, rounded
 from .kernels import Moments
 
+Rule = Literal["nearest", "under"]
 Gain = Literal["better", "undecided", "baseline-is-best"]
+
+
+def rounded(value: float) -> int:
+    """The nearest integer, halves upwards."""
+    return math.floor(value + 0.5)
 
 
 def chosen_width(points: list[dict[str, Any]], reference: int) -> int:

@@ -12,6 +12,7 @@ from torch import nn
 
 from .._collegial import CollegialError
 from .ensembles import TWO_SIDED_95
+from .flops import count_flops
 from .kernels import Inputs, Make, Moments
 
 Cost = Union[Literal["params", "flops"], Callable[[int, nn.Module], float]]
@@ -54,12 +55,9 @@ class Price:
             return float(self.cost(width, module))
         if self.cost == "params":
             return float(sum(parameter.numel() for parameter in module.parameters()))
-        from torch.utils.flop_counter import FlopCounterMode
-
         device = next((parameter.device for parameter in module.parameters()), self.inputs[0].device)
-        with torch.no_grad(), FlopCounterMode(display=False) as counter:
-            module(*(tensor[:1].to(device) for tensor in self.inputs))
-        return float(counter.get_total_flops())
+        with torch.no_grad():
+            return float(count_flops(lambda: module(*(tensor[:1].to(device) for tensor in self.inputs))))
 
 
 class Law:

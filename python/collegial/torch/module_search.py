@@ -15,9 +15,8 @@ from .._progress import watching
 from .._results import Kept, Record, Result, _columns
 from .._types import Progress
 from .ensembles import checked
-from .family import Rule
 from .kernels import Inputs, Make, Moments, Output, Parametrisation, central_unit, drawn, moments, placed
-from .module_choice import Choice, alike, chosen_width
+from .module_choice import Choice, Rule, alike, chosen_width
 from .module_curve import Cost, Curve, Law, Price, inverse_fan_ins
 from .module_report import shown
 

@@ -36,18 +36,35 @@ def recognised(model: nn.Module, found: Found) -> Spec | None:
         try:
             spec = Spec(candidate)
             with torch.device("meta"):
-                ours = {name: tuple(tensor.shape) for name, tensor in from_spec(spec.to_dict()).named_parameters()}
+                network = from_spec(spec.to_dict())
         except CollegialError:
             continue
-        if Counter(ours.values()) == Counter(named.values()):
+        ours = {name: tuple(tensor.shape) for name, tensor in network.named_parameters()}
+        # Other norms have parameters of the same shapes.
+        if Counter(ours.values()) == Counter(named.values()) and _batch_norms(network) == _batch_norms(model):
             fitting.append((spec, ours == named))
     chosen = [spec for spec, same_names in fitting if same_names or len(fitting) == 1]
     return chosen[0] if len(chosen) == 1 else None
 
 
+def _batch_norms(model: nn.Module) -> int:
+    return sum(isinstance(module, nn.BatchNorm2d) for module in model.modules())
+
+
+def name_of(spec: Spec) -> str | None:
+    """The name by which the program knows a network; None where the name means another one, since
+    names do not say a stem's channels."""
+    document = spec.to_dict()
+    try:
+        same = Spec(spec.name, classes=document["classes"], image=document.get("image")).to_dict() == document
+    except CollegialError:
+        return None
+    return spec.name if same else None
+
+
 def _known(block: Block) -> bool:
     """Whether specs of networks have such blocks."""
-    return block.kernel == 3 and block.exact and block.variance_activations == ("relu", "relu")
+    return block.hidden is None and block.kernel == 3 and block.exact and block.variance_activations == ("relu", "relu")
 
 
 def block_designs(spec: Spec, design: str | None = None) -> list[tuple[int, int]]:

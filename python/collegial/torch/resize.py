@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from .block_linear import BlockLinear
+
 # What layers call a number of channels, by the dimension of their weight that it is.
 OUTPUTS = ("out_channels", "out_features")
 INPUTS = ("in_channels", "in_features")
@@ -47,6 +49,11 @@ class Slot:
         return math.prod(self.resized(members, width))
 
 
+def filled(slot: Slot) -> bool:
+    """Whether a tensor is one of norms, gains and fixed filters, which are filled and not drawn."""
+    return slot.vector or slot.tensor not in ("weight", "bias")
+
+
 def resize(model: nn.Module, slots: Iterable[Slot], members: int, width: int) -> None:
     """Gives a block of a model another design, in place."""
     for slot in slots:
@@ -56,6 +63,9 @@ def resize(model: nn.Module, slots: Iterable[Slot], members: int, width: int) ->
         assert old is not None
         store[slot.tensor] = _redrawn(module, slot, old, slot.resized(members, width))
         _rename(module, slot, members, width)
+        if slot.member is not None and type(module) is nn.Linear and members > 1:
+            # In place, so that hooks and whoever holds the module keep it.
+            module.__class__ = BlockLinear
 
 
 @torch.no_grad()
@@ -66,7 +76,7 @@ def _redrawn(module: nn.Module, slot: Slot, old: torch.Tensor, shape: tuple[int,
     if old.dim() == 4 and old.is_contiguous(memory_format=torch.channels_last) and not old.is_contiguous():
         new = new.contiguous(memory_format=torch.channels_last)
     if not old.is_meta and old.numel() > 0:
-        (_fill if slot.vector or slot.tensor not in ("weight", "bias") else _draw)(module, slot, old.detach(), new)
+        (_fill if filled(slot) else _draw)(module, slot, old.detach(), new)
     if isinstance(old, nn.Parameter):
         new = nn.Parameter(new, requires_grad=old.requires_grad)
     for name, value in vars(old).items():

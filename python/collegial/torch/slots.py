@@ -33,7 +33,7 @@ def slots_of(
         if index in gates:
             more = _gate(layers, index, channels, inside, gates, main)
         elif index in main or not _behind(layers, index, inside, gates):
-            more = _vectors(layers, index, channels)
+            more = vectors_of(layers, index, channels)
         else:
             # A norm between a gate's layers has the gate's own width.
             continue
@@ -46,7 +46,7 @@ def slots_of(
     return tuple(found.values())
 
 
-def _slot(layers: Layers, name: str, key: str, inner: tuple[int, ...], member: int | None = None, vector: bool = False) -> Slot:
+def slot_of(layers: Layers, name: str, key: str, inner: tuple[int, ...], member: int | None = None, vector: bool = False) -> Slot:
     tensor = dict(_tensors(layers.modules[name]))[key]
     return Slot(name, key, tuple(tensor.shape), inner, member, (name, key) in layers.learned, vector)
 
@@ -63,12 +63,12 @@ def _convolution(layers: Layers, index: int, axes: tuple[int, ...], member: int 
     name = layers.owner(index)
     conv = layers.convolution(index)
     assert name is not None and conv is not None
-    yield _slot(layers, name, "weight", axes, member)
+    yield slot_of(layers, name, "weight", axes, member)
     for key, tensor in _tensors(conv):
         if key != "weight" and 0 in axes and tensor.dim() > 0:
             if tensor.shape[0] != conv.out_channels:
                 raise Unknown(f"the {key} of its {type(conv).__name__} depends on the inner width in a way that is not known here")
-            yield _slot(layers, name, key, (0,))
+            yield slot_of(layers, name, key, (0,))
 
 
 def _gate(
@@ -95,9 +95,9 @@ def _gate(
     if getattr(module, "groups", 1) > 1 and axes:
         raise Unknown(f"its {name} is in groups")
     if axes:
-        yield _slot(layers, name, "weight", axes)
+        yield slot_of(layers, name, "weight", axes)
     if 0 in axes:
-        yield from (_slot(layers, name, key, (0,)) for key, _ in _tensors(module) if key != "weight")
+        yield from (slot_of(layers, name, key, (0,)) for key, _ in _tensors(module) if key != "weight")
 
 
 def _behind(layers: Layers, index: int, inside: frozenset[int], gates: set[int]) -> bool:
@@ -114,7 +114,7 @@ def _behind(layers: Layers, index: int, inside: frozenset[int], gates: set[int])
     return True
 
 
-def _vectors(layers: Layers, index: int, channels: int) -> Iterator[Slot]:
+def vectors_of(layers: Layers, index: int, channels: int) -> Iterator[Slot]:
     """The tensors of norms and their like, which have one dimension of the inner width or none."""
     for name, key in sorted(layers.flow.nodes[index].tensors):
         module = layers.modules[name]
@@ -123,4 +123,4 @@ def _vectors(layers: Layers, index: int, channels: int) -> Iterator[Slot]:
         if len(axes) > 1 or not axes and tensor.numel() > 1 and (name, key) in layers.learned:
             raise Unknown(f"the {key} of its {type(module).__name__} depends on the inner width in a way that is not known here")
         if axes:
-            yield _slot(layers, name, key, axes, vector=True)
+            yield slot_of(layers, name, key, axes, vector=True)

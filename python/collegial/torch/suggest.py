@@ -9,13 +9,17 @@ from typing import Any, Literal
 from torch import nn
 
 from .. import _collegial, _look
+from .._collegial import CollegialError
 from .._results import Kept, Record, Result
 from .._types import Progress
 from .block import Block
+from .block_search import of_block
 from .blocks import Found, find_blocks
-from .family import Family, Rule
-from .recognise import recognised
+from .family import Family
+from .module_choice import Rule
+from .recognise import name_of, recognised
 from .refusals import Refused
+from .weights import unwrapped
 
 PROBLEMS = ("baseline", "primal", "dual")
 
@@ -23,10 +27,11 @@ PROBLEMS = ("baseline", "primal", "dual")
 class Suggestion(Result):
     """The designs of a model's blocks: its own, the primal's and the dual's; prints as a table.
 
-    `network` is the name by which the program knows the model; designs are then those that
-    `collegial.search` has for it, and variances means over all blocks. Where it is None, designs and
-    variances are those of the block `analysed`. `block_designs` of a design are m and n of each of
-    the `blocks`.
+    Where `scope` is "network", designs are those that `collegial.search` has for the whole network,
+    and variances means over all blocks; `network` is its name, or None where it has none. Where
+    `scope` is "block", designs and variances are those of the block `analysed`. `block_designs` of a
+    design are m and n of each of the `blocks`, `flops` those per input (two per multiply-accumulate).
+    `kind` says what the blocks are; `untouched` is the share of the model's parameters that no design changes.
     `activations` are those of the analysed block, by PyTorch's names, and `variance_activations`
     those that the variances were computed with, by the names of specs: others where specs have none
     like the block's, and None where the variances are those of a law with a given alpha.
@@ -35,7 +40,9 @@ class Suggestion(Result):
 
     _main = "designs"
     model: str
+    scope: Literal["network", "block"]
     network: str | None
+    kind: Literal["bottleneck block", "fully connected network"]
     blocks: list[str]
     skipped: list[Record]
     analysed: str
@@ -43,6 +50,7 @@ class Suggestion(Result):
     variance_activations: list[str] | None
     alpha: float | None
     alpha_ci: list[float] | None
+    untouched: float
     baseline: Record
     primal: Record
     dual: Record
@@ -59,7 +67,7 @@ class Suggestion(Result):
 
     def plot(self, ax: Any = None) -> Any:
         """Variance against parameters: down is better, and so is left."""
-        of = "mean kernel variance of the blocks" if self.network else "variance of a block's kernel"
+        of = "mean kernel variance of the blocks" if self.scope == "network" else "variance of a block's kernel"
         ax = _look.axes(ax, f"Designs of {self.model}", "parameters", of)
         _look.ring(ax, self.baseline.parameters, self.baseline.variance, "baseline", self.baseline.design)
         for problem, tone, name in (("primal", "cost", "same cost"), ("dual", "variance", "same variance")):
@@ -102,8 +110,19 @@ def suggest(
         seed: Seed of those draws.
         progress: True for a bar, or a function of what is done and the total.
     """
+    check_model(model)
+    model, _ = unwrapped(model)
     options = dict(alpha=alpha, multiple_of=multiple_of, trials=trials, precision=precision, seed=seed, progress=progress)
     return suggested(model, find_blocks(model, inputs), rule, max_multiplicity or math.inf, options)
+
+
+def check_model(model: Any) -> None:
+    """A sentence for what is no model."""
+    if isinstance(model, nn.Module):
+        return
+    named = f"; collegial.search({model!r}) takes names" if isinstance(model, str) else ""
+    what = "a class" if isinstance(model, type) else f"of type {type(model).__name__}"
+    raise CollegialError(f"the model is {what}, {model!r:.60}; give an nn.Module, such as torchvision.models.resnet50(){named}")
 
 
 def suggested(model: nn.Module, found: Found, rule: Rule | None, most: float, options: dict[str, Any]) -> Suggestion:
@@ -111,19 +130,22 @@ def suggested(model: nn.Module, found: Found, rule: Rule | None, most: float, op
     name = type(model).__name__
     if not found.blocks:
         raise Refused(name, list(found.refusals))
-    family = Family(model, found.blocks)
+    family = Family(model, found)
     analysed = family.analysed
     drawn = options.get("alpha") is None
     known = recognised(model, found) if drawn and options.get("trials") is None else None
     document = {
         "model": name,
-        "network": known.name if known else None,
+        "scope": "network" if known else "block",
+        "network": name_of(known) if known else None,
+        "kind": "bottleneck block" if analysed.hidden is None else "fully connected network",
         "blocks": [block.name for block in found.blocks],
         "skipped": [refusal.to_dict() for refusal in found.refusals],
         "analysed": analysed.name,
         "activations": [" and ".join(map(str, place)) for place in analysed.activations],
         "variance_activations": list(analysed.variance_activations) if drawn else None,
-        **(family.of_network(known, rule, most, options) if known else family.of_block(rule, most, options)),
+        "untouched": family.fixed / family.total,
+        **(family.of_network(known, rule, most, options) if known else of_block(family, rule, most, options)),
     }
     notes = [*_gates(found), *(_activations(found, analysed) if drawn else [])]
     return Suggestion(Kept(json.dumps(document), *_show(document, notes)))
@@ -156,35 +178,81 @@ def _activations(found: Found, analysed: Block) -> list[str]:
 
 def _show(document: dict[str, Any], notes: list[str]) -> tuple[str, str]:
     """As text and HTML."""
+    baseline = document["baseline"]
+    rows = []
+    for name, problem in zip(("baseline", "same cost", "same variance"), PROBLEMS):
+        record = document[problem]
+        share = _share(record, baseline, "parameters")
+        flops = _share(record, baseline, "flops") if record["flops"] and baseline["flops"] else ""
+        rows.append([
+            name, record["design"], f"{record['parameters']:,}", share, flops, f"{record['variance']:.4g}",
+            f"{record['variance_reduction']:.2f} x",
+        ])  # fmt: skip
+    headings = ["", "design", "parameters", "", "FLOPs", "mean variance" if document["scope"] == "network" else "variance", "less"]
+    return _collegial.table([_subject(document), *_gains(document), *_untouched(document), *_skipped(document), *notes], headings, rows)
+
+
+def _subject(document: dict[str, Any]) -> str:
+    blocks = f"{document['model']}: {_blocks(len(document['blocks']), document['kind'])}"
+    if document["scope"] == "block":
+        return f"{blocks}; the design is that of {document['analysed']}, the analysed block."
+    known = f"which the program knows as {document['network']}" if document["network"] else "searched as a whole network, which has no name here"
+    return f"{blocks}, {known}."
+
+
+def gains(document: Any, problem: str) -> bool:
+    """Whether a design gains anything: beyond the interval of what was drawn, and none by more
+    variance or more parameters."""
+    record, baseline = document[problem], document["baseline"]
+    return record["variance_reduction_ci"][0] > 1 if problem == "primal" else record["parameters"] < baseline["parameters"]
+
+
+def _gains(document: dict[str, Any]) -> list[str]:
+    """Both answers in the program's words, with every cost that moved."""
     baseline, primal, dual = (document[problem] for problem in PROBLEMS)
-    rows = [
-        [problem, record["design"], f"{record['block_parameters']:,}", f"{record['parameters']:,}", f"{record['variance']:.4g}"]
-        for problem, record in zip(PROBLEMS, (baseline, primal, dual))
-    ]
-    count = len(document["blocks"])
-    network, analysed = document["network"], document["analysed"]
-    subject = f"which the program knows as {network}" if network else f"the design is that of {analysed}, the analysed block"
-    whose, owned = ("of its blocks", "their mean") if network else ("of that block", "that block's")
-    sentences = [f"{document['model']}: {_blocks(count, 'bottleneck block')}, {subject}"]
-    share = primal["parameters"] / baseline["parameters"]
-    if primal["variance_reduction"] > 1:
-        mean = "mean " if network else ""
+    mean, whose = ("mean ", "its blocks") if document["scope"] == "network" else ("", "that block")
+    share = lambda record: _share(record, baseline, "parameters")
+    flops = lambda record: f" and {_share(record, baseline, 'flops')} of the FLOPs" if record["flops"] and baseline["flops"] else ""
+    sentences = []
+    if gains(document, "primal"):
+        low, high = primal["variance_reduction_ci"]
+        interval = f" ({low:.2f} to {high:.2f})" if low < high else ""
         sentences.append(
-            f"{primal['design']}: {primal['variance_reduction']:.2f} times less {mean}kernel variance {whose} at {share:.1%} of the "
-            f"model's parameters"
+            f"Same cost: {_design(primal)} {primal['variance_reduction']:.2f}{interval} times less {mean}kernel variance of {whose} at "
+            f"initialisation, with {share(primal)} of the parameters{flops(primal)}."
         )
-    if dual["parameters"] < baseline["parameters"]:
+    if gains(document, "dual"):
         sentences.append(
-            f"{dual['design']}: {baseline['parameters'] / dual['parameters']:.2f} times fewer parameters at "
-            f"{1 / dual['variance_reduction']:.1%} of {owned} kernel variance"
+            f"Same variance: {_design(dual)} {baseline['parameters'] / dual['parameters']:.2f} times fewer parameters, with "
+            f"{_percent(1 / dual['variance_reduction'])} of the variance{flops(dual)}."
         )
-    if len(sentences) == 1:
-        sentences.append(f"There is nothing to gain here: keep {baseline['design']}.")
-    if document["skipped"]:
-        first = document["skipped"][0]
-        sentences.append(f"{_blocks(len(document['skipped']))} passed over; {first['block']}: {first['reason']}")
-    headings = ["", "design", f"parameters of {analysed}", "parameters of the model", "mean variance" if network else "variance"]
-    return _collegial.table([*sentences, *notes], headings, rows)
+    return sentences or [f"There is nothing to gain here: keep {baseline['design']}."]
+
+
+def _design(record: dict[str, Any]) -> str:
+    """The design where the draws decide it, else the widths that they do not tell apart."""
+    widths = record["alike"]
+    return f"{record['design']} has" if len(widths) == 1 else f"members of width {widths[0]} to {widths[-1]}, such as {record['design']}, have"
+
+
+def _share(record: dict[str, Any], baseline: dict[str, Any], key: str) -> str:
+    return _percent(record[key] / baseline[key])
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _untouched(document: dict[str, Any]) -> list[str]:
+    share = document["untouched"]
+    return [f"{100 * share:.0f} % of the model's parameters are outside these blocks' inner layers and stay untouched."] if share > 0.5 else []
+
+
+def _skipped(document: dict[str, Any]) -> list[str]:
+    if not document["skipped"]:
+        return []
+    first = document["skipped"][0]
+    return [f"{_blocks(len(document['skipped']))} passed over; {first['block']}: {first['reason']}."]
 
 
 Objective = Literal["primal", "dual"]

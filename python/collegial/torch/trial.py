@@ -1,5 +1,5 @@
-"""Trial forward passes: of a meta model, a copy, which computes shapes only, or of
-a copy of the model."""
+"""Trial forward passes: of a meta model, a copy on the meta device, which computes shapes only; where
+that fails, of a copy with values."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import torch
 from torch import nn
 
+from .flops import count_flops
 from .flow import Flow, Recorder, Shapes, tensors_in
 from .refusals import Kind, Refusal, Refused
 
@@ -80,6 +81,16 @@ class Trial:
     def meta_copy(self) -> nn.Module:
         """A copy of what was run, to be changed and run again."""
         return copied(self.meta)
+
+    def flops(self, model: nn.Module) -> int | None:
+        """FLOPs per input, two per multiply-accumulate, of convolutions and products; None where they
+        cannot be counted."""
+        batch = next((tensor.shape[0] for tensor in tensors_in(self.example) if tensor.dim() > 0), 1)
+        try:
+            with torch.no_grad(), Shapes():
+                return count_flops(lambda: model.eval()(*self.example)) // batch or None
+        except Exception:  # noqa: BLE001: operations of the user's own may know no such counting
+            return None
 
     def failure(self, meta: nn.Module) -> str | None:
         """What a changed model does otherwise than the first: fail, or give other shapes, in

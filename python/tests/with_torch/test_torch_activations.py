@@ -118,7 +118,7 @@ def test_the_variance_is_that_of_the_block_in_pytorch(first, second):
     ours = suggest(found(first, second)[0], precision=precision, seed=3).baseline.variance * MEMBERS
     generator = torch.Generator().manual_seed(0)
     theirs = torch.tensor([
-        moments(lambda _: Branch(first, second), 1, torch.randn(1, CHANNELS, 3, 3, generator=generator), trials=300, seed=seed,
+        moments(lambda _: Branch(first, second), 1, (torch.randn(1, CHANNELS, 3, 3, generator=generator),), trials=300, seed=seed,
                 output=lambda y: y[0, 0, 1, 1]).variance
         for seed in range(8)
     ])  # fmt: skip

@@ -8,10 +8,16 @@ import torch
 import torchvision
 from torch import nn
 
-from collegial.torch import Kind, Refusal, Refused, convert, suggest
+from collegial.torch import Kind, Refusal, Refused, suggest
+from collegial.torch import convert as conversion
 from collegial.torch.blocks import find_blocks
 
 ALPHA = 1.60
+
+
+def convert(*args, **options):
+    """The converted model."""
+    return conversion(*args, **options).model
 
 
 class Bottleneck(nn.Module):

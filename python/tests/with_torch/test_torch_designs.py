@@ -13,10 +13,16 @@ from torch import nn
 
 import collegial
 from collegial import Spec
-from collegial.torch import build, convert, suggest
+from collegial.torch import build, suggest
+from collegial.torch import convert as conversion
 from collegial.torch.blocks import find_blocks
 
 ALPHA = 1.60
+
+
+def convert(*args, **options):
+    """The converted model."""
+    return conversion(*args, **options).model
 
 
 def count(model):
@@ -175,7 +181,7 @@ def test_other_activations_have_variances_of_their_own():
 
 def test_a_suggestion_prints_and_converts():
     suggestion = suggest(on_meta(lambda: build("resnext29-1x128d")), alpha=ALPHA)
-    assert "37x10d: 3.73 times less kernel variance" in repr(suggestion) and "10x10d: 3.26 times fewer parameters" in repr(suggestion)
+    assert "37x10d has 3.73 times less kernel variance" in repr(suggestion) and "10x10d has 3.26 times fewer parameters" in repr(suggestion)
     assert "<table>" in suggestion._repr_html_()
     assert list(suggestion.to_pandas().design) == ["1x128d", "37x10d", "10x10d"]
     assert suggestion.to_dict()["primal"]["design"] == suggestion.primal.design == "37x10d"
@@ -188,3 +194,88 @@ def test_a_suggestion_prints_and_converts():
 def test_the_example_runs(capsys):
     runpy.run_path(str(Path(__file__).resolve().parents[3] / "examples/better_resnet.py"))
     assert "times fewer parameters" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("make", [lambda: torchvision.models.regnet_x_8gf(), lambda: timm.create_model("regnetx_080")], ids=["torchvision", "timm"])
+def test_a_baseline_with_designs_of_every_stage_s_own(make):
+    """The first stage is narrower than the group width of the others, so that no m x n is its design."""
+    model = make()
+    suggestion, found = suggest(model), collegial.search("regnet_x_8gf")
+    assert suggestion.network == "regnet_x_8gf" and suggestion.baseline.parameters == count(model)
+    assert suggestion.baseline.design == "1x80d,2x120d,6x120d,16x120d" and suggestion.baseline.multiplicity is None
+    assert suggestion.baseline.block_designs[:3] == [[1, 80], [1, 80], [2, 120]]
+    assert suggestion.primal.design == found.primal.design and suggestion.primal.variance == found.primal.score
+    assert [suggestion.primal.multiplicity, suggestion.primal.width] == suggestion.primal.block_designs[0]
+    assert count(convert(model, "dual")) == suggestion.dual.parameters
+
+
+def test_names_are_those_of_the_network_itself():
+    """GroupNorms have the shapes of BatchNorms, and names do not say a stem's channels."""
+    other_norms, other_stem = (suggest(on_meta(lambda: timm.create_model(name))) for name in ("resnet50_gn", "resnet50s"))
+    assert other_norms.network is None and other_norms.scope == "block"
+    assert other_stem.network is None and other_stem.scope == "network" and "has no name here" in repr(other_stem)
+    assert Spec(suggest(on_meta(lambda: timm.create_model("resnet50c"))).network).parameters == 25_576_264
+
+
+def test_costs_that_moved_are_named():
+    suggestion = suggest(on_meta(lambda: torchvision.models.resnet50()))
+    # Convolutions and products, two per multiply-accumulate, at 224 x 224.
+    assert suggestion.baseline.flops == 8_178_368_512
+    share = suggestion.primal.flops / suggestion.baseline.flops
+    assert share > 1.04 and f"99.4 % of the parameters and {100 * share:.1f} % of the FLOPs" in repr(suggestion)
+    assert "Same cost: 21x6d has 1.69 times less" in repr(suggestion) and "Same variance: 9x8d has 1.50 times fewer" in repr(suggestion)
+
+
+def test_the_same_variance_is_never_more():
+    """Also of single blocks, whose members are whole."""
+    for members, width in ((1, 64), (1, 96), (2, 32), (3, 24)):
+        inner = members * width
+        layers = [nn.Conv2d(inner // 2, inner, 1), nn.ReLU(), nn.Conv2d(inner, inner, 3, padding=1, groups=members), nn.ReLU()]
+        suggestion = suggest(nn.Sequential(nn.Conv2d(3, inner // 2, 3), *layers, nn.Conv2d(inner, inner // 2, 1)))
+        assert suggestion.scope == "block" and suggestion.dual.variance <= suggestion.baseline.variance
+        assert suggestion.primal.parameters <= suggestion.baseline.parameters
+
+
+def test_no_design_of_a_block_is_better_than_the_chosen_one():
+    """By trying all of them, with the parameters of the whole model."""
+    layers = [nn.Conv2d(16, 24, 1), nn.ReLU(), nn.Conv2d(24, 24, 3, padding=1), nn.ReLU(), nn.Conv2d(24, 16, 1)]
+    model = nn.Sequential(nn.Conv2d(3, 16, 3), *layers)
+    suggestion, fixed = suggest(model), 3 * 16 * 9 + 16 + 16
+    parameters = lambda m, n: fixed + m * n * (16 + 1 + 9 * n + 1 + 16)
+    assert parameters(1, 24) == suggestion.baseline.parameters
+    spec = {"kind": "bottleneck", "inputs": 16, "outputs": 16, "width": 24, "norm": "none"}
+    variances = {point.width: point.variance for point in collegial.search(spec).curve}
+    tried = {(m, n): variances[n] / m for m in range(1, 200) for n in range(1, 25)}
+    primal = min(variance for design, variance in tried.items() if parameters(*design) <= parameters(1, 24))
+    dual = min(parameters(*design) for design, variance in tried.items() if variance <= tried[1, 24])
+    assert suggestion.primal.variance == pytest.approx(primal) and suggestion.dual.parameters == dual
+
+
+def test_designs_that_draws_do_not_decide_are_widths():
+    """Drawn to 10 %, several widths are as good; the interval holds for the chosen one."""
+    model = on_meta(lambda: torchvision.models.mobilenet_v2())
+    rough = suggest(model, precision=0.1)
+    low, high = rough.primal.variance_reduction_ci
+    assert len(rough.primal.alike) > 1 and low < rough.primal.variance_reduction < high
+    assert low > 1 or "Same cost" not in repr(rough)
+    assert f"members of width {rough.dual.alike[0]} to {rough.dual.alike[-1]}, such as" in repr(rough)
+    exact = suggest(on_meta(lambda: torchvision.models.resnet50()))
+    assert exact.primal.alike == [exact.primal.width] and len(set(exact.primal.variance_reduction_ci)) == 1
+
+
+def test_it_says_where_most_parameters_stay():
+    layers = [nn.Conv2d(32, 64, 1), nn.ReLU(), nn.Conv2d(64, 64, 3, padding=1), nn.ReLU(), nn.Conv2d(64, 32, 1)]
+    for inputs, said in ((3, False), (512, True)):
+        suggestion = suggest(nn.Sequential(nn.Conv2d(inputs, 32, 3), *layers))
+        assert (suggestion.untouched > 0.5) is said is ("stay untouched" in repr(suggestion))
+
+
+@pytest.mark.parametrize("model, said", [("resnet50", r"collegial.search\('resnet50'\)"), (nn.Conv2d, "is a class"), (None, "of type NoneType")])
+def test_what_is_no_model_gets_a_sentence(model, said):
+    for ask in (suggest, convert):
+        with pytest.raises(collegial.CollegialError, match=said):
+            ask(model)
+
+
+def test_public_names_only():
+    assert [name for name in dir(collegial.torch) if not name.startswith("_")] == sorted(collegial.torch.__all__)

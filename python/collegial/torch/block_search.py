@@ -1,0 +1,109 @@
+"""The best designs of a model by the variance of one of its blocks, to which the others keep their
+proportions; costs are the whole model's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import NormalDist
+from typing import Any
+
+from .._collegial import CollegialError
+from .._questions import search
+from .family import Family
+from .module_choice import Rule, rounded
+
+# Members that are drawn are no wider than this, unless the model's own are.
+WIDEST = 128
+# Standard error of drawn variances by default, as a share of each.
+PRECISION = 0.01
+
+
+def of_block(family: Family, rule: Rule | None, most: float, options: dict[str, Any]) -> dict[str, Any]:
+    """The baseline and both optima. Variances of members are those of `collegial.search`; with
+    `alpha` or `trials` its widths are too, as Algorithm 2 is printed."""
+    analysed, spec = family.analysed, family.analysed.spec()
+    law = any(options.get(name) is not None for name in ("alpha", "trials"))
+    if law and analysed.depthwise:
+        raise CollegialError(
+            f"alpha= and trials= ask for the law, by which a wide network is split, but {analysed.name} is depthwise; leave them out"
+        )
+    # Where theory has no closed form variances are drawn, which is not done for every width.
+    drawn = analysed.sampled and not law
+    widths = ladder(analysed.members * analysed.width, analysed.width) if drawn else None
+    found = search(spec, rule=rule, widths=widths, max_multiplicity=None if most == math.inf else int(most), **options)
+    variances = {point.width: point.variance for point in found.curve}
+    if law:
+        primal = family.fitted(found.primal.width, rule or "nearest", most)
+        real = next(point.dual_multiplicity for point in found.curve if point.width == found.dual.width)
+        dual = int(min(max(1, rounded(real)), most))
+        optima = {"primal": (primal, found.primal.width), "dual": (dual, found.dual.width)}
+        choice = None
+    else:
+        precision = (options.get("precision") or PRECISION) if drawn else 0.0
+        choice = _Choice(family, variances, found.baseline_variance, rule or "under", most, precision)
+        optima = {"primal": choice.primal(), "dual": choice.dual()}
+    own = (analysed.members, analysed.width)
+    records = {}
+    for problem, (members, width) in {"baseline": own, **optima}.items():
+        variance = found.baseline_variance if (members, width) == own else variances[width] / members
+        record = family.record(family.proportional(members, width), (members, width), variance, found.baseline_variance)
+        known = choice.known(problem, members, width) if choice is not None and (members, width) != own else {}
+        records[problem] = {**record, **known}
+    return {"alpha": found.alpha, "alpha_ci": found.to_dict().get("alpha_ci"), **records}
+
+
+class _Choice:
+    """Every width with the members of both problems, and how well drawn variances tell them apart."""
+
+    def __init__(self, family: Family, variances: dict[int, float], before: float, rule: Rule, most: float, precision: float):
+        self.family, self.variances, self.before, self.most = family, variances, before, most
+        self.own = (family.analysed.members, family.analysed.width)
+        fitted = {width: family.fitted(width, rule, most) for width in variances}
+        self.fitted = {width: members for width, members in fitted.items() if rule == "nearest" or self._cost(members, width) <= family.total}
+        # Intervals that hold at all widths at once, since the best of them is chosen.
+        self.half = NormalDist().inv_cdf(1 - 0.025 / len(variances)) * precision
+
+    def _cost(self, members: int, width: int) -> int:
+        return self.family.parameters(self.family.proportional(members, width))
+
+    def _least(self, width: int, factor: float = 1.0) -> int:
+        """The fewest members of no more than the baseline's variance, theirs taken times a factor."""
+        return max(1, math.ceil(factor * self.variances[width] / self.before * (1 - 1e-12)))
+
+    def primal(self) -> tuple[int, int]:
+        """The least variance for the model's parameters; the baseline where nothing has less."""
+        width = min(self.fitted, key=lambda width: self.variances[width] / self.fitted[width], default=None)
+        if width is None or self.variances[width] / self.fitted[width] >= self.before:
+            return self.own
+        return self.fitted[width], width
+
+    def dual(self) -> tuple[int, int]:
+        """The fewest parameters for its variance; the baseline where nothing has fewer."""
+        least = {width: self._least(width) for width in self.variances}
+        allowed = [width for width in least if least[width] <= self.most]
+        width = min(allowed, key=lambda width: self._cost(least[width], width), default=None)
+        if width is None or self._cost(least[width], width) >= self.family.total:
+            return self.own
+        return least[width], width
+
+    def known(self, problem: str, members: int, width: int) -> dict[str, Any]:
+        """The interval of a variance that was drawn, and the widths that are as good within it."""
+        reduction = self.before * members / self.variances[width]
+        factor = math.exp(math.sqrt(2.0) * self.half)
+        if problem == "primal":
+            objective = {each: self.variances[each] / self.fitted[each] for each in self.fitted}
+            alike = [each for each in objective if objective[each] <= objective[width] * factor]
+        else:
+            dearest = self._cost(self._least(width, math.exp(self.half)), width)
+            alike = [each for each in self.variances if self._cost(self._least(each, math.exp(-self.half)), each) <= dearest]
+        return {
+            "variance_reduction_ci": [reduction / factor, reduction * factor],
+            "alike": alike if self.half > 0.0 else [width],
+        }
+
+
+def ladder(most: int, own: int) -> list[int]:
+    """Widths up to the largest, about four to every doubling, the own one among them."""
+    widths = {rounded(2 ** (step / 4)) for step in range(4 * most.bit_length())}
+    return sorted({width for width in widths if width <= min(most, WIDEST)} | {own})

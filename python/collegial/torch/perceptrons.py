@@ -1,0 +1,104 @@
+"""Fully connected networks with two hidden layers or more, which are the theory's own case: their
+members are narrower ones side by side, with block-diagonal layers inside."""
+
+from __future__ import annotations
+
+from torch import nn
+
+from .block import Block
+from .layers import Layers, common_name
+from .refusals import Kind, Refusal
+from .resize import Slot
+from .slots import Unknown, slot_of, vectors_of
+
+
+def perceptrons(layers: Layers, otherwise: str) -> list[Block | Refusal]:
+    """Chains of linear layers with an activation between each two, and why some cannot be split."""
+    found: list[Block | Refusal] = []
+    used: set[int] = set()
+    for start in range(len(layers.flow.nodes)):
+        chain = _chain(layers, start) if start not in used else []
+        if len(chain) >= 3:
+            used.update(chain)
+            found.append(_judged(layers, chain, otherwise))
+    return found
+
+
+def _linear(layers: Layers, index: int) -> nn.Linear | None:
+    """The linear layer that a call is of."""
+    owner = layers.owner(index) if layers.weighing[index] else None
+    module = layers.modules[owner] if owner is not None else None
+    return module if isinstance(module, nn.Linear) and layers.flow.nodes[index].function == "linear" else None
+
+
+def _chain(layers: Layers, start: int) -> list[int]:
+    """Linear layers from one on, each behind an activation of the one before, with nothing else
+    between them that has weights or comes from elsewhere."""
+    if _linear(layers, start) is None:
+        return []
+    chain = [start]
+    for index in layers.flow.onward(start):
+        if not layers.weighing[index]:
+            continue
+        inside = layers.flow.between(chain[-1], index)
+        alone = not any(layers.weighing[node] or layers.adds(node) for node in inside) and layers.closed(chain[-1], inside)
+        if _linear(layers, index) is None or not alone or not layers.activated(inside):
+            break
+        chain.append(index)
+    return chain
+
+
+def _judged(layers: Layers, chain: list[int], otherwise: str) -> Block | Refusal:
+    modules = [module for index in chain if (module := _linear(layers, index)) is not None]
+    names = [layers.owner(index) or "" for index in chain]
+    name = common_name(names, otherwise)
+    reason = _reason(layers, chain, modules, names)
+    if reason is not None:
+        return Refusal(name, Kind.NOT_SUPPORTED, reason)
+    between = [layers.flow.between(a, b) for a, b in zip(chain, chain[1:])]
+    places = tuple(tuple(sorted(layers.activated(inside))) for inside in between)
+    width = modules[0].out_features
+    try:
+        slots = _slots(layers, names, between, width)
+    except Unknown as unknown:
+        return Refusal(name, Kind.NOT_SUPPORTED, str(unknown))
+    span = f"{names[0]} to {names[-1]}"
+    normed = any(slot.vector for slot in slots)
+    return Block(
+        name, span, modules[0].in_features, modules[-1].out_features, 1, width, 1, 1, normed, False, places, slots, hidden=len(chain) - 1
+    )
+
+
+def _reason(layers: Layers, chain: list[int], modules: list[nn.Linear], names: list[str]) -> str | None:
+    """Why a chain cannot be split here."""
+    widths = [module.out_features for module in modules[:-1]]
+    if any(type(module) is not nn.Linear for module in modules) or any("weight" not in module._parameters for module in modules):
+        return "its linear layers are parametrised, or of a kind that is not known here"
+    if len(set(widths)) > 1:
+        return f"its hidden layers have different widths, {', '.join(map(str, widths))}: members of one width do not do for all"
+    if any(slot in layers.tied for index in chain for slot in layers.flow.nodes[index].tensors):
+        return "its weights are tied to those of other layers"
+    if any(len(layers.calls(name)) > 1 for name in names):
+        return "its layers are applied more than once in a forward pass"
+    return None
+
+
+def _slots(layers: Layers, names: list[str], between: list[set[int]], width: int) -> tuple[Slot, ...]:
+    """The weights of all layers, biases of hidden ones, and norms between."""
+    found: dict[tuple[str, str], Slot] = {}
+    last = len(names) - 1
+    for place, name in enumerate(names):
+        if place == last:
+            slots = [slot_of(layers, name, "weight", (1,))]
+        else:
+            slots = [slot_of(layers, name, "weight", (0,), 1 if place else None)]
+            if layers.modules[name]._parameters.get("bias") is not None:
+                slots.append(slot_of(layers, name, "bias", (0,)))
+        found.update({(slot.module, slot.tensor): slot for slot in slots})
+    for inside in between:
+        for index in sorted(inside):
+            for slot in vectors_of(layers, index, width):
+                if any(call not in inside for call in layers.calls(slot.module)):
+                    raise Unknown(f"its {slot.module} is used by other layers too")
+                found[slot.module, slot.tensor] = slot
+    return tuple(found.values())
