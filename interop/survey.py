@@ -6,10 +6,10 @@ what it leaves alone, and why.
 Takes all of torchvision's classifiers and timm's, up to --per-family of a family and three times as
 many where blocks are bottlenecks. Models are made
 on the meta device where they can be, so that they need no memory, each in a process of its own with
-a limit on memory and time: one that breaks it is a crash in the table. Every model is asked for a
-suggestion by the law with a fixed alpha (depthwise ones by draws), under its parameters, converted by
-both objectives, counted and run. Where there is nothing to gain, its blocks are given one member
-more, each three channels wider, and run with those, so that every served model has been rebuilt.
+a limit on memory and time: one that breaks it is a crash in the table. Every model is asked the
+default way, `suggest(model)`, converted by both objectives, counted, and run forward and backward.
+Where there is nothing to gain, its blocks are given one member more, each three channels wider, and
+run with those, so that every model with blocks has been rebuilt.
 """
 
 import argparse
@@ -19,10 +19,11 @@ import json
 import math
 import multiprocessing
 import resource
+import statistics
 import sys
+import textwrap
 from pathlib import Path
 
-ALPHA = 1.60
 # Families of timm's whose blocks are bottlenecks: three times as many of them are asked.
 BOTTLENECKS = ["byoanet", "byobnet", "cspnet", "dla", "hrnet", "nfnet", "regnet", "resnet", "resnetv2", "senet", "tresnet"]
 FORK = multiprocessing.get_context("fork")
@@ -60,33 +61,35 @@ def judge(name):
     """One row of the table."""
     from collegial.torch import Refused
     from collegial.torch.blocks import find_blocks
-    from collegial.torch.suggest import suggested
+    from collegial.torch.suggest import gains, suggested
 
     model = make(name)
     row = {"model": name, "family": type(model).__module__.rsplit(".", 1)[-1]}
     try:
         found = find_blocks(model)
-        suggestion = suggested(model, found, "under", math.inf, quick(found.blocks))
+        suggestion = suggested(model, found, None, math.inf, {})
     except Refused as refused:
         return {**row, "verdict": refused.kind.value, "reason": refused.refusals[0].reason}
     blocks = [type(model.get_submodule(block)).__name__ for block in suggestion.blocks if block in dict(model.named_modules())]
     skipped = [refusal.reason for refusal in suggestion.skipped]
     reason = f"{len(skipped)} left alone: {skipped[0]}" if skipped else ""
-    row.update(verdict="served", reason=reason, blocks=len(suggestion.blocks), classes=sorted(set(blocks)))
-    row["shape"] = shape(found.blocks[0])
+    verdict = "served" if any(gains(suggestion, objective) for objective in ("primal", "dual")) else "no gain"
+    row.update(verdict=verdict, reason=reason, blocks=len(suggestion.blocks), classes=sorted(set(blocks)))
+    row.update(shape=shape(found.blocks[0]), scope=suggestion.scope, network=suggestion.network or "", untouched=suggestion.untouched)
+    if gains(suggestion, "primal"):
+        row["less_variance"] = suggestion.primal.variance_reduction
+    if gains(suggestion, "dual"):
+        row["fewer_parameters"] = suggestion.baseline.parameters / suggestion.dual.parameters
     for objective in ("primal", "dual"):
         row[objective] = _converted(model, found, suggestion, objective)
     return row
 
 
-def quick(blocks):
-    """Options that make a search short: this asks whether conversions run, not how good they are."""
-    return {"precision": 0.1} if any(block.depthwise for block in blocks) else {"alpha": ALPHA}
-
-
 def shape(block):
     """What was found, for a person to check: channels in, members and their width, channels out, the
     kernel, gates and activations."""
+    if block.hidden is not None:
+        return f"{block.inputs} -> {block.hidden} x {block.width} -> {block.outputs}, fully connected, {block.activated}"
     gate = ", gated" if block.gated else ""
     widths = f"{block.inputs} -> {block.members}x{block.width}d -> {block.outputs}"
     return f"{widths}, {block.kernel}x{block.kernel}{gate}, {block.activated}"
@@ -111,12 +114,28 @@ def _converted(model, found, suggestion, objective):
         better, expected, tried = _wider(model, found)
     count = sum(parameter.numel() for parameter in better.parameters())
     assert count == expected, f"{count:,} parameters instead of {expected:,}"
-    # A model without values is run on shapes, in both modes, by the conversion or by `_wider`.
+    without = _without_gradient(better, found)
+    without -= _without_gradient(model, found) if without else set()
+    assert not without, f"{min(without)} has no gradient"
     if not next(better.parameters()).is_meta:
         with torch.no_grad():
             outputs = better.eval()(torch.zeros(1, found.trial.example[0].shape[1], 64, 64))
         assert all(tensor.isfinite().all() for tensor in tensors_in(outputs)), "its outputs are not finite"
     return f"nothing to gain; rebuilt with {tried}" if tried else announced.design
+
+
+def _without_gradient(model, found):
+    """The parameters that a forward and a backward pass on shapes leave without a gradient: a few models
+    have layers that they do not use."""
+    import torch
+
+    from collegial.torch.flow import tensors_in
+    from collegial.torch.trial import meta_model
+
+    model = meta_model(model).train()
+    outputs = model(*(torch.empty_like(tensor, device="meta") for tensor in found.trial.example))
+    sum(tensor.sum() for tensor in tensors_in(outputs) if tensor.requires_grad).backward()
+    return {name for name, parameter in model.named_parameters() if parameter.requires_grad and parameter.grad is None}
 
 
 def _wider(model, found):
@@ -185,6 +204,9 @@ def survey(chosen, options):
     return [done[name] for name in chosen if name in done]
 
 
+VERDICTS = ("served", "no gain", "split-neutral", "not covered")
+
+
 def page(rows, table):
     """The table by family, in Markdown; `table` is the file with a line per model."""
     import timm
@@ -194,51 +216,111 @@ def page(rows, table):
     plain = lambda library: library.__version__.split("+")[0]
     verdicts = collections.Counter(row["verdict"] for row in rows)
     theirs = sum(row["model"].startswith("timm/") for row in rows)
-    best = [row for row in rows if any("nothing to gain" in row.get(objective, "") for objective in ("primal", "dual"))]
-    rebuilt = [row for row in best if "rebuilt" in row["primal"] + row["dual"]]
+    counts = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in (*VERDICTS, "crash"))
     lines = [
-        "# Models of torchvision and timm",
+        "# Which networks does this help?",
         "",
-        f"What `collegial.torch` makes of all {len(rows) - theirs} image classifiers of torchvision {plain(torchvision)} and of {theirs} of timm {plain(timm)},",
-        f"some of every family, with PyTorch {plain(torch)}: **{verdicts['served']} are served, {verdicts['outside the theory']} are outside the theory, "
-        f"{verdicts['not supported']} are not supported, {verdicts['crash']} crashed.**",
+        *_wrapped(
+            f"`collegial.torch.suggest(model)` was asked about all {len(rows) - theirs} image classifiers of torchvision {plain(torchvision)} "
+            f"and {theirs} of timm {plain(timm)}, with PyTorch {plain(torch)}: {counts}."
+        ),
         "",
-        "- *Served*: bottleneck blocks (1x1, k x k, 1x1, with an activation between, then a sum or an end without an activation) were found. The conversions by both",
-        f"  objectives ran and had the announced number of parameters. Where there was nothing to gain by one of them ({len(best)} models), the blocks were given one member more, each three channels",
-        f"  wider, and the model ran with those ({len(rebuilt)} models). Where the k x k convolution is in groups or depthwise already, the question is which group width to grow or shrink to.",
-        "- *Outside the theory*: its blocks have one hidden layer, so that m of them in parallel are one again: splitting changes nothing there.",
-        "- *Not supported*: the theory may have an answer, but the blocks cannot be rebuilt here, for the reason given.",
+        *_summary(rows),
         "",
-        f"What was asked is whether conversions run, not how good they are: designs are those of the law with alpha = {ALPHA:.2f} (`alpha={ALPHA:.2f}, rule=\"under\"`), of depthwise blocks those of",
-        "variances drawn to 10 % (`precision=0.1, rule=\"under\"`). `suggest(model)` without options computes exactly, and of networks that it knows by name over all blocks, so that its designs differ.",
+        "## The verdicts",
         "",
-        f"A line per model, with the first block that was found and both designs, is in [{table.name}]({table.name}). Written by `python interop/survey.py --out",
-        "docs/torch-models.md`, which asks every model in a process of its own; a sample of forty is asked by the tests.",
+        *_wrapped("- *Served*: there are bottleneck blocks (1x1, k x k, 1x1, with activations between) or a fully connected part with two hidden "
+                  "layers, and a design with less kernel variance or fewer parameters.", "  "),
+        *_wrapped("- *No gain*: there are such blocks, and the model has the best design already.", "  "),
+        *_wrapped("- *Split-neutral*: blocks have one hidden layer (ResNet-18, feed-forward layers of transformers), and m of them in parallel "
+                  "are one again. Kernel variance does not choose: choose by speed.", "  "),
+        *_wrapped("- *Not covered*: the theory may have an answer, but no variance is known here, or the blocks cannot be rebuilt.", "  "),
         "",
-        "| family | of | models | served | outside the theory | not supported | blocks served | most frequent reason |",
-        "|---|---|---:|---:|---:|---:|---|---|",
+        *_wrapped("Models were asked without options. Of every served one both conversions ran forward and backward and had the announced number "
+                  "of parameters. Models without a gain were rebuilt with one member more, each three channels wider, and run."),
+        "",
+        *_wrapped(f"Variances are those at initialisation, not errors of trained networks. A line per model is in [{table.name}]({table.name}). "
+                  "Written by `python interop/survey.py --out docs/torch-models.md`; forty models are asked by the tests."),
+        "",
+        "## By family",
+        "",
+        "| family | of | models | served | no gain | split-neutral | not covered | most frequent reason |",
+        "|---|---|---:|---:|---:|---:|---:|---|",
     ]
-    families = collections.defaultdict(list)
-    for row in rows:
-        families[row["family"], "timm" if row["model"].startswith("timm/") else "torchvision"].append(row)
-    for (family, library), members in sorted(families.items()):
+    for (family, library), members in sorted(_families(rows).items()):
         counts = collections.Counter(row["verdict"] for row in members)
         reasons = collections.Counter(row["reason"] for row in members if row["reason"])
-        classes = sorted({name for row in members for name in row.get("classes", [])})
-        numbers = [counts[verdict] or "" for verdict in ("served", "outside the theory", "not supported")]
         reason = reasons.most_common(1)[0][0] if reasons else ""
-        cells = [family, library, len(members), *numbers, ", ".join(classes), reason]
+        cells = [family, library, len(members), *(counts[verdict] or "" for verdict in VERDICTS), reason]
         lines.append("| " + " | ".join(str(cell).replace("|", "/") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
 
 
+def _families(rows):
+    families = collections.defaultdict(list)
+    for row in rows:
+        families[row["family"], "timm" if row["model"].startswith("timm/") else "torchvision"].append(row)
+    return families
+
+
+def _wrapped(text, indent=""):
+    return textwrap.wrap(text, 100, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+# Kinds of networks as people call them, by words that their families' names hold, in this order.
+KINDS = [
+    ("ResNet, ResNeXt, Wide ResNet, SE-ResNet", ["resnet", "senet", "tresnet", "gluon"]),
+    ("RegNet", ["regnet"]),
+    ("MobileNet, EfficientNet, MNASNet", ["mobilenet", "efficientnet", "mnasnet", "rexnet"]),
+    ("CSPNet, DLA, HRNet, DPN", ["cspnet", "dla", "hrnet", "dpn"]),
+    ("ByobNet, ByoaNet (GENet, BoTNet, RepVGG, ...)", ["byobnet", "byoanet"]),
+    ("NFNet", ["nfnet"]),
+    ("VGG, AlexNet", ["vgg", "alexnet"]),
+    ("ConvNeXt, ConvMixer, MetaFormer", ["convnext", "convmixer", "metaformer"]),
+    ("DenseNet, Inception, GoogLeNet, SqueezeNet", ["densenet", "inception", "googlenet", "squeezenet", "rdnet"]),
+    ("ShuffleNet, GhostNet, Xception, NASNet", ["shufflenet", "ghost", "xception", "nasnet"]),
+    ("transformers (ViT, DeiT, Swin, ...) and MLP-Mixers", []),
+]
+
+
+def _summary(rows):
+    """A table that is read in a minute."""
+    median = lambda values: f"{statistics.median(values):.2f} x" if values else ""
+    grouped = collections.defaultdict(list)
+    for row in rows:
+        family = row["family"]
+        kind = next((name for name, words in KINDS[:-1] if any(word in family for word in words)), None)
+        if kind is None:
+            kind = KINDS[-1][0] if any(word in family for word in TRANSFORMERS) else "others"
+        grouped[kind].append(row)
+    lines = [
+        "| networks | models | helped | less variance, same parameters | fewer parameters, same variance | otherwise |",
+        "|---|---:|---:|---:|---:|---|",
+    ]
+    for kind in [*(name for name, _ in KINDS), "others"]:
+        members = grouped[kind]
+        if members:
+            counts = collections.Counter(row["verdict"] for row in members)
+            others = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS[1:] if counts[verdict])
+            less, fewer = (median([row[key] for row in members if key in row]) for key in ("less_variance", "fewer_parameters"))
+            lines.append(f"| {kind} | {len(members)} | {counts['served']} | {less} | {fewer} | {others} |")
+    return [*lines, "", "Factors are medians over the models that are helped."]
+
+
+TRANSFORMERS = ["vit", "former", "swin", "deit", "beit", "cait", "coat", "eva", "hiera", "mixer", "nest", "pit", "pvt", "tnt", "twins", "vision", "volo", "xcit"]
+
+
 def write_table(path, rows):
     """A line per model as CSV."""
-    columns = ["model", "family", "verdict", "blocks", "shape", "primal", "dual", "reason"]
+    columns = [
+        "model", "family", "verdict", "scope", "network", "blocks", "shape", "untouched", "primal", "less_variance", "dual",
+        "fewer_parameters", "reason",
+    ]
+    rounded = lambda row: {key: f"{value:.3g}" if isinstance(value, float) else value for key, value in row.items()}
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
         writer.writeheader()
-        writer.writerows(rows)
+        writer.writerows(map(rounded, rows))
 
 
 def main():

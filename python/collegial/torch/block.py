@@ -33,6 +33,7 @@ class Block:
     activations: Activations
     slots: tuple[Slot, ...]
     hidden: int | None = None
+    dimensions: int = 2
 
     @property
     def depthwise(self) -> bool:
@@ -78,16 +79,19 @@ class Block:
         norm = "batch" if self.normed else "none"
         shortcut = "identity" if self.inputs == self.outputs else "none"
         first, second = self.variance_activations
-        if first == second == "relu":
+        if first == second == "relu" and self.dimensions == 2:
             return {
                 "kind": "bottleneck", "inputs": self.inputs, "outputs": self.outputs, "width": self.width, "members": self.members,
                 "kernel": self.kernel, "norm": norm, "shortcut": shortcut,
             }  # fmt: skip
         side = 2 * self.kernel + 2
+        # A sequence is an image of one row: the kernel's other rows see zeros, whose weights change
+        # nothing but a factor of the kernel.
+        height = side if self.dimensions == 2 else 1
         conv = {"type": "conv", "norm": norm}
         inner = {**conv, "width": self.width}
         return {
-            "kind": "sequence", "name": "block", "input": {"channels": self.inputs, "height": side, "width": side},
+            "kind": "sequence", "name": "block", "input": {"channels": self.inputs, "height": height, "width": side},
             "members": self.members, "shortcut": shortcut,
             "layers": [
                 {**inner, "kernel": 1, "activation": first}, {**inner, "kernel": self.kernel, "activation": second},

@@ -27,18 +27,19 @@ class Candidate:
         name = self.name(otherwise)
         reason = self._shape_reason() or self._flow_reason()
         if reason is not None:
-            return Refusal(name, Kind.NOT_SUPPORTED, reason)
+            return Refusal(name, Kind.NOT_COVERED, reason)
         middle = self.chain[0]
         try:
             slots = slots_of(layers, (self.start, middle, end), self.inside, self.gates(), self.main())
         except Unknown as unknown:
-            return Refusal(name, Kind.NOT_SUPPORTED, str(unknown))
+            return Refusal(name, Kind.NOT_COVERED, str(unknown))
         reduce, conv, expand = (layers.convolution(index) for index in (self.start, middle, end))
         assert reduce is not None and conv is not None and expand is not None
         strides = [stride for layer in (reduce, conv, expand) for stride in layer.stride]
         return Block(
             name, self.span(), reduce.in_channels, expand.out_channels, conv.groups, conv.out_channels // conv.groups, conv.kernel_size[0],
             max(strides), any(slot.vector for slot in slots), bool(self.gates()), self.activations(), slots,
+            dimensions=len(conv.kernel_size),
         )
 
     def name(self, otherwise: str) -> str:
@@ -109,6 +110,8 @@ class Candidate:
                 f"its inner width changes inside: {reduce.out_channels} channels, then {middle.in_channels} -> {middle.out_channels}, "
                 f"then {expand.in_channels}"
             )
+        if len(middle.kernel_size) > 2:
+            return "its convolutions have three dimensions; variances are known here for one and two"
         if len(set(middle.kernel_size)) > 1:
             return f"its kernel is {middle.kernel_size[0]} x {middle.kernel_size[1]}, not square"
         return None
@@ -131,7 +134,8 @@ class Candidate:
             node = nodes[index]
             # Norms of images with the channels innermost turn them there and back; others take the
             # mean over all channels.
-            placed = len(node.shape) == 4 and (channels in (node.shape[1], node.shape[3]) or node.shape[1] == 1)
+            axes = len(nodes[self.start].shape)
+            placed = len(node.shape) == axes and (channels in (node.shape[1], node.shape[-1]) or node.shape[1] == 1)
             if not placed or node.function in ("channel_shuffle", "softmax", "cat", "stack"):
                 return f"its {node.function} mixes or moves the inner channels"
             sides = [source for source in node.inputs if source in self.inside and source not in main]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from typing import Union
 
 from torch import nn
 
@@ -12,6 +13,8 @@ from .activations import Activation
 from .flow import Flow
 
 CONVOLUTIONS = {"conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"}
+PLAIN = {"conv1d", "conv2d", "conv3d"}
+Convolution = Union[nn.Conv1d, nn.Conv2d, nn.Conv3d]
 PRODUCTS = {"linear", "matmul", "bmm", "einsum", "multi_head_attention_forward"}
 
 
@@ -54,25 +57,25 @@ class Layers:
         owners = self.owners(index)
         return next(iter(owners)) if len(owners) == 1 else None
 
-    def convolution(self, index: int) -> nn.Conv2d | None:
-        """The Conv2d that a call is of; None where its weights are made in another way."""
+    def convolution(self, index: int) -> Convolution | None:
+        """The convolution that a call is of; None where its weights are made in another way."""
         owner = self.owner(index)
         module = self.modules[owner] if owner is not None else None
-        if not isinstance(module, nn.Conv2d) or self.flow.nodes[index].function != "conv2d":
+        if not isinstance(module, (nn.Conv1d, nn.Conv2d, nn.Conv3d)) or self.flow.nodes[index].function not in PLAIN:
             return None
         return module if module._parameters.get("weight") is not None else None
 
     def pointwise(self, index: int) -> bool:
         """Whether a call is a 1x1 convolution."""
         conv = self.convolution(index)
-        return conv is not None and tuple(conv.kernel_size) == (1, 1)
+        return conv is not None and max(conv.kernel_size) == 1
 
     def spatial(self, index: int) -> bool:
         """Whether a call is a k x k convolution, k > 1, or one whose weights are made in another
         way, so that k is not known."""
         conv = self.convolution(index)
         if conv is None:
-            return self.weighing[index] and self.flow.nodes[index].function == "conv2d"
+            return self.weighing[index] and self.flow.nodes[index].function in PLAIN
         return max(conv.kernel_size) > 1
 
     def depthwise(self, index: int) -> bool:

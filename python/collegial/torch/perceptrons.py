@@ -6,6 +6,7 @@ from __future__ import annotations
 from torch import nn
 
 from .block import Block
+from .block_linear import BlockLinear
 from .layers import Layers, common_name
 from .refusals import Kind, Refusal
 from .resize import Slot
@@ -25,10 +26,11 @@ def perceptrons(layers: Layers, otherwise: str) -> list[Block | Refusal]:
 
 
 def _linear(layers: Layers, index: int) -> nn.Linear | None:
-    """The linear layer that a call is of."""
+    """The linear layer that a call is of, a block-diagonal one of ours included."""
     owner = layers.owner(index) if layers.weighing[index] else None
     module = layers.modules[owner] if owner is not None else None
-    return module if isinstance(module, nn.Linear) and layers.flow.nodes[index].function == "linear" else None
+    function = "einsum" if isinstance(module, BlockLinear) else "linear"
+    return module if isinstance(module, nn.Linear) and layers.flow.nodes[index].function == function else None
 
 
 def _chain(layers: Layers, start: int) -> list[int]:
@@ -54,31 +56,35 @@ def _judged(layers: Layers, chain: list[int], otherwise: str) -> Block | Refusal
     name = common_name(names, otherwise)
     reason = _reason(layers, chain, modules, names)
     if reason is not None:
-        return Refusal(name, Kind.NOT_SUPPORTED, reason)
+        return Refusal(name, Kind.NOT_COVERED, reason)
     between = [layers.flow.between(a, b) for a, b in zip(chain, chain[1:])]
     places = tuple(tuple(sorted(layers.activated(inside))) for inside in between)
-    width = modules[0].out_features
+    members, inner = getattr(modules[1], "groups", 1), modules[0].out_features
     try:
-        slots = _slots(layers, names, between, width)
+        slots = _slots(layers, names, between, inner)
     except Unknown as unknown:
-        return Refusal(name, Kind.NOT_SUPPORTED, str(unknown))
+        return Refusal(name, Kind.NOT_COVERED, str(unknown))
     span = f"{names[0]} to {names[-1]}"
     normed = any(slot.vector for slot in slots)
     return Block(
-        name, span, modules[0].in_features, modules[-1].out_features, 1, width, 1, 1, normed, False, places, slots, hidden=len(chain) - 1
-    )
+        name, span, modules[0].in_features, modules[-1].out_features, members, inner // members, 1, 1, normed, False, places, slots,
+        hidden=len(chain) - 1,
+    )  # fmt: skip
 
 
 def _reason(layers: Layers, chain: list[int], modules: list[nn.Linear], names: list[str]) -> str | None:
     """Why a chain cannot be split here."""
     widths = [module.out_features for module in modules[:-1]]
-    if any(type(module) is not nn.Linear for module in modules) or any("weight" not in module._parameters for module in modules):
+    plain = all(type(module) in (nn.Linear, BlockLinear) and "weight" in module._parameters for module in modules)
+    if not plain or any(isinstance(module, BlockLinear) for module in (modules[0], modules[-1])):
         return "its linear layers are parametrised, or of a kind that is not known here"
     if len(set(widths)) > 1:
         return f"its hidden layers have different widths, {', '.join(map(str, widths))}: members of one width do not do for all"
+    if len({getattr(module, "groups", 1) for module in modules[1:-1]}) > 1:
+        return "its hidden layers have different numbers of members"
     if any(slot in layers.tied for index in chain for slot in layers.flow.nodes[index].tensors):
         return "its weights are tied to those of other layers"
-    if any(len(layers.calls(name)) > 1 for name in names):
+    if any(sum(layers.weighing[call] for call in layers.calls(name)) > 1 for name in names):
         return "its layers are applied more than once in a forward pass"
     return None
 
@@ -98,6 +104,8 @@ def _slots(layers: Layers, names: list[str], between: list[set[int]], width: int
     for inside in between:
         for index in sorted(inside):
             for slot in vectors_of(layers, index, width):
+                if slot.module in names:
+                    continue
                 if any(call not in inside for call in layers.calls(slot.module)):
                     raise Unknown(f"its {slot.module} is used by other layers too")
                 found[slot.module, slot.tensor] = slot

@@ -9,13 +9,13 @@ from .._collegial import CollegialError
 
 
 class Kind(str, Enum):
-    """Two reasons to leave a block alone that call for different things."""
+    """Verdicts on what is left alone; what is not is a question of variance, and is searched."""
 
-    OUTSIDE_THEORY = "outside the theory"
-    """One hidden layer: m members of width n are one network of width m n, so that splitting
-    changes nothing."""
-    NOT_SUPPORTED = "not supported"
-    """The theory may have an answer, but the block cannot be rebuilt here."""
+    SPLIT_NEUTRAL = "split-neutral"
+    """Kernel variance does not choose. One hidden layer: m members of width n are one network of
+    width m n. Heads of attention: much the same variance however they are split."""
+    NOT_COVERED = "not covered"
+    """The theory may have an answer, but no variance is known here, or the block cannot be rebuilt."""
 
 
 @dataclass(frozen=True)
@@ -36,17 +36,17 @@ class Refused(CollegialError):
 
     def __init__(self, model: str, refusals: list[Refusal]):
         self.model, self.refusals = model, refusals
-        missing = [refusal for refusal in refusals if refusal.kind is Kind.NOT_SUPPORTED]
-        self.kind = Kind.NOT_SUPPORTED if missing else Kind.OUTSIDE_THEORY
+        missing = [refusal for refusal in refusals if refusal.kind is Kind.NOT_COVERED]
+        self.kind = Kind.NOT_COVERED if missing else Kind.SPLIT_NEUTRAL
         super().__init__(self._sentence(missing or refusals))
 
     def _sentence(self, leading: list[Refusal]) -> str:
         first = leading[0]
         where = f"{self.model}, {first.block}" if first.block else self.model
         others = f" (and {len(leading) - 1} more blocks)" if len(leading) > 1 else ""
-        if self.kind is Kind.OUTSIDE_THEORY:
-            return f"{where}{others}: {first.reason}; this is outside the theory, since splitting changes nothing there"
-        return f"{where}{others}: {first.reason}; this is not supported (collegial.torch.search compares widths of any module)"
+        if self.kind is Kind.SPLIT_NEUTRAL:
+            return f"{where}{others}: {first.reason}; this is split-neutral: splitting changes nothing there, choose by speed"
+        return f"{where}{others}: {first.reason}; this is not covered (collegial.torch.search compares widths of any module)"
 
     def __reduce__(self) -> tuple[type[Refused], tuple[str, list[Refusal]]]:
         return type(self), (self.model, self.refusals)

@@ -63,9 +63,9 @@ def resize(model: nn.Module, slots: Iterable[Slot], members: int, width: int) ->
         assert old is not None
         store[slot.tensor] = _redrawn(module, slot, old, slot.resized(members, width))
         _rename(module, slot, members, width)
-        if slot.member is not None and type(module) is nn.Linear and members > 1:
+        if slot.member is not None and isinstance(module, nn.Linear):
             # In place, so that hooks and whoever holds the module keep it.
-            module.__class__ = BlockLinear
+            module.__class__ = BlockLinear if members > 1 else nn.Linear
 
 
 @torch.no_grad()

@@ -195,7 +195,7 @@ def _show(document: dict[str, Any], notes: list[str]) -> tuple[str, str]:
 def _subject(document: dict[str, Any]) -> str:
     blocks = f"{document['model']}: {_blocks(len(document['blocks']), document['kind'])}"
     if document["scope"] == "block":
-        return f"{blocks}; the design is that of {document['analysed']}, the analysed block."
+        return f"{blocks}; the design is that of {document['analysed']}, the analysed {document['kind'].split()[-1]}."
     known = f"which the program knows as {document['network']}" if document["network"] else "searched as a whole network, which has no name here"
     return f"{blocks}, {known}."
 
@@ -210,7 +210,7 @@ def gains(document: Any, problem: str) -> bool:
 def _gains(document: dict[str, Any]) -> list[str]:
     """Both answers in the program's words, with every cost that moved."""
     baseline, primal, dual = (document[problem] for problem in PROBLEMS)
-    mean, whose = ("mean ", "its blocks") if document["scope"] == "network" else ("", "that block")
+    mean, whose = ("mean ", "its blocks") if document["scope"] == "network" else ("", f"that {document['kind'].split()[-1]}")
     share = lambda record: _share(record, baseline, "parameters")
     flops = lambda record: f" and {_share(record, baseline, 'flops')} of the FLOPs" if record["flops"] and baseline["flops"] else ""
     sentences = []

@@ -43,7 +43,7 @@ def copied(model: Model, memo: dict[int, Any] | None = None) -> Model:
         return copy.deepcopy(model, memo or {})
     except (RuntimeError, TypeError) as error:
         reason = f"it cannot be copied: {_sentence(error)}"
-        raise Refused(type(model).__name__, [Refusal("", Kind.NOT_SUPPORTED, reason)]) from error
+        raise Refused(type(model).__name__, [Refusal("", Kind.NOT_COVERED, reason)]) from error
 
 
 class Trial:
@@ -64,7 +64,7 @@ class Trial:
             self.shapes = [tuple(tensor.shape) for tensor in tensors_in(outputs)]
             return
         reason = f"its forward pass could not be tried ({failures[-1]}); give inputs=, a tensor or tuple that it takes"
-        raise Refused(type(model).__name__, [Refusal("", Kind.NOT_SUPPORTED, reason)])
+        raise Refused(type(model).__name__, [Refusal("", Kind.NOT_COVERED, reason)])
 
     @staticmethod
     def _ways(model: nn.Module, inputs: Any) -> Iterator[tuple[nn.Module, tuple[Any, ...]]]:
@@ -129,6 +129,9 @@ def _shapes(model: nn.Module) -> Iterator[tuple[int, ...]]:
     for layer in model.modules():
         if isinstance(layer, nn.Conv2d):
             yield from ((layer.in_channels, side, side) for side in SIDES)
+            return
+        if isinstance(layer, (nn.Conv1d, nn.Conv3d)):
+            yield (layer.in_channels, 64) if isinstance(layer, nn.Conv1d) else (layer.in_channels, 16, 16, 16)
             return
         if isinstance(layer, nn.Linear):
             yield (layer.in_features,)
