@@ -1,5 +1,6 @@
 //! `evaluate`: the test error of a checkpoint.
 
+use std::num::NonZeroU16;
 use std::path::PathBuf;
 
 use collegial_arch::Overrides;
@@ -7,38 +8,47 @@ use collegial_report::{Align, Table};
 use collegial_train::data::Dataset;
 use collegial_train::export::WeightFile;
 use collegial_train::{Data, Error as TrainError, Evaluation, Recipe, evaluate_with, spec_for};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::array;
 use crate::class_list::outputs_of_classes;
 use crate::model::note_doubts;
+use crate::options::options;
 use crate::{Answer, ContentError, Error, Model, Monitor, Style};
 
-/// Which weights, on which images.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Request {
-    /// A safetensors or ONNX file, the directory of a checkpoint, or that of a run.
-    pub checkpoint: PathBuf,
-    /// Directory of the data set.
-    pub data: PathBuf,
-    /// The network; by default what the file says or its tensors tell.
-    pub model: Option<PathBuf>,
-    /// A file with the name of every output's class, one per line: a data set with other classes is
-    /// tested by name.
-    pub class_list: Option<PathBuf>,
-    /// Images computed at once.
-    pub batch: u16,
-    /// Whether the network's outputs are kept.
-    pub logits: bool,
-}
-
-impl Default for Request {
-    fn default() -> Self {
-        let (checkpoint, data) = (PathBuf::new(), PathBuf::new());
-        Self { checkpoint, data, model: None, class_list: None, batch: 128, logits: false }
+options! {
+    /// Test a checkpoint: error, top-5 error, errors per class and the confusion matrix
+    ///
+    /// Takes checkpoints of `collegial train`, files of `collegial export --to safetensors|onnx`, and
+    /// safetensors files of torchvision's and timm's ResNets and ResNeXts, whose design is told from
+    /// their tensors.
+    #[command(after_help = "Example:\n  collegial evaluate run --data cifar10")]
+    #[serde(deny_unknown_fields)]
+    pub struct Request {
+        /// A .safetensors or .onnx file, the directory of a checkpoint, or that of a run
+        #[arg(value_name = "CHECKPOINT")]
+        pub checkpoint: PathBuf,
+        /// Directory of the data set
+        #[arg(long, value_name = "DIR")]
+        pub data: PathBuf,
+        /// The network, by name or TOML spec [default: what the file says or its tensors tell]
+        #[arg(long, value_name = "MODEL")]
+        pub model: Option<PathBuf>,
+        /// The classes of the network's outputs, one name per line, for a data set that has some of
+        /// them
+        #[arg(long, value_name = "FILE")]
+        pub class_list: Option<PathBuf>,
+        /// Images computed at once
+        #[arg(long, value_name = "COUNT")]
+        pub batch: NonZeroU16 = BATCH,
+        /// Whether the network's outputs are kept
+        #[arg(skip)]
+        pub logits: bool,
     }
 }
+
+/// Images computed at once where nothing else is said.
+const BATCH: NonZeroU16 = NonZeroU16::new(128).unwrap();
 
 /// The largest confusion matrix that people want to see.
 const READABLE: usize = 20;
@@ -112,7 +122,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Evaluated, Error>
     }
     let recipe = Recipe::for_dataset(&dataset)?;
     let data = Data::new(dataset, &recipe)?;
-    let batch = usize::from(request.batch.max(1)).min(data.dataset().test().len());
+    let batch = usize::from(request.batch.get()).min(data.dataset().test().len());
     let loss = file.loss();
     let mut network = file.inference(&fitted, batch)?;
     drop(file);

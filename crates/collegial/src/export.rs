@@ -10,38 +10,53 @@ use collegial_train::recipe::{self, Builtin, Recipe};
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Source, note_doubts};
+use crate::options::options;
 use crate::{Answer, Error, Model, Monitor, Refusal, Style, files};
 
-/// Which network, in which form, where to.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Request {
-    /// The network; of a model the weights are drawn, those of a checkpoint are its own.
-    #[serde(flatten)]
-    pub model: Model,
-    /// What to write.
-    pub to: Target,
-    /// Where to write it; by default into the current directory, under the model's name.
-    #[serde(default)]
-    pub out: Option<PathBuf>,
-    /// Safetensors: whose names of layers to write; by default torchvision's.
-    #[serde(default)]
-    pub names: Naming,
-    /// ONNX: fold batch norms into the convolutions before them.
-    #[serde(default)]
-    pub fold: bool,
-    /// ONNX: put the weights into a file of their own.
-    #[serde(default)]
-    pub external_data: bool,
-    /// PyTorch: a recipe's name or file; by default the checkpoint's own, or by model.
-    #[serde(default)]
-    pub recipe: Option<PathBuf>,
-    /// PyTorch: changes to the recipe, `epochs=5`.
-    #[serde(default)]
-    pub set: Vec<String>,
-    /// Seed of drawn weights.
-    #[serde(default)]
-    pub seed: u64,
+options! {
+    /// Write a network for other programs: safetensors, ONNX, or a PyTorch training script
+    ///
+    /// A model's weights are drawn from --seed, as training from this seed begins with; those of a
+    /// checkpoint are its own. Safetensors files load into torchvision's and timm's networks; ONNX
+    /// files hold plain operators and take batches of any size; the script holds the module and its
+    /// recipe and trains on one device or, through torchrun, on many. `evaluate` and `info` read the
+    /// first two back.
+    ///
+    /// MODEL can also be the path of a checkpoint, of a run's directory, or of an exported ONNX file.
+    #[command(after_help = "Example:\n  collegial export resnext29-66x6d --to pytorch --out better.py")]
+    #[serde(deny_unknown_fields)]
+    pub struct Request {
+        /// The network; of a model the weights are drawn, those of a checkpoint are its own
+        #[command(flatten)]
+        pub model: Model,
+        /// What to write
+        #[arg(long, value_enum, value_name = "FORMAT", required = true)]
+        pub to: Option<Target>,
+        /// Where to write it; a file that is there is replaced [default: MODEL.safetensors,
+        /// MODEL.onnx or MODEL.py]
+        #[arg(long, value_name = "FILE")]
+        pub out: Option<PathBuf>,
+        /// Safetensors: whose names the layers have; they differ for RegNets
+        #[arg(long, value_enum, value_name = "WHOSE")]
+        pub names: Naming = Naming::Torchvision,
+        /// ONNX: fold batch norms into the convolutions before them
+        #[arg(long)]
+        pub fold: bool,
+        /// ONNX: put the weights into FILE.data; done in any case where they exceed the 2 GB of one
+        /// file
+        #[arg(long)]
+        pub external_data: bool,
+        /// PyTorch: cifar10, cifar100, mnist, imagenet, or a TOML file [default: the checkpoint's
+        /// own, or by model]
+        #[arg(long, value_name = "NAME|FILE")]
+        pub recipe: Option<PathBuf>,
+        /// PyTorch: change the recipe: epochs=5, learning_rate=0.05
+        #[arg(long, value_name = "KEY=VALUE")]
+        pub set: Vec<String>,
+        /// Seed of drawn weights
+        #[arg(skip)]
+        pub seed: u64,
+    }
 }
 
 /// Whose names of layers are written.
@@ -110,7 +125,8 @@ pub struct Exported {
 ///
 /// Where the network has no such form, or the file cannot be written.
 pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Exported, Error> {
-    check(request)?;
+    let to = request.to.ok_or_else(|| Error::Fields(serde::de::Error::missing_field("to")))?;
+    check(request, to)?;
     let settings = request.model.overrides();
     let source = request.model.open()?;
     if let Source::Weights(file) = &source {
@@ -121,7 +137,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Exported, Error> 
         Source::Spec(_) => None,
         Source::Weights(file) => Some(file.as_ref()),
     };
-    let default = || PathBuf::from(format!("{}.{}", spec.name(), request.to.ending()));
+    let default = || PathBuf::from(format!("{}.{}", spec.name(), to.ending()));
     let path = request.out.clone().unwrap_or_else(default);
     if let Some(file) = file {
         keep_source(&path, file.path())?;
@@ -130,7 +146,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Exported, Error> 
         Some(file) => Network::read(file, &settings),
         None => Network::drawn(&spec, request.seed),
     };
-    let (bytes, data) = match request.to {
+    let (bytes, data) = match to {
         Target::Pytorch => (write_script(request, &spec, file, &path)?, None),
         Target::Safetensors => {
             let content = match request.names {
@@ -143,15 +159,15 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Exported, Error> 
         Target::Onnx => write_onnx(request, &network()?, &path)?,
     };
     let parameters = spec.graph()?.counts()?.total.parameters;
-    Ok(Exported { model: spec.name(), format: request.to, path, data, parameters, bytes })
+    Ok(Exported { model: spec.name(), format: to, path, data, parameters, bytes })
 }
 
 /// Fields that say nothing about this form are a mistake.
-fn check(request: &Request) -> Result<(), Refusal> {
+fn check(request: &Request, to: Target) -> Result<(), Refusal> {
     let refuse = |field: &'static str, form: Target| {
-        Err(Refusal::NotForTarget { field, to: request.to.name(), form: form.name() })
+        Err(Refusal::NotForTarget { field, to: to.name(), form: form.name() })
     };
-    match request.to {
+    match to {
         Target::Safetensors | Target::Pytorch if request.fold => refuse("fold", Target::Onnx),
         Target::Safetensors | Target::Pytorch if request.external_data => {
             refuse("external_data", Target::Onnx)

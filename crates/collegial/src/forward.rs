@@ -5,26 +5,29 @@ use std::path::PathBuf;
 use collegial_core::tensors::Tensor;
 use collegial_nn::{Mode, Network};
 use collegial_train::export::WeightFile;
-use serde::{Deserialize, Serialize};
 
 use crate::array;
 use crate::model::Source;
+use crate::options::options;
 use crate::{Error, Model, Monitor, Refusal};
 
 /// Images computed at once.
 const BATCH: usize = 64;
 
-/// Which network, at which weights.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Request {
-    /// The network; a checkpoint in its place brings its weights.
-    #[serde(flatten)]
-    pub model: Model,
-    /// A checkpoint; by default the weights that training from `seed` starts with.
-    pub weights: Option<PathBuf>,
-    /// Seed of the weights.
-    pub seed: u64,
+options! {
+    /// The outputs (logits) of a network, inputs x outputs; norms use their running statistics
+    #[serde(deny_unknown_fields)]
+    pub struct Request {
+        /// The network; a checkpoint in its place brings its weights
+        #[command(flatten)]
+        pub model: Model,
+        /// A checkpoint [default: the weights that training from --seed starts with]
+        #[arg(long)]
+        pub weights: Option<PathBuf>,
+        /// Seed of the weights
+        #[arg(skip)]
+        pub seed: u64,
+    }
 }
 
 /// The outputs, inputs x outputs. Norms use their running statistics.

@@ -2,25 +2,28 @@
 
 use collegial_arch::{LayerCounts, MAX_DIMENSION, Spec};
 use collegial_report::{Align, Table, grouped};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::model::{self, Source};
+use crate::options::options;
 use crate::{Answer, Error, Model, Monitor, Refusal};
 
-/// Which network.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Request {
-    /// The network.
-    #[serde(flatten)]
-    pub model: Model,
-    /// Images per training step, for the bytes it needs.
-    pub batch: usize,
-}
-
-impl Default for Request {
-    fn default() -> Self {
-        Self { model: Model::default(), batch: 128 }
+options! {
+    /// Count a network's parameters, FLOPs and activations, per layer and in all
+    ///
+    /// FLOPs are 2 per multiply-accumulate, 1 per element of a batch norm's output and 1 per element
+    /// of a residual sum; activations are the elements that convolutions and dense layers put out.
+    ///
+    /// MODEL can also be the path of a checkpoint, of a run's directory, or of an exported ONNX file.
+    #[command(after_help = "Example:\n  collegial info resnext50-32x4d --batch 256")]
+    #[serde(deny_unknown_fields)]
+    pub struct Request {
+        /// The network
+        #[command(flatten)]
+        pub model: Model,
+        /// Images per training step, for the bytes it needs
+        #[arg(long, value_name = "IMAGES", allow_negative_numbers = true)]
+        pub batch: usize = 128,
     }
 }
 

@@ -5,8 +5,9 @@ use collegial_core::{Moments, Rng};
 use collegial_ntk::{LawSampler, Output, SingleColumn};
 use collegial_report::{Align, Table, significant};
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
+use crate::options::options;
 use crate::{Answer, Error, Model, Refusal, Style};
 
 /// Draws of members that one request may ask for.
@@ -15,22 +16,19 @@ const MOST: u64 = 20_000_000;
 /// The stream of the input; members have the streams from 0 on.
 const INPUT_STREAM: u32 = u32::MAX;
 
-/// Which module, and how often it is drawn.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Request {
-    /// The module; of a network the block of its first stage is taken.
-    #[serde(flatten)]
-    pub model: Model,
-    /// Draws of the whole ensemble.
-    pub draws: u64,
-    /// Seed of the input and the draws.
-    pub seed: u64,
-}
-
-impl Default for Request {
-    fn default() -> Self {
-        Self { model: Model::default(), draws: 1000, seed: 0 }
+options! {
+    /// Draw the kernel of a module, to look at beside its exact moments
+    #[serde(deny_unknown_fields)]
+    pub struct Request {
+        /// The module; of a network the block of its first stage is taken
+        #[command(flatten)]
+        pub model: Model,
+        /// Draws of the whole ensemble
+        #[arg(long)]
+        pub draws: u64 = 1000,
+        /// Seed of the input and the draws
+        #[arg(skip)]
+        pub seed: u64,
     }
 }
 

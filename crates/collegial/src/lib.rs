@@ -38,6 +38,7 @@ pub mod model;
 pub mod models;
 pub mod moments;
 pub mod ntk;
+pub mod options;
 mod paths;
 #[cfg(feature = "program")]
 pub mod program;

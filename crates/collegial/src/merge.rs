@@ -5,21 +5,24 @@ use std::time::Instant;
 
 use collegial_core::checksum::{self, Checked};
 use collegial_ntk::fit::Measurements;
-use serde::{Deserialize, Serialize};
 
 use crate::fit::{Draws, Fitted, Kernels, Line};
 use crate::model::unchecked;
+use crate::options::options;
 use crate::{Error, Monitor, Refusal};
 
-/// Which shards.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Request {
-    /// Files that a sharded `fit` wrote.
-    pub files: Vec<PathBuf>,
-    /// How the line is fitted.
-    #[serde(flatten)]
-    pub line: Line,
+options! {
+    /// Join the shares of a sharded fit; the result equals that of one process to the bit
+    #[command(after_help = "Example:\n  collegial merge part-1.json part-2.json")]
+    #[serde(deny_unknown_fields)]
+    pub struct Request {
+        /// Files that `collegial fit --shard I/N --out FILE` wrote
+        #[arg(value_name = "FILE", required = true)]
+        pub files: Vec<PathBuf>,
+        /// How the line is fitted
+        #[command(flatten)]
+        pub line: Line,
+    }
 }
 
 /// Joins and fits; [`Fitted::complete`] says whether shards are missing.

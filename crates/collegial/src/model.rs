@@ -6,24 +6,31 @@ use std::str::FromStr;
 
 use collegial_arch::{Design, Overrides, Spec, StageDesign};
 use collegial_train::export::WeightFile;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
+use crate::options::options;
 use crate::{ContentError, Error, Monitor};
 
-/// A model, with the settings that its name leaves open.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(default)]
-pub struct Model {
-    /// A name, or the text or path of what holds the network; a path need not be UTF-8.
-    pub model: PathBuf,
-    /// Number of classes of a network.
-    pub classes: Option<usize>,
-    /// Inputs of a fully connected network, or input channels of a block.
-    pub inputs: Option<usize>,
-    /// Outputs of a fully connected network, or output channels of a block.
-    pub outputs: Option<usize>,
-    /// Side of the square images.
-    pub image: Option<usize>,
+options! {
+    /// A model by name or file, with the settings that its name leaves open.
+    #[derive(Eq)]
+    pub struct Model {
+        /// Name of a model, or path of a TOML spec
+        #[arg(value_name = "MODEL")]
+        pub model: PathBuf,
+        /// Number of classes of a network
+        #[arg(long, value_name = "COUNT")]
+        pub classes: Option<usize>,
+        /// Inputs of a fully connected network, or input channels of a block
+        #[arg(long, value_name = "COUNT")]
+        pub inputs: Option<usize>,
+        /// Outputs of a fully connected network, or output channels of a block
+        #[arg(long, value_name = "COUNT")]
+        pub outputs: Option<usize>,
+        /// Side of the square images
+        #[arg(long, value_name = "PIXELS")]
+        pub image: Option<usize>,
+    }
 }
 
 /// Where the network of a [`Model`] was found.

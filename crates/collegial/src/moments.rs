@@ -7,26 +7,43 @@ use collegial_core::tensors::Tensor;
 use collegial_ntk::SingleColumn;
 use collegial_ntk::exact::ExactMoments;
 use collegial_report::{Align, Table, significant};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::array;
+use crate::options::options;
 use crate::style::wrapped;
 use crate::{Answer, Error, Model, Refusal, Style, Widths};
 
-/// Which network: a model, or widths in its place.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Request {
-    /// A module: `fc6-500`, `bottleneck-128`, or a chain of one's own.
-    pub model: Option<PathBuf>,
-    /// Widths of a fully connected network in place of a model, the input's first.
-    pub widths: Option<Widths>,
-    /// A .npy file with one input, channels x height x width; by default standard normal inputs are
-    /// averaged.
-    pub input: Option<PathBuf>,
-    /// The input itself, in place of a file.
-    #[serde(skip)]
-    pub array: Option<Tensor>,
+options! {
+    /// Exact mean and variance of the kernel of a fully connected network or a bottleneck block,
+    /// without sampling
+    ///
+    /// K(x, x) is the diagonal entry of the empirical tangent kernel of one output unit at
+    /// initialisation (NTK parametrisation, no biases); of a map the unit in its middle. Known for
+    /// chains of ReLU and linear layers that are seen at one position behind their first layer: fully
+    /// connected networks, 1x1 - k x k - 1x1 blocks of any stride, and TOML modules of that kind. The
+    /// variance, in units of the squared mean, is averaged over standard normal inputs; its standard
+    /// deviation over inputs is given beside it, and --input fixes one. The effective alpha is the
+    /// one with which the paper's law would give this variance of a member: ln(1 + variance) over the
+    /// sum of inverse fan-ins.
+    #[command(after_help = "Example:\n  collegial moments bottleneck-37x10d")]
+    #[serde(deny_unknown_fields)]
+    pub struct Request {
+        /// A module: fc6-500, fc6-30x48, bottleneck-128, or a TOML spec of a chain
+        #[arg(value_name = "MODULE", required_unless_present = "widths", conflicts_with = "widths")]
+        pub model: Option<PathBuf>,
+        /// Widths of a fully connected network in place of a module, the input's first: 784,48,48
+        #[arg(long, value_name = "LIST")]
+        pub widths: Option<Widths>,
+        /// One input from a .npy file of f4 or f8: channels x height x width of the module's input,
+        /// 256 x 32 x 32 for bottleneck-128; or the n_0 values for a fully connected network
+        #[arg(long, value_name = "FILE")]
+        pub input: Option<PathBuf>,
+        /// The input itself, in place of a file
+        #[arg(skip)]
+        #[serde(skip)]
+        pub array: Option<Tensor>,
+    }
 }
 
 /// Mean and variance of one diagonal entry of the kernel.

@@ -24,100 +24,112 @@ use collegial_train::checkpoint::{CheckpointFile, ModelHeader};
 use collegial_train::data::Dataset;
 pub use collegial_train::data::Part;
 use collegial_train::{Error as TrainError, spec_for};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::array;
 use crate::model::{Source, note_doubts, unchecked, weights as weight_path};
+use crate::options::options;
 use crate::{Answer, Error, Model, Monitor, Refusal};
 pub use amounts::{Memory, NotAShare, NotMemory, Share};
 
-/// Which network, at which weights, between which inputs.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Request {
-    /// The network; a checkpoint in its place brings its weights.
-    #[serde(flatten)]
-    pub model: Model,
-    /// Number of inputs: standard normal ones, or images of the data set; by default 4, of draws 2.
-    pub count: Option<usize>,
-    /// Directory of a data set whose first images are the inputs.
-    pub data: Option<PathBuf>,
-    /// Which images of the data set.
-    pub split: Part,
-    /// A .npy file with the inputs.
-    pub input: Option<PathBuf>,
-    /// The inputs themselves, in place of a file.
-    #[serde(skip)]
-    pub array: Option<Tensor>,
-    /// A file of weights, or a checkpoint, in place of a draw.
-    pub weights: Option<PathBuf>,
-    /// What gradients are taken by; by default the NTK parametrisation, of given weights the one
-    /// they were trained by.
-    pub parametrisation: Option<Parametrisation>,
-    /// What becomes of batch norms; by default removed, of given weights frozen.
-    pub norms: Option<NormPolicy>,
-    /// Which output, from 0.
-    pub output: usize,
-    /// The sum of the kernels of all outputs.
-    pub trace: bool,
-    /// Outputs averaged over all positions instead of one position's.
-    pub pooled: bool,
-    /// So many initialisations instead of one, see [`draws`](crate::draws).
-    pub draws: Option<u64>,
-    /// Images of the batch that norms see in every draw, the inputs first; by default the inputs
-    /// alone.
-    pub batch: Option<usize>,
-    /// Every output with every output, rows ordered by input and then by output.
-    pub full: bool,
-    /// K(x, x) only.
-    pub diagonal: bool,
-    /// The .npy file that the kernel goes to tile by tile; one that was begun is gone on with.
-    pub out: Option<PathBuf>,
-    /// Memory that it may take; by default half of what is free.
-    pub memory: Option<Memory>,
-    /// A share of the tiles; by default all.
-    pub tiles: Option<Share>,
-    /// Predict the data set's classes with the kernel.
-    pub regress: bool,
-    /// Test images of a regression; by default as many as training images.
-    pub test_count: Option<usize>,
-    /// Seed of everything random.
-    pub seed: u64,
+options! {
+    /// Compute the empirical tangent kernel between inputs, at drawn or given weights
+    ///
+    /// K(x, x') is the sum over all parameters of df(x)/dw df(x')/dw, with f one output unit, or summed
+    /// over all outputs with --trace. Where the output is a map, a unit is its middle position, or with
+    /// --pooled its mean over positions. Batch norms are removed for drawn weights and frozen at their
+    /// running statistics for given ones, unless --norms says otherwise. The numbers of a drawn network
+    /// are those that training from the same seed starts with. MODEL may also be a checkpoint of
+    /// `collegial train`: a .safetensors file, or the directory of a checkpoint or of a run.
+    ///
+    /// Between many inputs it is computed in tiles within --memory, which go to --out one by one; the
+    /// same command goes on where it was stopped or killed, by FILE.npy.tiles beside it.
+    #[command(after_help = "Examples:\n  collegial ntk resnext29-1x8d --count 3 --json\n  \
+        collegial ntk fc4-1000 --data DIR --count 10000 --memory 4G --out k.npy\n  \
+        collegial ntk fc4-1000 --data DIR --count 2000 --regress")]
+    #[serde(deny_unknown_fields)]
+    pub struct Request {
+        /// The network; a checkpoint in its place brings its weights
+        #[command(flatten)]
+        pub model: Model,
+        /// Number of inputs: standard normal ones drawn from the seed, or images of --data [default: 4;
+        /// with --draws 2]
+        #[arg(long, value_name = "N", conflicts_with = "input")]
+        pub count: Option<usize>,
+        /// The first images of a data set as inputs, normalised as in training
+        #[arg(long, value_name = "DIR", conflicts_with = "input")]
+        pub data: Option<PathBuf>,
+        /// Which images of --data
+        #[arg(long, value_enum, requires = "data")]
+        pub split: Part = Part::Test,
+        /// Inputs from a .npy file (f4 or f8): N x channels x height x width, or N x anything of that
+        /// many values
+        #[arg(long, value_name = "FILE")]
+        pub input: Option<PathBuf>,
+        /// The inputs themselves, in place of a file
+        #[arg(skip)]
+        #[serde(skip)]
+        pub array: Option<Tensor>,
+        /// Weights from a safetensors file with torchvision's names, or from a checkpoint, instead of a
+        /// draw
+        #[arg(long, value_name = "FILE")]
+        pub weights: Option<PathBuf>,
+        /// Gradients by the N(0, 1) weights that sqrt(gain / fan-in) scales, or by the actual weights
+        /// [default: ntk; of given weights those they were trained by]
+        #[arg(long, value_enum)]
+        pub parametrisation: Option<Parametrisation>,
+        /// What becomes of batch norms [default: none; of given weights frozen]
+        #[arg(long, alias = "norm", value_enum)]
+        pub norms: Option<NormPolicy>,
+        /// Mean and variance of the kernel over this many initialisations, seeds from --seed on,
+        /// instead of one kernel
+        #[arg(long, value_name = "T", conflicts_with_all = ["weights", "out", "save_weights", "save_input", "memory", "full", "diagonal", "tiles", "regress"])]
+        pub draws: Option<u64>,
+        /// Images of the batch that norms see in each of --draws, the inputs first [default: the inputs
+        /// alone]
+        #[arg(long, value_name = "N", requires = "draws", conflicts_with = "input")]
+        pub batch: Option<usize>,
+        /// Which output, from 0
+        #[arg(long, value_name = "UNIT", conflicts_with = "trace")]
+        pub output: usize = 0,
+        /// The sum of the kernels of all outputs
+        #[arg(long)]
+        pub trace: bool,
+        /// Outputs averaged over all positions instead of one position's
+        #[arg(long)]
+        pub pooled: bool,
+        /// Every output with every output: a row and a column per input and output, by input first
+        #[arg(long, conflicts_with_all = ["output", "trace"])]
+        pub full: bool,
+        /// K(x, x) only, one number per input
+        #[arg(long)]
+        pub diagonal: bool,
+        /// Write the kernel to this .npy file, tile by tile, in place of printing it
+        #[arg(long, value_name = "FILE")]
+        pub out: Option<PathBuf>,
+        /// Memory that tiles may take: 4G, 800M [default: half of what is free]
+        #[arg(long, value_name = "SIZE")]
+        pub memory: Option<Memory>,
+        /// Compute the I-th of K equal shares of the tiles of --out, beside other processes
+        #[arg(long, value_name = "I/K", requires = "out")]
+        pub tiles: Option<Share>,
+        /// Predict the classes of --data with the kernel between its first --count training images
+        /// [default: 1000], the ridge chosen by leave-one-out
+        #[arg(long, requires = "data", conflicts_with_all = ["full", "diagonal", "tiles", "split", "save_weights", "save_input"])]
+        pub regress: bool,
+        /// Test images of --regress [default: --count, or all that there are]
+        #[arg(long, value_name = "N", requires = "regress")]
+        pub test_count: Option<usize>,
+        /// Seed of everything random
+        #[arg(skip)]
+        pub seed: u64,
+    }
 }
 
 impl Request {
     /// Whether it is a question for [`tiled`].
     pub fn is_tiled(&self) -> bool {
         self.out.is_some() || self.memory.is_some() || self.full || self.diagonal || self.tiles.is_some()
-    }
-}
-
-impl Default for Request {
-    fn default() -> Self {
-        Self {
-            model: Model::default(),
-            count: None,
-            data: None,
-            split: Part::Test,
-            input: None,
-            array: None,
-            weights: None,
-            parametrisation: None,
-            norms: None,
-            output: 0,
-            trace: false,
-            pooled: false,
-            draws: None,
-            batch: None,
-            full: false,
-            diagonal: false,
-            out: None,
-            memory: None,
-            tiles: None,
-            regress: false,
-            test_count: None,
-            seed: 0,
-        }
     }
 }
 

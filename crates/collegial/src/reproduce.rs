@@ -1,6 +1,6 @@
 //! `reproduce`: every figure and table of the paper.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use collegial_experiments::Parts;
 use collegial_experiments::reproduce::{
@@ -8,45 +8,53 @@ use collegial_experiments::reproduce::{
 };
 pub use collegial_experiments::reproduce::{Report, Scale};
 use collegial_report::{Align, Table};
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::options::options;
 use crate::{Answer, Document, Error, Monitor, Refusal, Style, to_json};
 
-/// Which items, at which scale.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Request {
-    /// `fig2`, ..., `table5`, or `all`.
-    pub items: Vec<String>,
-    /// How much to compute: `smoke`, `laptop` or `paper`.
-    pub scale: Scale,
-    /// Directory under which the data sets are.
-    #[serde(with = "crate::paths::exact_option")]
-    pub data: Option<PathBuf>,
-    /// Where pages, figures, data and finished parts go.
-    #[serde(with = "crate::paths::exact")]
-    pub out: PathBuf,
-    /// Seed of everything random.
-    pub seed: u64,
-    /// How the request was made, for the pages.
-    pub command: String,
-    /// Who computes the trainings.
-    #[serde(skip_serializing_if = "Engine::is_native")]
-    pub engine: Engine,
+options! {
+    /// Compute a figure or table of the paper again and set it beside the published one
+    ///
+    /// Writes a page (HTML and Markdown) with figure, data, published and obtained values and a
+    /// verdict for every item. Designs, counts and efficiencies are exact at every scale; what is
+    /// drawn or trained depends on it. A run that was interrupted goes on where it was. Exit 1:
+    /// something that involves no chance came out differently, and not for a known reason.
+    #[command(after_help = "Example:\n  collegial reproduce table1")]
+    #[serde(deny_unknown_fields)]
+    pub struct Request {
+        /// fig2, fig3, ..., table5, network, evidence, evidence-paper, ..., or all
+        #[arg(value_name = "FIGURE|TABLE|all", required = true)]
+        pub items: Vec<String>,
+        /// How much to compute: smoke (seconds), laptop (minutes on two cores) or paper (the recipe
+        /// as printed)
+        #[arg(long)]
+        pub scale: Scale = Scale::Laptop,
+        /// Directory under which the data sets are (MNIST, CIFAR-10, ...)
+        #[arg(long, value_name = "DIR")]
+        #[serde(with = "crate::paths::exact_option")]
+        pub data: Option<PathBuf>,
+        /// Where pages, figures, data and finished parts go [default: reproduction]
+        #[arg(long, value_name = "DIR")]
+        #[serde(with = "crate::paths::exact_option")]
+        pub out: Option<PathBuf>,
+        /// Seed of everything random
+        #[arg(skip)]
+        pub seed: u64,
+        /// How the request was made, for the pages
+        #[arg(skip)]
+        pub command: String,
+        /// Who computes the trainings
+        #[arg(long, value_enum)]
+        #[serde(skip_serializing_if = "Engine::is_native")]
+        pub engine: Engine = Engine::Native,
+    }
 }
 
-impl Default for Request {
-    fn default() -> Self {
-        Self {
-            items: vec![],
-            scale: Scale::Laptop,
-            data: None,
-            out: PathBuf::from("reproduction"),
-            seed: 0,
-            command: String::new(),
-            engine: Engine::Native,
-        }
+impl Request {
+    /// Where everything goes.
+    pub(crate) fn directory(&self) -> &Path {
+        self.out.as_deref().unwrap_or(Path::new("reproduction"))
     }
 }
 
@@ -77,7 +85,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Reproduced, Error
         monitor,
         |_| true,
         |report| {
-            write_report(&request.out, &report)?;
+            write_report(request.directory(), &report)?;
             monitor.say(&format!("{}: {}", report.item, report.summary.words()));
             reports.push(report);
             Ok(())
@@ -99,7 +107,7 @@ pub(crate) fn compute(
     if let Some(root) = request.data.as_ref().filter(|root| !root.is_dir()) {
         return Err(Refusal::NoDataDirectory { path: root.clone() }.into());
     }
-    let parts = Parts::open(request.out.join("parts"))?;
+    let parts = Parts::open(request.directory().join("parts"))?;
     let context = Context {
         scale: request.scale,
         seed: request.seed,
@@ -122,9 +130,9 @@ pub(crate) fn finish(request: &Request, reports: Vec<Report>) -> Result<Reproduc
         [report] => report.item,
         _ => "index",
     };
-    let first_page = request.out.join(format!("{first}.html"));
+    let first_page = request.directory().join(format!("{first}.html"));
     if reports.len() > 1 {
-        write_index(&request.out, &reports, request.scale, &request.command)?;
+        write_index(request.directory(), &reports, request.scale, &request.command)?;
     }
     Ok(Reproduced { reports, scale: request.scale, seed: request.seed, first_page })
 }

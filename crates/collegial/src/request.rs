@@ -66,7 +66,9 @@ mod tests {
         assert!(sentence.contains("unknown field") && sentence.contains("modle"), "{sentence}");
         let sentence = refusal::<train::Request>(r#"{"epochs": 0}"#);
         assert!(sentence.starts_with("`epochs=` cannot be 0: "), "{sentence}");
-        assert!(refusal::<export::Request>(r#"{"model": "fc3-8"}"#).contains("missing field `to`"));
+        let unsaid: export::Request = request(r#"{"model": "fc3-8"}"#).unwrap();
+        let sentence = export::run(&unsaid, &crate::Silent).unwrap_err().to_string();
+        assert_eq!(sentence, "missing field `to`");
         let sentence = refusal::<export::Request>(r#"{"to": "caffe"}"#);
         assert!(sentence.starts_with("`to=` cannot be \"caffe\""), "{sentence}");
         assert!(refusal::<search::Request>("[").starts_with("the request is not one"));

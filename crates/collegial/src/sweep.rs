@@ -11,51 +11,50 @@ use collegial_report::{Align, Axis, Figure, Page, Point, Points, Provenance, Sec
 use collegial_train::Builtin;
 use collegial_train::data::Dataset;
 use collegial_train::{Data, Engine, Error as TrainError, spec_for};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
+use crate::options::options;
 use crate::reproduce::told;
 use crate::{Answer, Error, Model, Monitor, Refusal, Style, validate};
 
-/// Which networks, on which data, how often.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Request {
-    /// Names, or texts or paths of specs; class count and image size are the data set's.
-    pub models: Vec<PathBuf>,
-    /// Directory of the data set.
-    #[serde(with = "crate::paths::exact")]
-    pub data: PathBuf,
-    /// Trainings of every network, with seeds from `seed` on.
-    pub runs: NonZeroU32,
-    /// Epochs of every training; by default the recipe's.
-    pub epochs: Option<NonZeroU32>,
-    /// Train on the first images only.
-    pub limit: Option<NonZeroUsize>,
-    /// Changes to the recipe, `learning_rate=0.05`.
-    pub set: Vec<String>,
-    /// Where finished runs are kept; by default `runs/sweep-DATA`.
-    #[serde(with = "crate::paths::exact_option")]
-    pub out: Option<PathBuf>,
-    /// Seed of everything random.
-    pub seed: u64,
-    /// Who computes the trainings.
-    #[serde(skip_serializing_if = "Engine::is_native")]
-    pub engine: Engine,
-}
-
-impl Default for Request {
-    fn default() -> Self {
-        Self {
-            models: vec![],
-            data: PathBuf::new(),
-            runs: NonZeroU32::MIN.saturating_add(4),
-            epochs: None,
-            limit: None,
-            set: vec![],
-            out: None,
-            seed: 0,
-            engine: Engine::Native,
-        }
+options! {
+    /// Train any networks several times each, and give their mean test errors
+    ///
+    /// An interrupted sweep goes on with the same command. `validate` chooses the designs itself and
+    /// asks whether the variance ranks them.
+    #[command(after_help = "Example:\n  collegial sweep fc6-200 fc6-7x45 --data mnist --runs 5")]
+    #[serde(deny_unknown_fields)]
+    pub struct Request {
+        /// Names, or paths of specs
+        #[arg(value_name = "MODEL", required = true)]
+        pub models: Vec<PathBuf>,
+        /// Directory of the data set
+        #[arg(long, value_name = "DIR")]
+        #[serde(with = "crate::paths::exact")]
+        pub data: PathBuf,
+        /// Trainings of every network, with seeds from --seed on
+        #[arg(long, value_name = "COUNT")]
+        pub runs: NonZeroU32 = NonZeroU32::new(5).unwrap(),
+        /// Epochs of every training [default: the recipe's]
+        #[arg(long, value_name = "COUNT")]
+        pub epochs: Option<NonZeroU32>,
+        /// Train on the first images only
+        #[arg(long, value_name = "IMAGES")]
+        pub limit: Option<NonZeroUsize>,
+        /// Change the recipe: learning_rate=0.05, batch=64, schedule.milestones=[5,8]
+        #[arg(long, value_name = "KEY=VALUE")]
+        pub set: Vec<String>,
+        /// Where finished runs are kept [default: runs/sweep-DATA]
+        #[arg(long, value_name = "DIR")]
+        #[serde(with = "crate::paths::exact_option")]
+        pub out: Option<PathBuf>,
+        /// Seed of everything random
+        #[arg(skip)]
+        pub seed: u64,
+        /// Who computes the trainings
+        #[arg(long, value_enum)]
+        #[serde(skip_serializing_if = "Engine::is_native")]
+        pub engine: Engine = Engine::Native,
     }
 }
 

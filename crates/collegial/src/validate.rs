@@ -16,74 +16,76 @@ use collegial_search::paper::Search;
 use collegial_train::data::Dataset;
 use collegial_train::recipe::{self, Builtin, Recipe};
 use collegial_train::{Data, Engine, Error as TrainError, spec_for};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::jobs;
+use crate::options::options;
 use crate::reproduce::told;
 use crate::{Answer, Error, Model, Monitor, Refusal, Style, files};
 
-/// Which baseline, on which data, how many designs and runs.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Request {
-    /// The baseline; class count and image size are the data set's.
-    #[serde(flatten)]
-    pub model: Model,
-    /// Directory of the data set.
-    #[serde(with = "crate::paths::exact")]
-    pub data: PathBuf,
-    /// Designs to train, the baseline included.
-    pub designs: usize,
-    /// Trainings of every design; by default planned by a pilot of three.
-    pub runs: Option<NonZeroU32>,
-    /// The difference that planned runs should find in 80 % of cases, as a share of the mean test
-    /// error.
-    pub decide: f64,
-    /// The most runs of every design that are planned.
-    pub max_runs: NonZeroU32,
-    /// Epochs of every training; by default the recipe's.
-    pub epochs: Option<NonZeroU32>,
-    /// Train on the first images only.
-    pub limit: Option<NonZeroUsize>,
-    /// What is kept equal.
-    pub cost: Cost,
-    /// Also train designs of equal variance, on the dual curve.
-    pub dual: bool,
-    /// Changes to the recipe, `learning_rate=0.05`.
-    pub set: Vec<String>,
-    /// Where finished runs are kept; by default `runs/validate-MODEL-DATA`.
-    #[serde(with = "crate::paths::exact_option")]
-    pub out: Option<PathBuf>,
-    /// Seed of everything random.
-    pub seed: u64,
-    /// Who computes the trainings.
-    #[serde(skip_serializing_if = "Engine::is_native")]
-    pub engine: Engine,
+options! {
+    /// Train designs of equal cost and see whether the predicted variance ranks their test errors
+    ///
+    /// Takes designs from the primal curve of MODEL, from the baseline to very thin members, the
+    /// predicted optimum among them, trains each several times by the recipe of the data set, and
+    /// gives the rank correlation between predicted variance (exact where it has a closed form) and
+    /// mean test error, and that of the inner width m n. How often, a pilot of three runs plans: it
+    /// says what that can decide and how long it takes. An interrupted validation goes on with the
+    /// same command. Exit 1: the prediction is contradicted.
+    #[command(after_help = "Example:\n  collegial validate fc6-200 --data mnist")]
+    #[serde(deny_unknown_fields)]
+    pub struct Request {
+        /// The baseline; class count and image size are the data set's
+        #[command(flatten)]
+        pub model: Model,
+        /// Directory of the data set
+        #[arg(long, value_name = "DIR")]
+        #[serde(with = "crate::paths::exact")]
+        pub data: PathBuf,
+        /// Designs to train, the baseline included
+        #[arg(long, value_name = "COUNT")]
+        pub designs: usize = 8,
+        /// Trainings of every design [default: planned by a pilot of three]
+        #[arg(long, value_name = "COUNT")]
+        pub runs: Option<NonZeroU32>,
+        /// The difference of errors that planned runs should find in 80 % of cases, as a share of
+        /// the error
+        #[arg(long, value_name = "SHARE", conflicts_with = "runs")]
+        pub decide: f64 = 0.05,
+        /// The most trainings of every design that are planned
+        #[arg(long, value_name = "COUNT", conflicts_with = "runs")]
+        pub max_runs: NonZeroU32 = NonZeroU32::new(20).unwrap(),
+        /// Epochs of every training [default: the recipe's]
+        #[arg(long, value_name = "COUNT")]
+        pub epochs: Option<NonZeroU32>,
+        /// Train on the first images only
+        #[arg(long, value_name = "IMAGES")]
+        pub limit: Option<NonZeroUsize>,
+        /// What is kept equal
+        #[arg(long, value_enum)]
+        pub cost: Cost = Cost::Params,
+        /// Also train designs of equal variance, on the dual curve
+        #[arg(long)]
+        pub dual: bool,
+        /// Change the recipe: learning_rate=0.05, batch=64, schedule.milestones=[5,8]
+        #[arg(long, value_name = "KEY=VALUE")]
+        pub set: Vec<String>,
+        /// Where the page, figures, data and finished runs go [default: runs/validate-MODEL-DATA]
+        #[arg(long, value_name = "DIR")]
+        #[serde(with = "crate::paths::exact_option")]
+        pub out: Option<PathBuf>,
+        /// Seed of everything random
+        #[arg(skip)]
+        pub seed: u64,
+        /// Who computes the trainings
+        #[arg(long, value_enum)]
+        #[serde(skip_serializing_if = "Engine::is_native")]
+        pub engine: Engine = Engine::Native,
+    }
 }
 
 /// How many designs can be trained.
 pub const DESIGNS: std::ops::RangeInclusive<usize> = 3..=100;
-
-impl Default for Request {
-    fn default() -> Self {
-        Self {
-            model: Model::default(),
-            data: PathBuf::new(),
-            designs: 8,
-            runs: None,
-            decide: 0.05,
-            max_runs: NonZeroU32::MIN.saturating_add(19),
-            epochs: None,
-            limit: None,
-            cost: Cost::Params,
-            dual: false,
-            set: vec![],
-            out: None,
-            seed: 0,
-            engine: Engine::Native,
-        }
-    }
-}
 
 /// Predicted and measured, and where it is kept.
 #[derive(Clone, Debug, Serialize)]

@@ -89,7 +89,7 @@ fn finished_parts_of_figures_of_released_versions_are_not_computed_again() {
         let request = reproduce::Request {
             items: vec!["fig2".into()],
             scale: reproduce::Scale::Smoke,
-            out: root.path().to_owned(),
+            out: Some(root.path().to_owned()),
             ..reproduce::Request::default()
         };
         reproduce::run(&request, &Nothing).unwrap();

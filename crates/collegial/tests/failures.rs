@@ -6,6 +6,7 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex};
 
+use collegial::jobs::job::Indices;
 use collegial::{Model, Monitor, Silent, Widths, fit, jobs, merge, reproduce, sweep};
 use collegial_core::files::faults::{Plan, recorded, with_failures};
 use collegial_core::files::power_loss::{Luck, after_power_loss};
@@ -32,7 +33,7 @@ fn pages(directory: &Path) -> Result<(), String> {
     let request = reproduce::Request {
         items: ["table4", "table5"].map(str::to_owned).to_vec(),
         scale: reproduce::Scale::Smoke,
-        out: directory.to_owned(),
+        out: Some(directory.to_owned()),
         ..reproduce::Request::default()
     };
     reproduce::run(&request, &Silent as &dyn Monitor).map(drop).map_err(|error| error.to_string())
@@ -61,8 +62,7 @@ fn plan(directory: &Path, data: PathBuf) -> Result<(), String> {
     let request = jobs::plan::Request {
         task: jobs::Task::Sweep(sweep),
         directory: directory.to_owned(),
-        workers: Some(1),
-        seconds_per_step: Some(1.0),
+        pace: jobs::plan::Pace { workers: Some(1), seconds_per_step: Some(1.0) },
     };
     jobs::plan::run(&request, &Silent).map(drop).map_err(|error| error.to_string())
 }
@@ -70,7 +70,10 @@ fn plan(directory: &Path, data: PathBuf) -> Result<(), String> {
 /// A plan, its jobs, and the pages made of them.
 fn plan_jobs_and_gather(directory: &Path) -> Result<(), String> {
     plan(directory, data("data"))?;
-    let request = jobs::job::Request { directory: directory.to_owned(), jobs: vec![1, 0] };
+    let request = jobs::job::Request {
+        directory: directory.to_owned(),
+        jobs: [1, 0].map(|job| Indices(job..=job)).to_vec(),
+    };
     jobs::job::run(&request, &Silent).map_err(|error| error.to_string())?;
     let request = jobs::gather::Request { directory: directory.to_owned() };
     let provenance = Provenance { command: String::new(), seed: None, version: String::new() };
@@ -83,7 +86,7 @@ fn failing_job(directory: &Path) -> Result<(), String> {
     let here = data("taken");
     let moved = here.with_file_name("elsewhere");
     std::fs::rename(&here, &moved).unwrap();
-    let request = jobs::job::Request { directory: directory.to_owned(), jobs: vec![0] };
+    let request = jobs::job::Request { directory: directory.to_owned(), jobs: vec![Indices(0..=0)] };
     let said = Said::default();
     let failed = jobs::job::run(&request, &said).expect_err("there are no data");
     std::fs::rename(&moved, &here).unwrap();

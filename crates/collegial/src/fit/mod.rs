@@ -12,8 +12,9 @@ use collegial_experiments::reproduce::drawings::fit as drawings;
 use collegial_ntk::fit::{Effort, Measurements, Method, OverInputs, Sampling, Shard, default_widths};
 use collegial_ntk::{Error as NtkError, Fit, Output};
 use collegial_report::{Figure, Table};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
+use crate::options::options;
 use crate::{Answer, Error, Model, Monitor, Refusal, Widths};
 
 /// The paper's T.
@@ -22,40 +23,63 @@ pub const TRIALS: u64 = 2000;
 /// How long draws take where their number is not given.
 const TIME: Duration = Duration::from_millis(500);
 
-/// Which module, how much is drawn, and how the line is fitted.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Request {
-    /// The module; of a network the block of its first stage is taken.
-    #[serde(flatten)]
-    pub model: Model,
-    /// Draws per width (T) at one input, as Algorithm 1 is printed; by default exact moments where
-    /// there is a closed form, else as many draws as half a second allows, at many inputs.
-    pub trials: Option<u64>,
-    /// Widths to measure; by default the paper's grid for a bottleneck, else sixteenths of the
-    /// width.
-    pub widths: Option<Widths>,
-    /// Draw until alpha's 95 % interval is within this share of alpha.
-    pub precision: Option<f64>,
-    /// The kernel of the output averaged over all positions instead of one position's.
-    pub pooled: bool,
-    /// This process's share of the draws, `2/8`; by default all.
-    pub shard: Option<String>,
-    /// How the line is fitted.
-    #[serde(flatten)]
-    pub line: Line,
-    /// Seed of everything random.
-    pub seed: u64,
+options! {
+    /// Fit alpha of a module's variance law to its kernel at several widths (Algorithm 1)
+    ///
+    /// A straight line through ln(E[K^2]/E[K]^2) of one output unit's K(x, x) against S(n) has the
+    /// slope alpha. For convolutions S(n) is the sum of inverse fan-ins over all layers, the first
+    /// included; for fully connected networks it is L/n, as in the paper's Fig. 3: one term for each
+    /// of the L weight matrices, whatever the number of inputs. Moments are exact where there is a
+    /// closed form, averaged over standard normal inputs; with --trials they are drawn as printed in
+    /// the paper, at one input and without drawing a weight matrix; elsewhere half a second of draws
+    /// is taken, at many inputs. The law is an approximation: alpha depends on the widths it is
+    /// fitted to, so it comes with its points, residuals and a verdict. For a network the block of
+    /// its first stage is taken.
+    #[command(after_help = "Example:\n  collegial fit bottleneck-128 --trials 10000")]
+    #[serde(deny_unknown_fields)]
+    pub struct Request {
+        /// The module; of a network the block of its first stage is taken
+        #[command(flatten)]
+        pub model: Model,
+        /// Draws per width at one input (T; the paper takes 2000) [default: none where moments are
+        /// exact, else half a second of draws at many inputs; 2000 with --out]
+        #[arg(long, value_name = "T", allow_negative_numbers = true)]
+        pub trials: Option<u64>,
+        /// Widths to measure: 4,10,16 or 1..256 or 16..256:16 [default: 1,16..256:16 for a
+        /// bottleneck, else sixteenths of the width]
+        #[arg(long, value_name = "LIST")]
+        pub widths: Option<Widths>,
+        /// Draw until alpha's 95 % interval is within this share of alpha, such as 0.02; at many
+        /// inputs unless --trials says how many at a time
+        #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
+        pub precision: Option<f64>,
+        /// The kernel of the output averaged over all positions instead of one position's
+        #[arg(long)]
+        pub pooled: bool,
+        /// Take only this share of the draws, such as 2/8; write it with --out and join the shares
+        /// with `collegial merge`
+        #[arg(long, value_name = "I/N", requires = "out")]
+        pub shard: Option<String>,
+        /// How the line is fitted
+        #[command(flatten)]
+        pub line: Line,
+        /// Seed of everything random
+        #[arg(skip)]
+        pub seed: u64,
+    }
 }
 
-/// How the line is fitted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(default)]
-pub struct Line {
-    /// Weigh points by their standard errors (the paper weighs all alike).
-    pub weighted: bool,
-    /// Force the line through the origin (the paper's has an intercept).
-    pub no_intercept: bool,
+options! {
+    /// How the line is fitted.
+    #[derive(Copy, Eq)]
+    pub struct Line {
+        /// Weigh points by their standard errors (the paper weighs all alike)
+        #[arg(long)]
+        pub weighted: bool,
+        /// Force the line through the origin (the paper's has an intercept)
+        #[arg(long)]
+        pub no_intercept: bool,
+    }
 }
 
 impl Line {

@@ -5,19 +5,26 @@ use std::path::PathBuf;
 use collegial_experiments::jobs::{Ledger, Plan, Share, Status};
 use collegial_experiments::reproduce::write_report;
 use collegial_report::{Page, Provenance, Section, Table, capitalised};
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Task;
 use super::status::section;
+use crate::options::options;
 use crate::{Answer, Document, Error, Monitor, Style, files, reproduce, sweep, to_json, validate};
 
-/// Which plan.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Request {
-    /// The plan's directory.
-    pub directory: PathBuf,
+options! {
+    /// Make pages and tables of what the jobs of a plan have finished
+    ///
+    /// With every job finished, the results are those of one process, to the last bit. Before that,
+    /// as many repetitions count as all designs have, pages say so, and what is missing is listed.
+    /// Exit 1: jobs are missing.
+    #[command(after_help = "Example:\n  collegial gather plan")]
+    #[serde(deny_unknown_fields)]
+    pub struct Request {
+        /// The plan's directory
+        #[arg(value_name = "DIR")]
+        pub directory: PathBuf,
+    }
 }
 
 /// What there is.
@@ -144,7 +151,7 @@ fn reproduced(
                 let sentence = format!("{}{}", unfinished.note, report.outcome.sentence);
                 report.outcome.sentence = capitalised(&sentence);
                 report.outcome.sections.extend(unfinished.section.clone());
-                write_report(&request.out, &report)?;
+                write_report(request.directory(), &report)?;
                 reports.push(report);
             }
             Ok(())

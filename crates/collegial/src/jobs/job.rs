@@ -1,6 +1,8 @@
 //! `job`: one training of a plan, or several after each other.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use collegial_experiments::Error as Failed;
 use collegial_experiments::jobs::{Job, Machine, Plan, State, forget_failure, keep_failure};
@@ -8,17 +10,73 @@ use collegial_report::{Align, Table};
 use serde::{Deserialize, Serialize};
 
 use super::Task;
+use crate::options::options;
 use crate::{Answer, Error, Monitor, Refusal, Style};
 
-/// Which jobs of which plan.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Request {
-    /// The plan's directory.
-    pub directory: PathBuf,
-    /// Indices, from 0.
-    pub jobs: Vec<usize>,
+options! {
+    /// Run a training of a plan that --plan of reproduce, validate or sweep made
+    ///
+    /// A job is a pure function of its settings, and its result is a file in DIR: run again it goes
+    /// on with its checkpoint, or does nothing. So any scheduler will do, and a job that was killed
+    /// is just run again.
+    #[command(after_help = "Example:\n  collegial job plan 0-9")]
+    #[serde(deny_unknown_fields)]
+    pub struct Request {
+        /// The plan's directory
+        #[arg(value_name = "DIR")]
+        pub directory: PathBuf,
+        /// Which jobs, from 0: 7, or 0-9 one after the other
+        #[arg(value_name = "INDEX", required = true)]
+        pub jobs: Vec<Indices>,
+    }
 }
+
+/// A job's number, or several in a row: `7`, `0-9`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(try_from = "Written", into = "String")]
+pub struct Indices(pub RangeInclusive<usize>);
+
+/// The forms that indices take in a request.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "a job is a number such as 7, or text such as \"0-9\"")]
+enum Written {
+    Number(usize),
+    Text(String),
+}
+
+impl TryFrom<Written> for Indices {
+    type Error = NotIndices;
+
+    fn try_from(written: Written) -> Result<Self, NotIndices> {
+        match written {
+            Written::Number(index) => Ok(Self(index..=index)),
+            Written::Text(text) => text.parse(),
+        }
+    }
+}
+
+impl FromStr for Indices {
+    type Err = NotIndices;
+
+    fn from_str(text: &str) -> Result<Self, NotIndices> {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        match (first.parse(), last.parse()) {
+            (Ok(first), Ok(last)) if first <= last => Ok(Self(first..=last)),
+            _ => Err(NotIndices),
+        }
+    }
+}
+
+impl From<Indices> for String {
+    fn from(Indices(range): Indices) -> Self {
+        format!("{}-{}", range.start(), range.end())
+    }
+}
+
+/// Text that names no jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it must be a job's number, or two with a dash between them: 7, or 0-9")]
+pub struct NotIndices;
 
 /// What was done.
 #[derive(Clone, Debug, Serialize)]
@@ -51,7 +109,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Worked, Error> {
     let plan = Plan::<Task>::read(&directory)?;
     let task = plan.request.clone().settled(&directory)?;
     let mut worked = Worked { jobs: vec![] };
-    for &index in &request.jobs {
+    for index in request.jobs.iter().flat_map(|indices| indices.0.clone()) {
         let job = plan.job(index)?;
         let before = is_done(job, &directory);
         // One whose result was kept by the last thing it did may have failed all the same.
@@ -127,5 +185,21 @@ impl Answer for Worked {
 
     fn summary(&self) -> (Vec<String>, Table) {
         (vec![format!("{} jobs are finished.", self.jobs.len())], self.table())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indices_are_numbers_or_ranges() {
+        let of = |text: &str| text.parse().map(|Indices(range)| range);
+        assert_eq!((of("7"), of("0-9")), (Ok(7..=7), Ok(0..=9)));
+        for wrong in ["", "-", "9-0", "a", "1-2-3", "-3"] {
+            assert!(of(wrong).is_err(), "{wrong}");
+        }
+        let request: Request = serde_json::from_str(r#"{"jobs": [3, "5-6"]}"#).unwrap();
+        assert_eq!(request.jobs, [Indices(3..=3), Indices(5..=6)]);
     }
 }

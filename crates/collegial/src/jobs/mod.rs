@@ -39,7 +39,7 @@ impl Task {
         Ok(match self {
             Self::Reproduce(request) => Self::Reproduce(reproduce::Request {
                 data: request.data.as_deref().map(whole).transpose()?,
-                out: directory.to_owned(),
+                out: Some(directory.to_owned()),
                 ..request
             }),
             Self::Sweep(request) => {
@@ -69,9 +69,7 @@ impl Task {
         match self {
             Self::Validate(request) => Self::Validate(validate::Request { out: None, ..request }),
             Self::Sweep(request) => Self::Sweep(sweep::Request { out: None, ..request }),
-            Self::Reproduce(request) => {
-                Self::Reproduce(reproduce::Request { out: PathBuf::new(), ..request })
-            }
+            Self::Reproduce(request) => Self::Reproduce(reproduce::Request { out: None, ..request }),
         }
     }
 

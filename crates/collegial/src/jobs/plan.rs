@@ -12,6 +12,7 @@ use collegial_train::seconds_per_step;
 use serde::{Deserialize, Serialize};
 
 use super::{Task, shell};
+use crate::options::options;
 use crate::{Answer, Error, Monitor, Refusal, Style, files};
 
 /// Multiply-adds of a timed step at most, so that timing a network takes seconds.
@@ -25,13 +26,23 @@ pub struct Request {
     pub task: Task,
     /// Holds the plan and everything that its jobs write.
     pub directory: PathBuf,
-    /// How many jobs run at once, for the finishing time.
-    #[serde(default)]
-    pub workers: Option<usize>,
-    /// Seconds of a training step of the first network on the machine that is meant; others take
-    /// longer by their FLOPs. By default the first steps of every network are timed here.
-    #[serde(default)]
-    pub seconds_per_step: Option<f64>,
+    /// What the bill is made for.
+    #[serde(flatten)]
+    pub pace: Pace,
+}
+
+options! {
+    /// On which machines jobs run.
+    #[derive(Copy)]
+    pub struct Pace {
+        /// Jobs at once, for the finishing time [default: the cores of this machine]
+        #[arg(long, value_name = "COUNT", requires = "plan", help_heading = "Jobs")]
+        pub workers: Option<usize>,
+        /// Seconds of a training step of the first network on the machine that is meant; without it
+        /// first steps are timed here
+        #[arg(long, value_name = "SECONDS", requires = "plan", help_heading = "Jobs")]
+        pub seconds_per_step: Option<f64>,
+    }
 }
 
 /// The jobs and the bill.
@@ -65,7 +76,8 @@ pub struct Planned {
 ///
 /// Where the request has no trainings, or the directory holds the plan of another.
 pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Planned, Error> {
-    if let Some(seconds) = request.seconds_per_step.filter(|seconds| !(*seconds > 0.0 && seconds.is_finite()))
+    if let Some(seconds) =
+        request.pace.seconds_per_step.filter(|seconds| !(*seconds > 0.0 && seconds.is_finite()))
     {
         return Err(Refusal::SecondsPerStep { seconds }.into());
     }
@@ -88,7 +100,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Planned, Error> {
     if listed.is_empty() {
         return Err(Refusal::NoJobs.into());
     }
-    let bill = bill(&mut listed, request.seconds_per_step, 1, monitor)?;
+    let bill = bill(&mut listed, request.pace.seconds_per_step, 1, monitor)?;
     let finished = listed.iter().filter(|listed| listed.finished).count();
     let jobs: Vec<Job> = listed.into_iter().map(|listed| listed.job).collect();
     let count = jobs.len();
@@ -97,7 +109,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Planned, Error> {
     let seconds = bill.seconds / bill.jobs.max(1) as f64;
     let script = shell::array_script(&directory, count, shell::chunk(count, seconds), &plan.machine);
     files::write(&directory.join("array.sbatch"), &script)?;
-    let workers = request.workers.unwrap_or_else(available);
+    let workers = request.pace.workers.unwrap_or_else(available);
     Ok(Planned {
         jobs: count,
         finished,

@@ -4,21 +4,27 @@ use std::path::PathBuf;
 
 use collegial_experiments::jobs::{Plan, Status};
 use collegial_report::{Align, Section, Table, duration};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::gather::ranges;
+use crate::options::options;
 use crate::{Answer, Error, Style};
 
 /// Sentences of failed jobs that are shown to people.
 const SHOWN: usize = 10;
 
-/// Which plan.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Request {
-    /// The plan's directory.
-    pub directory: PathBuf,
+options! {
+    /// Say how far the jobs of a plan are, which failed and why, and how long the rest takes
+    ///
+    /// On a terminal it looks again every two seconds, less often where a look takes long, until all
+    /// jobs are done, or Ctrl-C.
+    #[command(after_help = "Example:\n  collegial status plan --json")]
+    #[serde(deny_unknown_fields)]
+    pub struct Request {
+        /// The plan's directory
+        #[arg(value_name = "DIR")]
+        pub directory: PathBuf,
+    }
 }
 
 /// Looks.

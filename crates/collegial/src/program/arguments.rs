@@ -1,14 +1,13 @@
 //! What can be typed: the verbs, and the flags they share.
 
 use std::io::Write;
-use std::path::PathBuf;
 
-use crate as ops;
 use clap::{Args, Command, CommandFactory, Parser, Subcommand, ValueEnum};
 use collegial_report::visible;
 
 use crate::program::failure::Failure;
 use crate::program::verbs;
+use crate::{export, jobs, moments, train};
 
 /// Finds the best number m and width n of parallel members (group convolutions, block-diagonal
 /// layers) for a network, without training it.
@@ -29,7 +28,7 @@ pub struct Arguments {
 #[derive(Subcommand)]
 pub enum Verb {
     Info(verbs::info::Info),
-    Moments(verbs::moments::Moments),
+    Moments(moments::Request),
     Ntk(verbs::ntk::Ntk),
     Fit(verbs::fit::Fit),
     Merge(verbs::merge::Merge),
@@ -39,14 +38,14 @@ pub enum Verb {
     /// List every model it knows by name, by family, with its counts
     #[command(after_help = "Example:\n  collegial models --format csv")]
     Models,
-    Train(verbs::train::Train),
+    Train(train::Request),
     Evaluate(verbs::evaluate::Evaluate),
-    Export(verbs::export::Export),
+    Export(export::Request),
     Reproduce(verbs::reproduce::Reproduce),
     Validate(verbs::validate::Validate),
     Sweep(verbs::sweep::Sweep),
-    Job(verbs::job::Job),
-    Gather(verbs::gather::Gather),
+    Job(jobs::job::Request),
+    Gather(jobs::gather::Request),
     Status(verbs::status::Status),
     Completions(verbs::completions::Completions),
     Man(verbs::man::Man),
@@ -145,32 +144,4 @@ pub enum Format {
     Json,
     /// For spreadsheets: the main table only.
     Csv,
-}
-
-/// A model by name or file, with the settings that its name leaves open.
-#[derive(Args, Clone)]
-pub struct Model {
-    /// Name of a model, or path of a TOML spec
-    #[arg(value_name = "MODEL")]
-    pub model: PathBuf,
-    /// Number of classes of a network
-    #[arg(long, value_name = "COUNT")]
-    pub classes: Option<usize>,
-    /// Inputs of a fully connected network, or input channels of a block
-    #[arg(long, value_name = "COUNT")]
-    pub inputs: Option<usize>,
-    /// Outputs of a fully connected network, or output channels of a block
-    #[arg(long, value_name = "COUNT")]
-    pub outputs: Option<usize>,
-    /// Side of the square images
-    #[arg(long, value_name = "PIXELS")]
-    pub image: Option<usize>,
-}
-
-impl Model {
-    /// The model of a request.
-    pub fn request(&self) -> ops::Model {
-        let Self { model, classes, inputs, outputs, image } = self.clone();
-        ops::Model { model, classes, inputs, outputs, image }
-    }
 }

@@ -35,8 +35,10 @@ fn section(text: &mut String, verb: &Command) {
     let about = verb.get_long_about().or(verb.get_about()).map(ToString::to_string).unwrap_or_default();
     let _ = write!(text, "{}\n\n", escaped(about.trim()));
     let _ = write!(text, "```text\ncollegial {name}{} [OPTIONS]\n```\n\n", positionals.collect::<String>());
-    let own: Vec<&Arg> =
+    let mut own: Vec<&Arg> =
         verb.get_arguments().filter(|flag| !flag.is_global_set() && flag.get_id() != "help").collect();
+    // As in the help: what has a heading of its own stands at the end.
+    own.sort_by_key(|flag| flag.get_help_heading().is_some());
     if !own.is_empty() {
         flags(text, own.into_iter());
     }

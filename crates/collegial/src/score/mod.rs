@@ -7,28 +7,45 @@ use std::path::PathBuf;
 
 use collegial_experiments::score::{Question, ScoredTable, Table as Designs};
 use collegial_report::{Figure, Page, Provenance, Table};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
+use crate::options::options;
 use crate::style::wrapped;
 use crate::{Answer, Error, Model, Style};
 
 /// So many rows that are not scored are listed on a terminal.
 const SHOWN: usize = 20;
 
-/// Which table, and which of its columns.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Request {
-    /// A CSV file with one design per row, in a column `model` of whatever [`Model`] takes, or a
-    /// JSON file of sampled models.
-    pub table: PathBuf,
-    /// Columns of errors to correlate with.
-    pub target: Vec<String>,
-    /// The columns whose values together part the rows into groups, such as a training recipe and a
-    /// depth.
-    pub group: Vec<String>,
-    /// Seeds the bootstrap.
-    pub seed: u64,
+options! {
+    /// Score a table of designs, and say how the scores rank a column of errors
+    ///
+    /// TABLE is a CSV file with one network per row, in a column `model` (what MODEL is elsewhere: a
+    /// name, a spec, a run, a checkpoint, a safetensors or ONNX file), in columns `depth`, `m`, `n`,
+    /// or in columns `blocks`, `outputs`, `m`, `n` with one number per stage joined by hyphens (and
+    /// `stem`: small, imagenet, c, d or simple, `classes`, `image`); or a file of sampled models of
+    /// "On Network Design Spaces", whose name ends in .json (with `_in` in it: of ImageNet). A row
+    /// whose column `left_out` gives a reason is listed, not scored. Every row gets its exact score
+    /// (mean kernel variance of its blocks at initialisation, with what the blocks see and with white
+    /// inputs), the paper's law, parameters, FLOPs and inner width m n. With --target, rank
+    /// correlations of each with that column follow, within the groups of --group, with bootstrap
+    /// intervals, and partial ones given parameters and FLOPs.
+    #[command(after_help = "Example:\n  collegial score designs.csv --target top1_error --group recipe")]
+    #[serde(deny_unknown_fields)]
+    pub struct Request {
+        /// A CSV file with one design per row, or a JSON file of sampled models
+        #[arg(value_name = "TABLE")]
+        pub table: PathBuf,
+        /// A column of errors to correlate with; may be given several times
+        #[arg(long, value_name = "COLUMN")]
+        pub target: Vec<String>,
+        /// A column whose values part the rows into groups, such as a training recipe; may be given
+        /// several times
+        #[arg(long, value_name = "COLUMN")]
+        pub group: Vec<String>,
+        /// Seed of the bootstrap
+        #[arg(skip)]
+        pub seed: u64,
+    }
 }
 
 /// The table with all that was computed of it.

@@ -12,93 +12,94 @@ use collegial_arch::Spec;
 use collegial_report::{Card, Figure, Page, Provenance, Table};
 use collegial_search::Limits;
 pub use collegial_search::{BlockInputs, Rule, VarianceSource};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::path::PathBuf;
 
 use crate::ntk::NormPolicy;
+use crate::options::options;
 use crate::{Answer, Budget, Error, Model, Monitor, Refusal, Style, Widths};
 pub use designs::{Checked, Designs};
 pub use paper::Paper;
 
-/// Which baseline is to be split, and what counts.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Request {
-    /// The baseline.
-    #[serde(flatten)]
-    pub model: Model,
-    /// Algorithm 2 as printed: the law on one block, real-valued m, then the integer correction. So
-    /// are all requests that only it can answer: `alpha`, `trials`, the law's or measured
-    /// variances, and `free_widths` of modules that are not blocks.
-    pub paper: bool,
-    /// Alpha of the variance law; by default it is fitted on the spot.
-    pub alpha: Option<f64>,
-    /// The cost β of a member.
-    pub cost: Cost,
-    /// Where the variance comes from; by default theory where it has a closed form, else draws.
-    pub variance: Option<VarianceSource>,
-    /// What the blocks of a network see.
-    pub block_inputs: BlockInputs,
-    /// Directory of a data set whose images come in, in place of natural ones by two constants;
-    /// class count and image size are the data set's.
-    pub data: Option<PathBuf>,
-    /// How the primal meets the budget; by default it stays under it, and is the nearest to it as
-    /// printed.
-    pub rule: Option<Rule>,
-    /// What the whole network may cost; by default what the baseline costs.
-    pub budget: Option<Budget>,
-    /// A CSV file of times that were measured elsewhere, with columns `model` (a name or a design)
-    /// and `seconds`; time is then the cost, unless another one than parameters is asked for.
-    pub timings: Option<PathBuf>,
-    /// Widths to look at; by default all up to the baseline's.
-    pub widths: Option<Widths>,
-    /// Only widths that are a multiple of this.
-    pub multiple_of: usize,
-    /// At most this many members.
-    pub max_multiplicity: Option<usize>,
-    /// Also look at members whose layers have widths of their own.
-    pub free_widths: bool,
-    /// Also look at designs of every stage's own.
-    pub per_stage: bool,
-    /// Also draw the whole network's kernel, for the baseline and both optima.
-    pub check: bool,
-    /// How many initialisations a check draws; by default 100.
-    pub draws: Option<u64>,
-    /// What becomes of batch norms in a check; by default they are removed.
-    pub norm: Option<NormPolicy>,
-    /// Draws per width when alpha is fitted; by default 2000.
-    pub trials: Option<u64>,
-    /// Standard error of every measured variance, as a share of it; by default 0.01.
-    pub precision: Option<f64>,
-    /// Seed of everything random.
-    pub seed: u64,
-}
-
-impl Default for Request {
-    fn default() -> Self {
-        Self {
-            model: Model::default(),
-            paper: false,
-            alpha: None,
-            cost: Cost::Params,
-            variance: None,
-            block_inputs: BlockInputs::default(),
-            data: None,
-            rule: None,
-            budget: None,
-            timings: None,
-            widths: None,
-            multiple_of: 1,
-            max_multiplicity: None,
-            free_widths: false,
-            per_stage: false,
-            check: false,
-            draws: None,
-            norm: None,
-            trials: None,
-            precision: None,
-            seed: 0,
-        }
+options! {
+    /// Find the best number m and width n of members for a baseline, without training
+    ///
+    /// Same cost (primal): the design with the least mean kernel variance of its blocks at
+    /// initialisation whose network costs no more than the baseline. Same variance (dual): the
+    /// cheapest design whose variance is not above the baseline's. Every integer design m x n of the
+    /// whole network is looked at, with exact variances. --check draws the kernels of the whole
+    /// networks. --paper is Algorithm 2 as printed, on one block with a fitted law; --alpha,
+    /// --trials, --variance law and measured imply it.
+    #[command(after_help = "Example:\n  collegial search resnext50-1x64d --cost flops --multiple-of 8")]
+    #[serde(deny_unknown_fields)]
+    pub struct Request {
+        /// The baseline
+        #[command(flatten)]
+        pub model: Model,
+        /// Algorithm 2 as printed
+        #[arg(long)]
+        pub paper: bool,
+        /// Alpha of the variance law [default: fitted on the spot]
+        #[arg(long, allow_negative_numbers = true, conflicts_with = "trials")]
+        pub alpha: Option<f64>,
+        /// What a member is charged for
+        #[arg(long, value_enum)]
+        pub cost: Cost = Cost::Params,
+        /// Where the variance comes from [default: exact where it has a closed form, else measured]
+        #[arg(long, value_enum)]
+        pub variance: Option<VarianceSource>,
+        /// What the blocks of a network see
+        #[arg(long, value_enum)]
+        pub block_inputs: BlockInputs = BlockInputs::Network,
+        /// A data set whose images come in [default: natural images, by two constants]; class count
+        /// and image size are the data set's
+        #[arg(long, value_name = "DIR")]
+        pub data: Option<PathBuf>,
+        /// How the primal meets the budget [default: under; nearest with --paper]
+        #[arg(long, value_enum)]
+        pub rule: Option<Rule>,
+        /// What the whole network may cost: 13775178, 25.6M, 1.2G [default: what the baseline costs]
+        #[arg(long, value_name = "COST", allow_negative_numbers = true)]
+        pub budget: Option<Budget>,
+        /// Times measured elsewhere, for --cost time: a CSV file with columns model (the baseline and
+        /// other designs) and seconds
+        #[arg(long, value_name = "FILE.csv")]
+        pub timings: Option<PathBuf>,
+        /// Widths to look at: 4,10,16 or 1..64 or 8..128:8 [default: all up to the baseline's]
+        #[arg(long, value_name = "LIST")]
+        pub widths: Option<Widths>,
+        /// Only widths that are a multiple of this, such as 8 for hardware
+        #[arg(long, value_name = "N")]
+        pub multiple_of: usize = 1,
+        /// At most this many members
+        #[arg(long, value_name = "M")]
+        pub max_multiplicity: Option<usize>,
+        /// Also look at members with two widths, into and out of their middle convolution
+        #[arg(long, conflicts_with = "widths")]
+        pub free_widths: bool,
+        /// Also look at one design per stage, each stage keeping its cost, and with cost moved
+        /// between stages
+        #[arg(long, conflicts_with = "widths")]
+        pub per_stage: bool,
+        /// Draw the whole network's kernel for the baseline and both optima, beside what the score
+        /// says
+        #[arg(long, conflicts_with = "paper")]
+        pub check: bool,
+        /// Initialisations of every network in --check [default: 100]
+        #[arg(long, value_name = "T", requires = "check")]
+        pub draws: Option<u64>,
+        /// What becomes of batch norms in --check [default: none]
+        #[arg(long, alias = "norms", value_enum, requires = "check")]
+        pub norm: Option<NormPolicy>,
+        /// Draws per width when alpha is fitted [default: 2000]
+        #[arg(long, value_name = "T", allow_negative_numbers = true)]
+        pub trials: Option<u64>,
+        /// Standard error of every measured variance, as a share of it [default: 0.01]
+        #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
+        pub precision: Option<f64>,
+        /// Seed of everything random
+        #[arg(skip)]
+        pub seed: u64,
     }
 }
 

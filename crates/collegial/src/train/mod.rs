@@ -17,59 +17,65 @@ use collegial_train::{
     Data, Engine, Error as TrainError, Job, Outcome, RunDirectory, Saving, Trainer, TrainingMonitor,
     run as runs, spec_for,
 };
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::model::unchecked;
+use crate::options::options;
 use crate::{Error, Model, Monitor};
 
-/// Which network, on which data, how.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Request {
-    /// The network; class count and image size are the data set's.
-    #[serde(flatten)]
-    pub model: Model,
-    /// Directory of the data set.
-    pub data: PathBuf,
-    /// Directory of the run; by default `runs/MODEL-DATA`.
-    pub out: Option<PathBuf>,
-    /// Go on from the newest checkpoint, or begin if there is none.
-    pub resume: bool,
-    /// A recipe's name or TOML file; by default the data set's.
-    pub recipe: Option<PathBuf>,
-    /// Changes to the recipe, `learning_rate=0.05`.
-    pub set: Vec<String>,
-    /// Epochs in all; by default the recipe's.
-    pub epochs: Option<NonZeroU32>,
-    /// Train on the first images only.
-    pub limit: Option<NonZeroUsize>,
-    /// Train several times, with seeds from `seed` on.
-    pub runs: NonZeroU32,
-    /// Save a checkpoint every so many steps too.
-    pub save_every: Option<NonZeroU64>,
-    /// Seed of weights, order and augmentation.
-    pub seed: u64,
-    /// Who computes.
-    #[serde(skip_serializing_if = "Engine::is_native")]
-    pub engine: Engine,
-}
-
-impl Default for Request {
-    fn default() -> Self {
-        Self {
-            model: Model::default(),
-            data: PathBuf::new(),
-            out: None,
-            resume: false,
-            recipe: None,
-            set: vec![],
-            epochs: None,
-            limit: None,
-            runs: NonZeroU32::MIN,
-            save_every: None,
-            seed: 0,
-            engine: Engine::Native,
-        }
+options! {
+    /// Train a network on a data set and test it after every epoch
+    ///
+    /// The data set is recognised by its files (MNIST, CIFAR binary version, downsampled ImageNet,
+    /// class folders), and with it the paper's recipe, which --set changes. Checkpoints are
+    /// safetensors files under torchvision's names; a run that was interrupted or killed at any
+    /// moment goes on with --resume and ends with the same weights to the bit, on any number of
+    /// threads. With --json it prints JSON lines: a document per epoch as it ends, and a last one
+    /// that names the checkpoint.
+    #[command(after_help = "Example:\n  collegial train resnext29-10x10d --data cifar10 --out run")]
+    #[serde(deny_unknown_fields)]
+    pub struct Request {
+        /// The network; class count and image size are the data set's
+        #[command(flatten)]
+        pub model: Model,
+        /// Directory of the data set
+        #[arg(long, value_name = "DIR")]
+        pub data: PathBuf,
+        /// Directory of the run: checkpoints, recipe, results, TensorBoard events [default:
+        /// runs/MODEL-DATA]
+        #[arg(long, value_name = "DIR")]
+        pub out: Option<PathBuf>,
+        /// Go on from the newest checkpoint of --out, or begin if there is none
+        #[arg(long)]
+        pub resume: bool,
+        /// cifar10, cifar100, mnist, imagenet32, imagenet64, imagenet, or a TOML file [default: by
+        /// data set]
+        #[arg(long, value_name = "NAME|FILE")]
+        pub recipe: Option<PathBuf>,
+        /// Change the recipe: learning_rate=0.05, micro_batch=32, schedule.milestones=[5,8],
+        /// optimiser.kind=adam
+        #[arg(long, value_name = "KEY=VALUE")]
+        pub set: Vec<String>,
+        /// Epochs in all; a resumed run may be given more than it began with
+        #[arg(long, value_name = "COUNT")]
+        pub epochs: Option<NonZeroU32>,
+        /// Train on the first images only
+        #[arg(long, value_name = "IMAGES")]
+        pub limit: Option<NonZeroUsize>,
+        /// Train several times, with seeds from --seed on, and give mean and standard error
+        #[arg(long, value_name = "COUNT")]
+        pub runs: NonZeroU32 = NonZeroU32::MIN,
+        /// Save a checkpoint every so many steps too, not only every ten minutes and after every
+        /// epoch
+        #[arg(long, value_name = "STEPS")]
+        pub save_every: Option<NonZeroU64>,
+        /// Seed of weights, order and augmentation
+        #[arg(skip)]
+        pub seed: u64,
+        /// Who computes
+        #[arg(long, value_enum)]
+        #[serde(skip_serializing_if = "Engine::is_native")]
+        pub engine: Engine = Engine::Native,
     }
 }
 

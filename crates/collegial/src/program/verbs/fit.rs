@@ -2,113 +2,50 @@
 
 use std::path::PathBuf;
 
-use crate::{self as ops, Widths, files};
 use clap::Args;
 
-use crate::program::arguments::{Common, Model};
+use crate::files;
+use crate::fit::{self, Fitted, Request};
+use crate::program::arguments::Common;
 use crate::program::failure::Failure;
 use crate::program::output;
 use crate::program::progress::Progress;
 
-/// Fit alpha of a module's variance law to its kernel at several widths (Algorithm 1)
-///
-/// A straight line through ln(E[K^2]/E[K]^2) of one output unit's K(x, x) against S(n) has the
-/// slope alpha. For convolutions S(n) is the sum of inverse fan-ins over all layers, the first
-/// included; for fully connected networks it is L/n, as in the paper's Fig. 3: one term for each of
-/// the L weight matrices, whatever the number of inputs. Moments are exact where there is a closed
-/// form, averaged over standard normal inputs; with --trials they are drawn as printed in the
-/// paper, at one input and without drawing a weight matrix; elsewhere half a second of draws is
-/// taken, at many inputs. The law is an approximation: alpha depends on the widths it is fitted to,
-/// so it comes with its points, residuals and a verdict. For a network the block of its first stage
-/// is taken.
 #[derive(Args)]
-#[command(after_help = "Example:\n  collegial fit bottleneck-128 --trials 10000")]
 pub struct Fit {
     #[command(flatten)]
-    model: Model,
-    #[command(flatten)]
-    pub options: FitOptions,
-    /// Take only this share of the draws, such as 2/8; write it with --out and join the shares with
-    /// `collegial merge`
-    #[arg(long, value_name = "I/N", value_parser = shard, requires = "out")]
-    shard: Option<String>,
+    request: Request,
     /// Save what was drawn, for `collegial merge`
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     #[command(flatten)]
-    line: LineOptions,
+    drawing: Drawing,
 }
 
-/// How much is drawn.
+// Where the figure goes; a doc comment would be the verb's help.
 #[derive(Args)]
-pub struct FitOptions {
-    /// Draws per width at one input (T; the paper takes 2000) [default: none where moments are
-    /// exact, else half a second of draws at many inputs; 2000 with --out]
-    #[arg(long, value_name = "T", allow_negative_numbers = true)]
-    pub trials: Option<u64>,
-    /// Widths to measure: 4,10,16 or 1..256 or 16..256:16 [default: 1,16..256:16 for a bottleneck,
-    /// else sixteenths of the width]
-    #[arg(long, value_name = "LIST")]
-    pub widths: Option<Widths>,
-    /// Draw until alpha's 95 % interval is within this share of alpha, such as 0.02; at many inputs
-    /// unless --trials says how many at a time
-    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
-    pub precision: Option<f64>,
-    /// The kernel of the output averaged over all positions instead of one position's
-    #[arg(long)]
-    pub pooled: bool,
-}
-
-/// How the line is fitted.
-#[derive(Args)]
-pub struct LineOptions {
-    /// Weigh points by their standard errors (the paper weighs all alike)
-    #[arg(long)]
-    weighted: bool,
-    /// Force the line through the origin (the paper's has an intercept)
-    #[arg(long)]
-    no_intercept: bool,
+pub struct Drawing {
     /// Write the figure to this SVG file, and its data beside it as CSV
     #[arg(long, value_name = "FILE")]
     figure: Option<PathBuf>,
 }
 
-impl LineOptions {
-    /// How the line is fitted, in the words of the library.
-    pub fn request(&self) -> ops::fit::Line {
-        ops::fit::Line { weighted: self.weighted, no_intercept: self.no_intercept }
-    }
-}
-
 impl Fit {
-    /// The question in the words of the library.
-    pub fn request(&self, common: &Common) -> ops::fit::Request {
-        ops::fit::Request {
-            model: self.model.request(),
-            // What is saved was drawn.
-            trials: self.options.trials.or(self.out.as_ref().map(|_| ops::fit::TRIALS)),
-            widths: self.options.widths.clone(),
-            precision: self.options.precision,
-            pooled: self.options.pooled,
-            shard: self.shard.clone(),
-            line: self.line.request(),
-            seed: common.seed,
-        }
+    fn request(&self, common: &Common) -> Request {
+        // What is saved was drawn.
+        let trials = self.request.trials.or(self.out.as_ref().map(|_| fit::TRIALS));
+        Request { trials, seed: common.seed, ..self.request.clone() }
     }
-}
-
-fn shard(text: &str) -> Result<String, String> {
-    ops::fit::shard(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
 }
 
 /// Runs the verb.
 pub fn run(verb: &Fit, common: &Common) -> Result<(), Failure> {
     let request = verb.request(common);
-    if let Some(fitted) = ops::fit::exact(&request)? {
-        return show(&fitted, &verb.line, common);
+    if let Some(fitted) = fit::exact(&request)? {
+        return show(&fitted, &verb.drawing, common);
     }
     let progress = Progress::new("drawing kernels", common);
-    let draws = ops::fit::draw(&request, &progress);
+    let draws = fit::draw(&request, &progress);
     drop(progress);
     let draws = draws?;
     common.explain(&format!(
@@ -124,11 +61,11 @@ pub fn run(verb: &Fit, common: &Common) -> Result<(), Failure> {
         files::write(path, &draws.kernels.to_file()?)?;
         common.say(&format!("wrote the draws to {}", path.display()));
     }
-    let shown = match verb.shard {
+    let shown = match request.shard {
         None => draws
-            .fitted(verb.line.request())
+            .fitted(request.line)
             .map_err(Failure::from)
-            .and_then(|fitted| show(&fitted, &verb.line, common)),
+            .and_then(|fitted| show(&fitted, &verb.drawing, common)),
         Some(_) => Ok(()),
     };
     // Interrupted before every width had two draws there is nothing to show, and that is nobody's
@@ -137,8 +74,8 @@ pub fn run(verb: &Fit, common: &Common) -> Result<(), Failure> {
 }
 
 /// Draws the requested figure, and prints.
-pub fn show(fitted: &ops::fit::Fitted, line: &LineOptions, common: &Common) -> Result<(), Failure> {
-    if let Some(path) = &line.figure {
+pub fn show(fitted: &Fitted, drawing: &Drawing, common: &Common) -> Result<(), Failure> {
+    if let Some(path) = &drawing.figure {
         files::write_figure(path, &fitted.figure())?;
         common.say(&format!("wrote {} and its data as CSV", path.display()));
     }

@@ -1,91 +1,22 @@
 //! `collegial train`: from the files of a data set to a test error.
 
-use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
-use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate as ops;
-use crate::engine::Engine;
-use crate::train::{self, Finished, Log, Request, RunEpoch, json_line};
-use clap::Args;
 use collegial_report::visible;
 
-use crate::program::arguments::{Common, Format, Model};
+use crate as ops;
+use crate::program::arguments::{Common, Format};
 use crate::program::failure::Failure;
 use crate::program::output::print;
 use crate::program::progress::Progress;
-
-/// Train a network on a data set and test it after every epoch
-///
-/// The data set is recognised by its files (MNIST, CIFAR binary version, downsampled ImageNet,
-/// class folders), and with it the paper's recipe, which --set changes. Checkpoints are safetensors
-/// files under torchvision's names; a run that was interrupted or killed at any moment goes on with
-/// --resume and ends with the same weights to the bit, on any number of threads. With --json it
-/// prints JSON lines: a document per epoch as it ends, and a last one that names the checkpoint.
-#[derive(Args)]
-#[command(after_help = "Example:\n  collegial train resnext29-10x10d --data cifar10 --out run")]
-pub struct Train {
-    #[command(flatten)]
-    model: Model,
-    /// Directory of the data set
-    #[arg(long, value_name = "DIR")]
-    data: PathBuf,
-    /// Directory of the run: checkpoints, recipe, results, TensorBoard events [default:
-    /// runs/MODEL-DATA]
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-    /// Go on from the newest checkpoint of --out, or begin if there is none
-    #[arg(long)]
-    resume: bool,
-    /// cifar10, cifar100, mnist, imagenet32, imagenet64, imagenet, or a TOML file [default: by data
-    /// set]
-    #[arg(long, value_name = "NAME|FILE")]
-    recipe: Option<PathBuf>,
-    /// Change the recipe: learning_rate=0.05, micro_batch=32, schedule.milestones=[5,8],
-    /// optimiser.kind=adam
-    #[arg(long, value_name = "KEY=VALUE")]
-    set: Vec<String>,
-    /// Epochs in all; a resumed run may be given more than it began with
-    #[arg(long, value_name = "COUNT")]
-    epochs: Option<NonZeroU32>,
-    /// Train on the first images only
-    #[arg(long, value_name = "IMAGES")]
-    limit: Option<NonZeroUsize>,
-    /// Train several times, with seeds from --seed on, and give mean and standard error
-    #[arg(long, value_name = "COUNT", default_value = "1")]
-    runs: NonZeroU32,
-    /// Save a checkpoint every so many steps too, not only every ten minutes and after every epoch
-    #[arg(long, value_name = "STEPS")]
-    save_every: Option<NonZeroU64>,
-    /// Who computes
-    #[arg(long, value_enum, default_value_t = Engine::Native)]
-    engine: Engine,
-}
-
-impl Train {
-    fn request(&self, common: &Common) -> Request {
-        Request {
-            model: self.model.request(),
-            data: self.data.clone(),
-            out: self.out.clone(),
-            resume: self.resume,
-            recipe: self.recipe.clone(),
-            set: self.set.clone(),
-            epochs: self.epochs,
-            limit: self.limit,
-            runs: self.runs,
-            save_every: self.save_every,
-            seed: common.seed,
-            engine: self.engine,
-        }
-    }
-}
+use crate::train::{self, Finished, Log, Request, RunEpoch, json_line};
 
 /// Runs the verb.
-pub fn run(verb: &Train, common: &Common) -> Result<(), Failure> {
+pub fn run(request: &Request, common: &Common) -> Result<(), Failure> {
+    let request = Request { seed: common.seed, ..request.clone() };
     let progress = Progress::new("training", common);
     let printer = Printer { common, progress: &progress, state: Mutex::default() };
-    let trained = train::run(&verb.request(common), &progress, &printer);
+    let trained = train::run(&request, &progress, &printer);
     let failure = printer.state.into_inner().unwrap_or_else(PoisonError::into_inner).failure;
     drop(progress);
     let trained = trained?;
