@@ -5,14 +5,11 @@
 //! NAME` are files that later commands of the chapter find under that name. A small data set in
 //! `data` and a network for it in `small.toml` are there too.
 
-#[path = "../../train/tests/common/mod.rs"]
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use collegial_arch::{Activation, Spec, Stem};
-use common::{NETWORK, write_data};
+use collegial_testing::{NETWORK, write_data};
 
 fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")

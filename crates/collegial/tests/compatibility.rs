@@ -1,9 +1,5 @@
 //! Shards and finished parts of released versions: they are joined, and nothing is computed again.
 
-#[allow(dead_code, reason = "other tests need more of it")]
-#[path = "../../train/tests/common/mod.rs"]
-mod common;
-
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -64,7 +60,7 @@ fn shards_of_released_versions_are_joined() {
 fn finished_trainings_of_released_versions_are_not_run_again() {
     for version in VERSIONS {
         let root = tempfile::tempdir().unwrap();
-        common::write_data(&root.path().join("data"), 40, 20);
+        collegial_testing::write_data(&root.path().join("data"), 40, 20);
         let out = root.path().join("sweep");
         let parts = copy_parts(&fixture(version, "sweep"), &out);
         let request = validate::Request {

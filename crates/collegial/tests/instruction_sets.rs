@@ -7,9 +7,6 @@
 //! `ntk`. A CPU without a set takes the next smaller one, so that the comparison holds on any
 //! machine.
 
-#[path = "../../train/tests/common/mod.rs"]
-mod common;
-
 use std::path::Path;
 use std::process::Command;
 
@@ -33,7 +30,7 @@ fn document(bytes: &[u8]) -> serde_json::Value {
 #[test]
 fn results_that_promise_the_same_bits_have_them_with_every_instruction_set() {
     let root = tempfile::tempdir().unwrap();
-    common::write_data(&root.path().join("data"), 40, 20);
+    collegial_testing::write_data(&root.path().join("data"), 40, 20);
     for line in [
         "fit bottleneck-16 --trials 500 --widths 1,7,16",
         "fit bottleneck-8 --trials 60 --widths 1,3,8 --image 7 --pooled",
@@ -65,8 +62,8 @@ fn results_that_promise_the_same_bits_have_them_with_every_instruction_set() {
 #[test]
 fn training_has_the_same_bits_per_instruction_set() {
     let root = tempfile::tempdir().unwrap();
-    common::write_data(&root.path().join("data"), 100, 20);
-    std::fs::write(root.path().join("small.toml"), common::NETWORK).unwrap();
+    collegial_testing::write_data(&root.path().join("data"), 100, 20);
+    std::fs::write(root.path().join("small.toml"), collegial_testing::NETWORK).unwrap();
     let trained = |set: &str, out: &str| {
         let line = "train small.toml --data data --epochs 2 --set batch=10 --json --out";
         let lines = String::from_utf8(run(root.path(), &format!("{line} {out}"), set)).unwrap();

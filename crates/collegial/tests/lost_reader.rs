@@ -2,15 +2,12 @@
 //! `train`, which goes on.
 #![cfg(unix)]
 
-#[path = "../../train/tests/common/mod.rs"]
-mod common;
-
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Output};
 
 use collegial_experiments::synthetic;
-use common::{NETWORK, write_data};
+use collegial_testing::{NETWORK, write_data};
 
 /// Runs in a directory, with a pipe without a reader for stdout.
 fn unread(directory: &Path, line: &str) -> Output {

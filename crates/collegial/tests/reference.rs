@@ -3,15 +3,13 @@
 //!
 //! `UPDATE_REFERENCE=1 cargo test -p collegial --test reference` writes it anew.
 
-#[path = "../../train/tests/common/mod.rs"]
-mod common;
 mod schema;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use collegial_experiments::synthetic;
-use common::{NETWORK, write_data};
+use collegial_testing::{NETWORK, write_data};
 use schema::Schema;
 use serde_json::Value;
 

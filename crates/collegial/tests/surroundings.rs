@@ -2,9 +2,6 @@
 //! not grow, paths that are not text, kills while pages are written.
 #![cfg(unix)]
 
-#[path = "../../train/tests/common/mod.rs"]
-mod common;
-
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -12,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use common::{NETWORK, write_data};
+use collegial_testing::{NETWORK, write_data};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_collegial");
 

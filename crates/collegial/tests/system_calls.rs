@@ -3,16 +3,13 @@
 //! command goes on to the same bytes.
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 
-#[path = "../../train/tests/common/mod.rs"]
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use collegial_experiments::synthetic;
-use common::{NETWORK, write_data};
+use collegial_testing::{NETWORK, write_data};
 
 /// Counts the calls that FAULT_CALL names, and fails the one after FAULT_AFTER of them.
 const LIBRARY: &str = r#"

@@ -1,8 +1,5 @@
 //! Kernels in files: stopped, failed, shared out and gone on with, always the same bytes.
 
-#[path = "../../train/tests/common/mod.rs"]
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -219,9 +216,9 @@ fn other_entries_are_those_of_the_kernel() {
 fn the_kernel_predicts_classes() {
     let directory = tempfile::tempdir().unwrap();
     let data = directory.path().join("data");
-    common::write_data(&data, 200, 100);
+    collegial_testing::write_data(&data, 200, 100);
     let model = Model { model: "fc3-64".into(), ..Model::default() };
-    let convolutions = Model { model: common::NETWORK.into(), ..Model::default() };
+    let convolutions = Model { model: collegial_testing::NETWORK.into(), ..Model::default() };
     let request = Request {
         model,
         data: Some(data),

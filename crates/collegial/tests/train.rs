@@ -2,14 +2,11 @@
 //! each other.
 #![cfg(unix)]
 
-#[path = "../../train/tests/common/mod.rs"]
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{NETWORK, write_data};
+use collegial_testing::{NETWORK, write_data};
 use serde_json::Value;
 
 /// A data set of 400 + 100 images, a network and room for runs.

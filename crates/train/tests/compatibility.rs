@@ -1,7 +1,5 @@
 //! Files that released versions wrote open and resume, and no change of a file goes unnoticed.
 
-mod common;
-
 use std::fmt::Debug;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,6 +7,7 @@ use std::path::{Path, PathBuf};
 use collegial_arch::{Overrides, Spec};
 use collegial_core::Silent;
 use collegial_nn::Network;
+use collegial_testing::{NETWORK, write_data};
 use collegial_train::checkpoint::{
     Checkpoint, CheckpointFile, MODEL_FILE, ModelHeader, TRAINING_FILE, TrainingHeader,
 };
@@ -16,7 +15,6 @@ use collegial_train::data::{Dataset, Kind};
 use collegial_train::{
     Data, Difference, Engine, Error, Job, Outcome, Recipe, RunDirectory, Saving, Trainer, spec_for,
 };
-use common::{NETWORK, write_data};
 use serde::de::DeserializeOwned;
 
 const VERSIONS: [&str; 1] = ["0.1.0"];

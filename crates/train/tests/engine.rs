@@ -1,14 +1,13 @@
 //! The loop around an engine that is not the native one: here one that computes with a native
 //! network of its own, so that everything must come out the same to the bit.
 
-mod common;
-
 use std::path::Path;
 use std::sync::Mutex;
 
 use collegial_arch::{Overrides, Spec};
 use collegial_core::Silent;
 use collegial_nn::{Mode, Network, Optimiser};
+use collegial_testing::{NETWORK, write_data};
 use collegial_train::checkpoint::{CheckpointFile, network_tensors, optimiser_tensors};
 use collegial_train::data::Dataset;
 use collegial_train::engine::{Device, EngineState, ForeignEngine, Setup, Stepped, provide};
@@ -16,7 +15,6 @@ use collegial_train::{
     Builtin, Data, Engine, Epoch, Error, Job, Loss, Outcome, RunDirectory, Saving, Trainer, seconds_per_step,
     spec_for,
 };
-use common::{NETWORK, write_data};
 
 /// Images of the steps so far.
 static BATCHES: Mutex<Vec<usize>> = Mutex::new(vec![]);

@@ -1,18 +1,16 @@
 //! A run that meets a failing disk, or loses power, at any of its operations resumes to the same
 //! bytes.
 
-mod common;
-
 use std::path::Path;
 
 use collegial_arch::{Overrides, Spec};
 use collegial_core::Silent;
 use collegial_core::files::faults::{Plan, recorded, with_failures};
 use collegial_core::files::power_loss::{Luck, after_power_loss};
+use collegial_testing::{NETWORK, write_data};
 use collegial_train::checkpoint::MODEL_FILE;
 use collegial_train::data::Dataset;
 use collegial_train::{Builtin, Data, Engine, Error, Job, Outcome, RunDirectory, Saving, Trainer, spec_for};
-use common::{NETWORK, write_data};
 
 fn job(data: &Path) -> Job {
     write_data(data, 40, 10);

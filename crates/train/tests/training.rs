@@ -1,8 +1,6 @@
 //! The loop: it learns, stops and resumes to the bit, accumulates, and refuses what it cannot go on
 //! with.
 
-mod common;
-
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,13 +8,13 @@ use std::time::Duration;
 
 use collegial_arch::{Overrides, Spec};
 use collegial_core::Monitor;
+use collegial_testing::{NETWORK, write_data};
 use collegial_train::checkpoint::{Checkpoint, CheckpointFile, MODEL_FILE, ModelHeader, TRAINING_FILE};
 use collegial_train::data::{Dataset, Position};
 use collegial_train::{
     Builtin, Data, Engine, Epoch, Error, Job, Outcome, RunDirectory, Saving, Trainer, TrainingMonitor,
     spec_for,
 };
-use common::{NETWORK, write_data};
 use proptest::prelude::*;
 
 /// A job on 200 + 50 images; `changes` are those of the MNIST recipe.

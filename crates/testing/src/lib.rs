@@ -1,8 +1,16 @@
-//! A small data set that can be learnt, and a small network with batch norms and groups.
+//! Test fixtures that several crates share: a small data set that can be learnt, and a small network
+//! with batch norms and groups.
+//!
+//! For development only: a dev-dependency of the crates of this workspace, without a promise of
+//! stability. It is published so that their packaged tests compile.
 
 use std::path::Path;
 
-/// 8x8 images in MNIST's files: noise, with a bright bar where the class says.
+/// Writes 8x8 images in MNIST's files: noise, with a bright bar where the class says.
+///
+/// # Panics
+///
+/// If the files cannot be written.
 pub fn write_data(directory: &Path, train: u32, test: u32) {
     std::fs::create_dir_all(directory).unwrap();
     for (name, count, seed) in [("train", train, 1), ("t10k", test, 2)] {
