@@ -9,6 +9,7 @@ mod emulated;
 mod fuzz;
 mod instructions;
 mod python;
+mod sbom;
 mod site;
 mod steps;
 mod test;
@@ -18,7 +19,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 const USAGE: &str = "\
-usage: cargo xtask test --fast     the Rust tests without the slow ones: under two minutes once built
+usage: cargo xtask test --fast     the Rust tests without the slow ones: under five minutes once built
        cargo xtask test            every Rust test, examples in the docs included, then those of the Python wheel
        cargo xtask test --all      the same and the tests beside PyTorch, timm and ONNX Runtime, which it installs (1.5 GB),
                                    of the explorer in Chromium, driven by Node.js, of aarch64 under QEMU and of
@@ -26,6 +27,7 @@ usage: cargo xtask test --fast     the Rust tests without the slow ones: under t
        cargo xtask test --browser  the explorer in Chromium alone, with a server and without
        cargo xtask site            the explorer without a server, in target/site: the page, and the program as WebAssembly
        cargo xtask book            the book, in target/book, by mdBook, which it installs; fails on dead links
+       cargo xtask sbom            software bills of materials (CycloneDX) of the program and the wheel, in target/sbom
        cargo xtask instructions [--record]
                                    instructions of ten small workloads under Valgrind; fails where one has grown by over 5 %
        cargo xtask fuzz [--seconds 60] [TARGET...]
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
         ["test", "--browser"] => test::in_browser(),
         ["site"] => site::site(),
         ["book"] => book::book(),
+        ["sbom"] => sbom::sbom(),
         ["instructions"] => count_instructions(false),
         ["instructions", "--record"] => count_instructions(true),
         ["fuzz", ref rest @ ..] => match fuzz::Plan::parse(rest) {

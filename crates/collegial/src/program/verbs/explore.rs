@@ -1,5 +1,7 @@
 //! `collegial explore`: the same in a page, live.
 
+use std::process::{Command, Stdio};
+
 use crate as ops;
 use crate::explorer::Explorer;
 use clap::Args;
@@ -39,10 +41,26 @@ pub fn run(verb: &Explore, common: &Common) -> Result<(), Failure> {
     print(&format!("{}\n", explorer.address()))?;
     common.say("Ctrl-C ends it");
     if !verb.no_browser
-        && let Err(error) = open::that_detached(explorer.address())
+        && let Err(error) = open_in_browser(explorer.address())
     {
         common.say(&format!("no browser was opened ({error}); open the address yourself"));
     }
     explorer.wait(signals::received);
     Err(Failure::Interrupted)
+}
+
+/// Hands an address to the system's default browser, without waiting for it.
+fn open_in_browser(address: &str) -> std::io::Result<()> {
+    let mut command = if cfg!(windows) {
+        let mut command = Command::new("rundll32");
+        command.arg("url.dll,FileProtocolHandler");
+        command
+    } else {
+        Command::new(if cfg!(target_vendor = "apple") { "open" } else { "xdg-open" })
+    };
+    // A browser in our process group would hear the Ctrl-C that ends the explorer.
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    command.arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().map(drop)
 }
