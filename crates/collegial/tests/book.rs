@@ -1,7 +1,7 @@
 //! The book in `docs/`: every command in it is run, and every link leads somewhere.
 //!
-//! Of a block ```` ```console ```` the lines that begin with `$ ` are run in order, and each line
-//! below a command must be part of what it prints. Blocks of TOML or CSV whose first line is `#
+//! Of a block ```` ```console ```` the lines that begin with `$ ` are run in order, and the lines
+//! below a command must be parts of what it prints, in that order. Blocks of TOML or CSV whose first line is `#
 //! NAME` are files that later commands of the chapter find under that name. A small data set in
 //! `data` and a network for it in `small.toml` are there too.
 
@@ -50,24 +50,36 @@ fn blocks(text: &str) -> Vec<(String, String)> {
     blocks
 }
 
-/// Runs the commands of a block; gives how many there were.
-fn run(page: &str, block: &str, place: &Path) -> usize {
+/// Runs the commands of a block; gives how many there were, or what is not as written.
+fn run(block: &str, place: &Path) -> Result<usize, String> {
     let (mut printed, mut count) = (String::new(), 0);
-    for line in block.lines() {
-        let Some(command) = line.strip_prefix("$ ") else {
-            assert!(printed.contains(line.trim()), "{page}: {line:?} is not in\n{printed}");
-            continue;
-        };
-        let mut words = command.split_whitespace();
-        assert_eq!(words.next(), Some("collegial"), "{page}: {command}");
-        let mut program = Command::new(env!("CARGO_BIN_EXE_collegial"));
-        let output = program.args(words).current_dir(place).env("COLUMNS", "80").output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{page}: {command}: {said}");
-        printed = String::from_utf8_lossy(&output.stdout).into_owned();
-        count += 1;
+    for line in block.lines().map(str::trim_end) {
+        if let Some(command) = line.strip_prefix("$ ") {
+            printed = output(command, place)?;
+            count += 1;
+        } else if let Some((_, rest)) = printed.split_once(line.trim_start()) {
+            // Lines come in the order of the page.
+            printed = rest.to_owned();
+        } else {
+            return Err(format!("{line:?} is not in\n{printed}"));
+        }
     }
-    count
+    if count == 0 { Err(format!("no line begins with `$ `:\n{block}")) } else { Ok(count) }
+}
+
+/// What a command prints.
+fn output(command: &str, place: &Path) -> Result<String, String> {
+    let Some(words) = command.strip_prefix("collegial ") else {
+        return Err(format!("{command}: only `collegial` can be run"));
+    };
+    let mut program = Command::new(env!("CARGO_BIN_EXE_collegial"));
+    let words = words.split_whitespace();
+    let output = program.args(words).current_dir(place).env("COLUMNS", "80").output().unwrap();
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        Err(format!("{command}: {}", String::from_utf8_lossy(&output.stderr)))
+    }
 }
 
 #[test]
@@ -79,7 +91,9 @@ fn every_command_of_the_book_runs() {
         std::fs::write(place.path().join("small.toml"), NETWORK).unwrap();
         for (language, content) in blocks(&text) {
             match (language.as_str(), content.split_once('\n')) {
-                ("console", _) => count += run(&page, &content, place.path()),
+                ("console", _) => {
+                    count += run(&content, place.path()).unwrap_or_else(|why| panic!("{page}: {why}"));
+                }
                 ("toml" | "csv", Some((first, rest))) if first.starts_with("# ") => {
                     std::fs::write(place.path().join(&first[2..]), rest).unwrap();
                 }
@@ -88,6 +102,56 @@ fn every_command_of_the_book_runs() {
         }
     }
     assert!(count > 20, "only {count} commands were found");
+}
+
+/// A block that is not as the program prints it is noticed.
+#[test]
+fn blocks_can_fail() {
+    let place = tempfile::tempdir().unwrap();
+    let run = |block: &str| run(block, place.path());
+    let right = "$ collegial info resnext29-47x8d\nresnext29-47x8d: 13,528,810 parameters\n";
+    assert_eq!(run(right), Ok(1));
+    let wrong = [
+        ("$ collegial info resnext29-47x8d\n13,528,811 parameters\n", "\"13,528,811 parameters\" is not in"),
+        ("$ collegial info resnext29-47x8d\n13,528,810 parameters\nbn1\n", "\"bn1\" is not in"),
+        ("$ collegial info resnet-of-nobody\n", "collegial info resnet-of-nobody: "),
+        ("$ collegiate info resnext29-47x8d\n", "only `collegial` can be run"),
+        ("collegial info resnext29-47x8d\n", "is not in"),
+        ("", "no line begins with"),
+    ];
+    for (block, why) in wrong {
+        let found = run(block).expect_err(block);
+        assert!(found.contains(why), "{block}: {found}");
+    }
+}
+
+/// A block in no language, or in one that is misspelt, would be tested by nothing.
+#[test]
+fn every_block_is_in_a_language_that_is_tested() {
+    // Python's blocks are tested by python/tests/test_written_python.py.
+    let known = ["console", "csv", "python", "rust", "sh", "text", "toml"];
+    for (page, text) in written() {
+        for (language, content) in blocks(&text) {
+            assert!(known.contains(&language.as_str()), "{page}: a block in {language:?}:\n{content}");
+        }
+    }
+}
+
+/// The README's Rust is the code between the marks.
+#[test]
+fn the_readmes_rust_runs() -> Result<(), Box<dyn std::error::Error>> {
+    // README
+    use collegial_search::DesignSearch;
+    let answer = DesignSearch::new("resnext29-1x128d".parse()?).run()?;
+    assert_eq!(answer.primal.design.to_string(), "66x6d");
+    // end
+    let readme = std::fs::read_to_string(docs().join("../README.md"))?;
+    let shown: Vec<String> =
+        blocks(&readme).into_iter().filter(|block| block.0 == "rust").map(|block| block.1).collect();
+    let (_, rest) = include_str!("book.rs").split_once("    // README\n").ok_or("no first mark")?;
+    let (run, _) = rest.split_once("    // end\n").ok_or("no last mark")?;
+    assert_eq!(shown, [run.replace("    ", "")]);
+    Ok(())
 }
 
 /// The targets of `[text](target)`, outside code.
