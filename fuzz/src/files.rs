@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::sync::LazyLock;
 
-use collegial_arch::Spec;
-use collegial_train::export::WeightFile;
-use collegial_nn::{Network, Optimiser};
 use collegial::fit::{Draws, Kernels, Line};
 use collegial::jobs::Task;
-use collegial_train::checkpoint::{CheckpointFile, TrainingHeader};
+use collegial_arch::Spec;
 use collegial_core::checksum;
 use collegial_experiments::jobs::{Machine, Plan};
+use collegial_nn::{Network, Optimiser};
+use collegial_train::checkpoint::{CheckpointFile, TrainingHeader};
+use collegial_train::export::WeightFile;
 
 /// A file whose checksum is right again, so that a mutation is not refused by that alone.
 pub fn resealed(bytes: &[u8]) -> Vec<u8> {

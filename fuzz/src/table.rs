@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 
 use arbitrary::{Result, Unstructured};
 use collegial_arch::Spec;
-use collegial_train::export::{Model, WeightFile};
 use collegial_core::tensors::safetensors::Archive;
+use collegial_train::export::{Model, WeightFile};
 use serde_json::{Map, Value, json};
 
 use crate::files;

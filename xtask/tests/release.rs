@@ -72,6 +72,17 @@ fn the_page_of_dependencies_lists_every_direct_one() {
     assert_eq!(listed, direct);
 }
 
+/// Candidates for a release are for others to try.
+#[test]
+fn no_dependency_is_a_pre_release() {
+    for lock in ["Cargo.lock", "fuzz/Cargo.lock"] {
+        let text = read(lock);
+        let versions = text.lines().filter_map(|line| line.strip_prefix("version = \""));
+        let early = versions.filter(|version| version.split('+').next().unwrap().contains('-'));
+        assert_eq!(early.collect::<Vec<_>>(), Vec::<&str>::new(), "{lock}");
+    }
+}
+
 #[test]
 fn workflows_test_the_oldest_compiler() {
     let manifest = read("Cargo.toml");
