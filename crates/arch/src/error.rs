@@ -294,14 +294,16 @@ pub enum Error {
     #[error("{0} is measured, not counted; take params, flops or activations")]
     NotCounted(crate::Cost),
     /// A setting that this model does not have.
-    #[error("`{option}=` does not apply to {model}: {reason}")]
+    #[error("{option} does not apply to {model}: {reason}{}", use_instead(instead))]
     NotApplicable {
-        /// The field.
+        /// The setting.
         option: &'static str,
         /// The model's name.
         model: String,
-        /// What it would apply to.
+        /// Why not.
         reason: &'static str,
+        /// The settings that apply in its place.
+        instead: &'static [&'static str],
     },
     /// A spec file that could not be opened.
     #[error("cannot read the spec file {}: {source}", path.display())]
@@ -359,4 +361,9 @@ pub(crate) fn product(what: impl Into<String>, factors: &[usize]) -> Result<usiz
             high: MAX_DIMENSION,
         }),
     }
+}
+
+/// The settings to take in place of one that does not apply.
+fn use_instead(settings: &[&str]) -> String {
+    if settings.is_empty() { String::new() } else { format!("; use {}", settings.join(" and ")) }
 }

@@ -17,18 +17,24 @@ pub struct Overrides {
     pub image: Option<usize>,
 }
 
-const CLASSES_HINT: &str = "it has outputs, not classes; use `outputs=`";
-const FIXED_PORTS_HINT: &str =
-    "its input is an image and its outputs are classes; use `image=` and `classes=`";
-const FLAT_HINT: &str = "its input is a vector, not an image";
-const WRITTEN_HINT: &str = "write it in the TOML file instead";
+/// Why a setting does not apply, and the settings to take in its place.
+type Hint = (&'static str, &'static [&'static str]);
+const CLASSES_HINT: Hint = ("it has outputs, not classes", &["outputs"]);
+const FIXED_PORTS_HINT: Hint = ("its input is an image and its outputs are classes", &["image", "classes"]);
+const FLAT_HINT: Hint = ("its input is a vector, not an image", &[]);
+const WRITTEN_HINT: Hint = ("write it in the TOML file instead", &[]);
 
 impl Spec {
     /// The spec with the given settings, checked.
     pub fn with(&self, overrides: &Overrides) -> Result<Self, Error> {
         let mut spec = self.clone();
         let model = self.name();
-        let refuse = |option, reason| Error::NotApplicable { option, model: model.clone(), reason };
+        let refuse = |option, (reason, instead): Hint| Error::NotApplicable {
+            option,
+            model: model.clone(),
+            reason,
+            instead,
+        };
         let Overrides { classes, inputs, outputs, image } = *overrides;
         match &mut spec {
             Spec::FullyConnected(network) => {

@@ -131,10 +131,7 @@ fn overrides_apply_where_they_mean_something() {
     let hundred = Overrides { classes: Some(100), ..Overrides::default() };
     assert_eq!(count(&parse("resnext29-1x128d").with(&hundred).unwrap()), 13_775_178 + 90 * 1025);
     let error = parse("bottleneck-8").with(&hundred).unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "`classes=` does not apply to bottleneck-8: it has outputs, not classes; use `outputs=`"
-    );
+    assert_eq!(error, "classes does not apply to bottleneck-8: it has outputs, not classes; use outputs");
     let too_many = Overrides { classes: Some(usize::MAX), ..Overrides::default() };
     assert!(parse("resnext29-1x128d").with(&too_many).is_err());
     let zero = Overrides { classes: Some(0), ..Overrides::default() };

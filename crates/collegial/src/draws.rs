@@ -9,8 +9,9 @@ use collegial_ntk::draws::EntryStatistics;
 use collegial_report::{Align, Table, significant};
 use serde::Serialize;
 
+use crate::message::{invalid, option};
 use crate::ntk::{self, Request};
-use crate::{Answer, Error, Monitor, Refusal};
+use crate::{Answer, Error, Monitor};
 
 /// Draws where nothing else is said.
 pub const DRAWS: u64 = 100;
@@ -58,12 +59,23 @@ pub struct Draws {
 /// than two draws, or the monitor stopped it.
 pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Draws, Error> {
     if request.is_tiled() {
-        return Err(Refusal::DrawsInTiles.into());
+        return Err(invalid![
+            option("draws"),
+            " gives a mean and a variance, not a kernel; leave it out, or ",
+            option("out"),
+            ", ",
+            option("memory"),
+            ", ",
+            option("full"),
+            " and ",
+            option("diagonal")
+        ]
+        .into());
     }
     let draws = request.draws.unwrap_or(DRAWS);
     let (spec, given) = ntk::network(request, monitor)?;
     if given.is_some() {
-        return Err(Refusal::WeightsOfDraws.into());
+        return Err(invalid!["draws have weights of their own; leave the given ones out"].into());
     }
     of_spec(request, &spec, draws, monitor)
 }
@@ -120,7 +132,9 @@ fn batch(request: &Request, spec: &Spec) -> Result<Batch, Error> {
         return Ok(Batch { spec, inputs, input, others: vec![] });
     };
     if batch < count {
-        return Err(Refusal::SmallBatch { batch, count }.into());
+        return Err(
+            invalid![option("batch"), format!(" is {batch}, but {count} inputs are part of it")].into()
+        );
     }
     let whole = Request { count: Some(batch), ..request.clone() };
     let (spec, mut inputs, input) = ntk::inputs(&whole, spec)?;

@@ -3,10 +3,10 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::Refusal;
+use crate::message::{Span, message, option};
+use crate::{InvalidRequest, Message};
 
-/// Why there is no answer. Sentences name fields and verbs in the form that
-/// [`spoken`](crate::spoken) reads.
+/// Why there is no answer. [`Error::message`] has the options of a sentence as spans.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -44,12 +44,12 @@ pub enum Error {
     },
     /// Fields that contradict each other or leave something out.
     #[error(transparent)]
-    Request(#[from] Refusal),
+    Request(#[from] InvalidRequest),
     /// A request that is not JSON, or not an object.
     #[error("the request is not one: {0}")]
     NotJson(serde_json::Error),
     /// A field that cannot have its value.
-    #[error("`{field}=` cannot be {value}: {reason}")]
+    #[error("{field} cannot be {value}: {reason}")]
     Field {
         /// The field.
         field: String,
@@ -144,7 +144,7 @@ pub enum ContentError {
     },
     /// The plan is another kernel's.
     #[error(
-        "{} was begun as another kernel (not the same: {}); give another `out=`, or remove it and this directory",
+        "{} was begun as another kernel (not the same: {}); give another out, or remove it and this directory",
         file.display(),
         differing.join(", ")
     )]
@@ -156,7 +156,7 @@ pub enum ContentError {
     },
     /// A network whose outputs are not the data set's classes.
     #[error(
-        "it has {outputs} outputs, but the data set has {classes} classes; name the outputs' classes with `class_list=`"
+        "it has {outputs} outputs, but the data set has {classes} classes; name the outputs' classes with class_list"
     )]
     Outputs {
         /// Of the network.
@@ -241,6 +241,34 @@ impl From<collegial_experiments::jobs::PlanError> for Error {
 }
 
 impl Error {
+    /// The sentence, with its options as spans.
+    pub fn message(&self) -> Message {
+        match self {
+            Self::Request(InvalidRequest(message)) => message.clone(),
+            Self::Field { field, value, reason } => {
+                message![option(field), format!(" cannot be {value}: {reason}")]
+            }
+            Self::Spec(collegial_arch::Error::NotApplicable { option: name, model, reason, instead }) => {
+                not_applicable(name, model, reason, instead)
+            }
+            Self::Content { path, reason: ContentError::AnotherKernel { file, differing } } => message![
+                format!("{}: {} was begun as another kernel ", path.display(), file.display()),
+                format!("(not the same: {}); give another ", differing.join(", ")),
+                option("out"),
+                ", or remove it and this directory",
+            ],
+            Self::Content { path, reason: ContentError::Outputs { outputs, classes } } => message![
+                format!(
+                    "{}: it has {outputs} outputs, but the data set has {classes} classes; ",
+                    path.display()
+                ),
+                "name the outputs' classes with ",
+                option("class_list"),
+            ],
+            error => error.to_string().into(),
+        }
+    }
+
     /// Whether trainings are to be computed by PyTorch and this process has none.
     pub fn needs_torch(&self) -> bool {
         use collegial_experiments::Error as Trials;
@@ -257,4 +285,14 @@ impl Error {
         let path = path.to_owned();
         move |source| Self::Unreadable { path, source }
     }
+}
+
+/// A setting that a model does not have, and the settings to take in its place.
+fn not_applicable(name: &str, model: &str, reason: &str, instead: &[&str]) -> Message {
+    let mut spans = vec![option(name), format!(" does not apply to {model}: {reason}").into()];
+    for (index, name) in instead.iter().enumerate() {
+        spans.push(Span::from(if index == 0 { "; use " } else { " and " }));
+        spans.push(option(name));
+    }
+    spans.into()
 }

@@ -9,9 +9,10 @@ use collegial_train::export::{Model as Network, WeightFile, onnx, pytorch};
 use collegial_train::recipe::{self, Builtin, Recipe};
 use serde::{Deserialize, Serialize};
 
+use crate::message::{invalid, option, option_with};
 use crate::model::{Source, note_doubts};
 use crate::options::options;
-use crate::{Answer, Error, Model, Monitor, Refusal, Style, files};
+use crate::{Answer, Error, InvalidRequest, Model, Monitor, Style, files};
 
 options! {
     /// Write a network for other programs: safetensors, ONNX, or a PyTorch training script
@@ -163,9 +164,15 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Exported, Error> 
 }
 
 /// Fields that say nothing about this form are a mistake.
-fn check(request: &Request, to: Target) -> Result<(), Refusal> {
+fn check(request: &Request, to: Target) -> Result<(), InvalidRequest> {
     let refuse = |field: &'static str, form: Target| {
-        Err(Refusal::NotForTarget { field, to: to.name(), form: form.name() })
+        Err(invalid![
+            option(field),
+            " does not apply to ",
+            option_with("to", to.name()),
+            "; it is for ",
+            option_with("to", form.name())
+        ])
     };
     match to {
         Target::Safetensors | Target::Pytorch if request.fold => refuse("fold", Target::Onnx),
@@ -182,14 +189,21 @@ fn check(request: &Request, to: Target) -> Result<(), Refusal> {
 }
 
 /// Files are replaced, but never the one that is read.
-fn keep_source(path: &Path, source: &Path) -> Result<(), Refusal> {
+fn keep_source(path: &Path, source: &Path) -> Result<(), InvalidRequest> {
     let same = path.canonicalize().is_ok_and(|path| source.canonicalize().is_ok_and(|source| source == path));
-    if same { Err(Refusal::OwnExport { path: path.to_owned() }) } else { Ok(()) }
+    if same {
+        Err(invalid![
+            format!("{} would be replaced by its own export; choose another ", path.display()),
+            option("out")
+        ])
+    } else {
+        Ok(())
+    }
 }
 
 fn write_onnx(request: &Request, network: &Network, path: &Path) -> Result<(usize, Option<PathBuf>), Error> {
     let Some(name) = path.file_name().map(|name| name.to_string_lossy()) else {
-        return Err(Refusal::NotAFileName { path: path.to_owned() }.into());
+        return Err(invalid![format!("{} is not the name of a file", path.display())].into());
     };
     let data_name = format!("{name}.data");
     let beside = path.with_file_name(&data_name);

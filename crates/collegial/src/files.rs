@@ -5,7 +5,8 @@ use std::path::Path;
 use collegial_core::files::{disk, write_whole};
 use collegial_report::Figure;
 
-use crate::{Answer, Error, Refusal};
+use crate::message::invalid;
+use crate::{Answer, Error};
 
 /// Writes a file whole or not at all.
 ///
@@ -23,7 +24,11 @@ pub fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
 /// Where one of the files cannot be written, or the figure has the name of its data.
 pub fn write_figure(path: &Path, figure: &Figure) -> Result<(), Error> {
     if path.extension().is_some_and(|ending| ending == "csv") {
-        return Err(Refusal::FigureName { path: path.to_owned() }.into());
+        return Err(invalid![format!(
+            "{} is where the figure's data goes; give the figure a name that ends in .svg",
+            path.display()
+        )]
+        .into());
     }
     write(path, figure.to_svg().as_bytes())?;
     write(&path.with_extension("csv"), figure.to_csv().as_bytes())

@@ -7,9 +7,10 @@ use collegial_nn::{Mode, Network};
 use collegial_train::export::WeightFile;
 
 use crate::array;
+use crate::message::{invalid, option_with};
 use crate::model::Source;
 use crate::options::options;
-use crate::{Error, Model, Monitor, Refusal};
+use crate::{Error, Model, Monitor};
 
 /// Images computed at once.
 const BATCH: usize = 64;
@@ -45,7 +46,12 @@ pub fn run(request: &Request, inputs: &Tensor, monitor: &dyn Monitor) -> Result<
         (Source::Weights(file), None) => file.inference(&spec, batch)?,
         (Source::Weights(file), Some(weights)) => {
             let (file, weights) = (file.path().to_owned(), weights.clone());
-            return Err(Refusal::WeightsTwice { file, weights }.into());
+            return Err(invalid![
+                format!("the weights are given twice, by {} and by ", file.display()),
+                option_with("weights", weights.display()),
+                "; leave one out"
+            ]
+            .into());
         }
         (Source::Spec(_), Some(path)) => {
             WeightFile::open(path, Some(spec.clone()))?.inference(&spec, batch)?

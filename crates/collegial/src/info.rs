@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::model::{self, Source};
 use crate::options::options;
-use crate::{Answer, Error, Model, Monitor, Refusal};
+use crate::{Answer, Error, InvalidRequest, Model, Monitor};
 
 options! {
     /// Count a network's parameters, FLOPs and activations, per layer and in all
@@ -63,7 +63,7 @@ pub struct Counted {
 pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Counted, Error> {
     if !(1..=MAX_DIMENSION).contains(&request.batch) {
         let (value, high) = (request.batch as f64, MAX_DIMENSION as f64);
-        return Err(Refusal::OutOfRange { field: "batch", value, low: 1.0, high }.into());
+        return Err(InvalidRequest::out_of_range("batch", value, 1.0, high).into());
     }
     let source = request.model.open()?;
     let doubt = match &source {

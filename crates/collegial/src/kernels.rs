@@ -7,8 +7,9 @@ use collegial_report::{Align, Table, significant};
 use rayon::prelude::*;
 use serde::Serialize;
 
+use crate::message::{invalid, option};
 use crate::options::options;
-use crate::{Answer, Error, Model, Refusal, Style};
+use crate::{Answer, Error, Model, Style};
 
 /// Draws of members that one request may ask for.
 const MOST: u64 = 20_000_000;
@@ -60,7 +61,11 @@ pub fn run(request: &Request) -> Result<Kernels, Error> {
     let (chain, members) = (module.member(), module.members());
     let most = MOST / members.max(1) as u64;
     if !(2..=most).contains(&request.draws) {
-        return Err(Refusal::DrawsOfMembers { draws: request.draws, members, most }.into());
+        return Err(invalid![
+            option("draws"),
+            format!(" is {}; with {members} members it must be between 2 and {most}", request.draws)
+        ]
+        .into());
     }
     let input = normal_input(&chain, request.seed);
     let exact = SingleColumn::new(&chain).ok().and_then(|exact| exact.at_input(&chain, &input).ok());

@@ -7,9 +7,10 @@ use collegial_core::checksum::{self, Checked};
 use collegial_ntk::fit::Measurements;
 
 use crate::fit::{Draws, Fitted, Kernels, Line};
+use crate::message::{invalid, verb};
 use crate::model::unchecked;
 use crate::options::options;
-use crate::{Error, Monitor, Refusal};
+use crate::{Error, Monitor};
 
 options! {
     /// Join the shares of a sharded fit; the result equals that of one process to the bit
@@ -37,13 +38,15 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Fitted, Error> {
         let part = read(path, monitor)?;
         joined = Some(match joined {
             None => part,
-            Some(before) => {
-                before.join(part).map_err(|reason| Refusal::CannotJoin { path: path.clone(), reason })?
-            }
+            Some(before) => before
+                .join(part)
+                .map_err(|reason| invalid![format!("cannot join {}: {reason}", path.display())])?,
         });
     }
     let Some(measurements) = joined else {
-        return Err(Refusal::NothingToJoin.into());
+        return Err(
+            invalid!["there is nothing to join; give the files of a sharded ", verb("fit", &[])].into()
+        );
     };
     let (kernels, seconds) = (Kernels::AtOneInput(measurements), start.elapsed().as_secs_f64());
     Draws { kernels, seconds, interrupted: false }.fitted(request.line)
@@ -65,9 +68,20 @@ fn read(path: &Path, monitor: &dyn Monitor) -> Result<Measurements, Error> {
 ///
 /// Where it is not a shard, or has changed.
 pub fn parse(path: &Path, file: &[u8]) -> Result<Measurements, Error> {
-    let refuse = |message: String| Refusal::NotAShard { path: path.to_owned(), message };
+    let refuse = |message: String| {
+        invalid![
+            format!("{} is not a file that ", path.display()),
+            verb("fit", &["out"]),
+            format!(" wrote: {message}")
+        ]
+    };
     if checksum::check(file, 0..file.len()) == Checked::Broken {
-        return Err(Refusal::ChangedShard { path: path.to_owned() }.into());
+        return Err(invalid![
+            format!("{} is not a file that ", path.display()),
+            verb("fit", &["out"]),
+            " wrote: it has changed since"
+        ]
+        .into());
     }
     let measurements: Measurements =
         serde_json::from_slice(file).map_err(|error| refuse(error.to_string()))?;

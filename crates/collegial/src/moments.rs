@@ -10,9 +10,10 @@ use collegial_report::{Align, Table, significant};
 use serde::Serialize;
 
 use crate::array;
+use crate::message::{invalid, option, verb};
 use crate::options::options;
 use crate::style::wrapped;
-use crate::{Answer, Error, Model, Refusal, Style, Widths};
+use crate::{Answer, Error, Model, Style, Widths};
 
 options! {
     /// Exact mean and variance of the kernel of a fully connected network or a bottleneck block,
@@ -83,7 +84,10 @@ pub fn run(request: &Request) -> Result<Exact, Error> {
     let module = module(request)?;
     let chain = module.member();
     if module.widths().is_empty() {
-        return Err(Refusal::NoHiddenLayers.into());
+        return Err(invalid![
+            "a network without hidden layers has a constant kernel; give at least one hidden width"
+        ]
+        .into());
     }
     let exact = SingleColumn::new(&chain)?;
     let (moments, spread) = match input(request)? {
@@ -106,7 +110,7 @@ pub fn run(request: &Request) -> Result<Exact, Error> {
     let members = module.members();
     let variance = moments.variance() / members as f64;
     if !variance.is_finite() {
-        return Err(Refusal::VarianceTooLarge { model: module.name() }.into());
+        return Err(invalid![format!("the variance of {}'s kernel exceeds the largest number that can be told (1.8e308): it grows by a factor with every layer; take wider or fewer layers", module.name())].into());
     }
     Ok(Exact {
         module: request.model.is_some().then(|| module.name()),
@@ -143,7 +147,12 @@ fn input(request: &Request) -> Result<Option<Tensor>, Error> {
 fn module(request: &Request) -> Result<Module, Error> {
     let spec = match (&request.model, &request.widths) {
         (Some(_), Some(_)) => {
-            return Err(Refusal::ModelAndWidths.into());
+            return Err(invalid![
+                "a model and ",
+                option("widths"),
+                " were both given; leave one of them out"
+            ]
+            .into());
         }
         (Some(model), None) => Model::named(model).spec()?,
         (None, Some(Widths(widths))) => {
@@ -155,10 +164,21 @@ fn module(request: &Request) -> Result<Module, Error> {
                 ..FullyConnected::mnist(1, hidden.to_vec())
             })
         }
-        (None, None) => return Err(Refusal::NoModel.into()),
+        (None, None) => return Err(invalid!["give a model or ", option("widths")].into()),
     };
     spec.check()?;
-    Ok(spec.module().ok_or_else(|| Refusal::WholeNetwork { model: spec.to_string() })?)
+    Ok(spec.module().ok_or_else(|| {
+        invalid![
+            format!(
+                "{} is a whole network; exact moments are those of a module, such as its block: ",
+                spec.to_string()
+            ),
+            verb("search", &[]),
+            " gives every block's variance, and ",
+            verb("ntk", &["draws"]),
+            " draws the network's"
+        ]
+    })?)
 }
 
 impl Answer for Exact {

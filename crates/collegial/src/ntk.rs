@@ -27,9 +27,10 @@ use collegial_train::{Error as TrainError, spec_for};
 use serde::Serialize;
 
 use crate::array;
+use crate::message::{invalid, option, option_with};
 use crate::model::{Source, note_doubts, unchecked, weights as weight_path};
 use crate::options::options;
-use crate::{Answer, Error, Model, Monitor, Refusal};
+use crate::{Answer, Error, Model, Monitor};
 pub use amounts::{Memory, NotAShare, NotMemory, Share};
 
 options! {
@@ -245,7 +246,12 @@ pub(crate) fn network(request: &Request, monitor: &dyn Monitor) -> Result<(Spec,
         }
         (Source::Weights(file), Some(weights)) => {
             let (file, weights) = (file.path().to_owned(), weights.clone());
-            Err(Refusal::WeightsTwice { file, weights }.into())
+            Err(invalid![
+                format!("the weights are given twice, by {} and by ", file.display()),
+                option_with("weights", weights.display()),
+                "; leave one out"
+            ]
+            .into())
         }
     }
 }
@@ -256,7 +262,7 @@ fn check_finite(matrix: &[f64], inputs: usize) -> Result<(), Error> {
         None => Ok(()),
         Some((index, &value)) => {
             let (row, column) = (index / inputs, index % inputs);
-            Err(Refusal::KernelNotFinite { row, column, value }.into())
+            Err(invalid![format!("the kernel between inputs {row} and {column} is {value}: weights or inputs are too large for it to be computed in single precision")].into())
         }
     }
 }
@@ -270,11 +276,23 @@ fn content(path: &Path, error: collegial_ntk::Error) -> Error {
 pub(crate) fn inputs(request: &Request, spec: &Spec) -> Result<(Spec, Vec<Vec<f32>>, String), Error> {
     let sources = [request.data.is_some(), request.input.is_some(), request.array.is_some()];
     if sources.iter().filter(|&&given| given).count() > 1 {
-        return Err(Refusal::InputsTwice.into());
+        return Err(invalid![
+            "inputs are given twice; leave one of ",
+            option("data"),
+            ", ",
+            option("input"),
+            " and the array out"
+        ]
+        .into());
     }
     let given = request.input.is_some() || request.array.is_some();
     if given && request.count.is_some() {
-        return Err(Refusal::InputsAndCount.into());
+        return Err(invalid![
+            "both inputs and a ",
+            option("count"),
+            " of inputs to draw were given; leave one of them out"
+        ]
+        .into());
     }
     let count = request.count.unwrap_or(COUNT);
     if let Some(directory) = &request.data {
@@ -318,9 +336,15 @@ fn check_memory(count: usize, numbers: usize, values: u128) -> Result<(), Error>
     let row = numbers as u128 * size_of::<f64>() as u128 + values * size_of::<f32>() as u128;
     let needed = u64::try_from(row.saturating_mul(count as u128)).unwrap_or(u64::MAX);
     match memory::available() {
-        Some(available) if needed > available => {
-            Err(Refusal::KernelMemory { count, needed, available }.into())
-        }
+        Some(available) if needed > available => Err(invalid![
+            format!(
+                "a kernel between {count} inputs needs {} of memory, but {} are free; take a smaller ",
+                memory::words(needed),
+                memory::words(available)
+            ),
+            option("count")
+        ]
+        .into()),
         _ => Ok(()),
     }
 }

@@ -10,8 +10,9 @@ pub use collegial_experiments::reproduce::{Report, Scale};
 use collegial_report::{Align, Table};
 use serde_json::json;
 
+use crate::message::{invalid, option};
 use crate::options::options;
-use crate::{Answer, Document, Error, Monitor, Refusal, Style, to_json};
+use crate::{Answer, Document, Error, Monitor, Style, to_json};
 
 options! {
     /// Compute a figure or table of the paper again and set it beside the published one
@@ -105,7 +106,7 @@ pub(crate) fn compute(
 ) -> Result<(), Error> {
     let items = choose(&request.items)?;
     if let Some(root) = request.data.as_ref().filter(|root| !root.is_dir()) {
-        return Err(Refusal::NoDataDirectory { path: root.clone() }.into());
+        return Err(invalid![format!("the data directory {} does not exist", root.display())].into());
     }
     let parts = Parts::open(request.directory().join("parts"))?;
     let context = Context {
@@ -151,7 +152,7 @@ fn choose(names: &[String]) -> Result<Vec<&'static Item>, Error> {
         return Ok(ITEMS.iter().collect());
     }
     if names.is_empty() {
-        return Err(Refusal::NoItems.into());
+        return Err(invalid![option("items"), " is empty; name figures or tables, or all"].into());
     }
     let mut items: Vec<&'static Item> = vec![];
     for name in names {

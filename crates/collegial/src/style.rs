@@ -2,17 +2,27 @@
 
 use collegial_report::{TextFormat, visible};
 
+use crate::message::{Plain, Rendering};
+
 /// What terminals take for the beginning of bold text, and for its end.
 const BOLD: &str = "\x1b[1m";
 const PLAIN: &str = "\x1b[0m";
 
 /// What the place that shows a text can show. By default neither bold nor anything beyond ASCII.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Style {
     /// Whether escape sequences for bold are understood.
     pub bold: bool,
     /// Size and characters of sketched figures.
     pub sketch: TextFormat,
+    /// The syntax of options and commands.
+    pub rendering: &'static dyn Rendering,
+}
+
+impl Default for Style {
+    fn default() -> Self {
+        Self { bold: false, sketch: TextFormat::default(), rendering: &Plain }
+    }
 }
 
 impl Style {

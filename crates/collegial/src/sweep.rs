@@ -13,9 +13,10 @@ use collegial_train::data::Dataset;
 use collegial_train::{Data, Engine, Error as TrainError, spec_for};
 use serde::Serialize;
 
+use crate::message::{invalid, option};
 use crate::options::options;
 use crate::reproduce::told;
-use crate::{Answer, Error, Model, Monitor, Refusal, Style, validate};
+use crate::{Answer, Error, Model, Monitor, Style, validate};
 
 options! {
     /// Train any networks several times each, and give their mean test errors
@@ -103,7 +104,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Swept, Error> {
 /// The same with a share of the trainings.
 pub(crate) fn answer(request: &Request, share: Share<'_>, monitor: &dyn Monitor) -> Result<Swept, Error> {
     if request.models.is_empty() {
-        return Err(Refusal::NoModels.into());
+        return Err(invalid![option("models"), " is empty; name networks to train"].into());
     }
     let dataset = Dataset::open(&request.data).map_err(TrainError::from)?;
     let spec = |model: &PathBuf| -> Result<_, Error> {

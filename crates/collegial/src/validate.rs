@@ -19,9 +19,10 @@ use collegial_train::{Data, Engine, Error as TrainError, spec_for};
 use serde::Serialize;
 
 use crate::jobs;
+use crate::message::invalid;
 use crate::options::options;
 use crate::reproduce::told;
-use crate::{Answer, Error, Model, Monitor, Refusal, Style, files};
+use crate::{Answer, Error, InvalidRequest, Model, Monitor, Style, files};
 
 options! {
     /// Train designs of equal cost and see whether the predicted variance ranks their test errors
@@ -116,21 +117,13 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Validated, Error>
 pub(crate) fn answer(request: &Request, share: Share<'_>, monitor: &dyn Monitor) -> Result<Validated, Error> {
     if !DESIGNS.contains(&request.designs) {
         let (count, low, high) = (request.designs, DESIGNS.start(), DESIGNS.end());
-        return Err(Refusal::OutOfRange {
-            field: "designs",
-            value: count as f64,
-            low: *low as f64,
-            high: *high as f64,
-        }
-        .into());
+        return Err(InvalidRequest::out_of_range("designs", count as f64, *low as f64, *high as f64).into());
     }
     if request.cost == Cost::Time {
-        return Err(Refusal::DesignsOfTime.into());
+        return Err(invalid!["designs are compared at a cost that stays the same from run to run; take params, flops or activations"].into());
     }
     if !(request.decide > 0.0 && request.decide < 1.0) {
-        return Err(
-            Refusal::OutOfRange { field: "decide", value: request.decide, low: 0.0, high: 1.0 }.into()
-        );
+        return Err(InvalidRequest::out_of_range("decide", request.decide, 0.0, 1.0).into());
     }
     let runs = match request.runs {
         Some(runs) => Runs::Given(runs.get()),

@@ -240,5 +240,5 @@ fn the_kernel_predicts_classes() {
     let convolved = Request { model: convolutions, norms, trace: true, ..request.clone() };
     assert!(regress::run(&convolved, &Silent).unwrap().test_error < 0.5, "better than guessing");
     let none = regress::run(&Request { data: None, ..request }, &Silent).unwrap_err().to_string();
-    assert!(none.contains("`data=`"), "{none}");
+    assert!(none.contains("give their data"), "{none}");
 }

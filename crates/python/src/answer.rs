@@ -6,7 +6,7 @@ use collegial::{self as ops, Error, Style};
 use collegial_report::Provenance;
 use pyo3::prelude::*;
 
-use crate::words::{exception, spoken};
+use crate::rendering::{Keywords, exception};
 
 /// What a verb answered.
 #[pyclass(frozen, module = "collegial._collegial")]
@@ -35,8 +35,8 @@ impl Answer {
 
     /// For people, without escape sequences.
     fn text(&self) -> String {
-        let style = Style::default();
-        spoken(&style.safe(&self.0.text(&style)))
+        let style = Style { rendering: &Keywords, ..Style::default() };
+        style.safe(&self.0.text(&style))
     }
 
     /// For notebooks.

@@ -11,7 +11,7 @@ use collegial::{Error, Monitor};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 
-use crate::words::exception;
+use crate::rendering::exception;
 
 /// Between two looks at signals and news.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -53,7 +53,7 @@ impl Monitor for Watch {
     }
 
     fn say(&self, sentence: &str) {
-        self.tell(|news| news.said.push(crate::words::spoken(sentence)));
+        self.tell(|news| news.said.push(sentence.to_owned()));
     }
 
     fn stopped(&self) -> bool {

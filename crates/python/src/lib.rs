@@ -6,7 +6,7 @@ mod answer;
 mod engine;
 mod interruptible;
 mod pool;
-mod words;
+mod rendering;
 
 use std::ffi::OsString;
 
@@ -18,7 +18,7 @@ use interruptible::{Listeners, interruptible};
 use numpy::{IntoPyArray, PyArray2, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use words::exception;
+use rendering::exception;
 
 pyo3::create_exception!(
     collegial,

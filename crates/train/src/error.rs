@@ -89,7 +89,7 @@ pub enum Error {
     #[error(transparent)]
     Engine(#[from] collegial_nn::Error),
     /// PyTorch where there is none.
-    #[error("this process has no PyTorch; `engine=torch` is computed by the Python package collegial")]
+    #[error("this process has no PyTorch; the torch engine is computed by the Python package collegial")]
     NoTorch,
     /// Another engine than the native one refuses a network or a recipe, or fails.
     #[error("{reason}")]
@@ -149,7 +149,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// There is no checkpoint.
-    #[error("there is no checkpoint in {}; give a run directory of `train()` or a .safetensors file", path.display())]
+    #[error("there is no checkpoint in {}; give a run directory of a training, or a .safetensors file", path.display())]
     NoCheckpoint {
         /// Where it was looked for.
         path: PathBuf,

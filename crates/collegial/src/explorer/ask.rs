@@ -6,8 +6,9 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use crate::message::{Call, Rendering, Setting};
 use crate::model::Redesign;
-use crate::{self as ops, Answer, Error, Model, Silent, Words};
+use crate::{self as ops, Answer, Error, Model, Silent};
 use collegial_arch::{Family, Spec};
 use collegial_report::Card;
 use serde::{Deserialize, Serialize};
@@ -29,7 +30,7 @@ impl std::error::Error for Refusal {}
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
-        Self(ops::spoken(&error.to_string(), &Plain))
+        Self(error.message().render(&Labels))
     }
 }
 
@@ -39,20 +40,21 @@ impl From<collegial_arch::Error> for Refusal {
     }
 }
 
-/// Fields and verbs as the page's labels have them.
-struct Plain;
+/// Options and verbs as the page's labels have them.
+#[derive(Debug)]
+struct Labels;
 
-impl Words for Plain {
-    fn field(&self, name: &str, value: Option<&str>) -> String {
+impl Rendering for Labels {
+    fn setting(&self, Setting { name, value }: &Setting) -> String {
         let name = name.replace('_', " ");
-        value.map_or(name.clone(), |value| format!("{name} {value}"))
+        value.as_ref().map_or_else(|| name.clone(), |value| format!("{name} {value}"))
     }
 
-    fn verb(&self, name: &str, model: Option<&str>, fields: &[ops::Field<'_>]) -> String {
-        let fields = fields.iter().map(|(name, value)| self.field(name, *value));
-        let words: Vec<String> = model.map(str::to_owned).into_iter().chain(fields).collect();
+    fn call(&self, Call { verb, model, settings }: &Call) -> String {
+        let settings = settings.iter().map(|setting| self.setting(setting));
+        let words: Vec<String> = model.iter().cloned().chain(settings).collect();
         let with = if words.is_empty() { String::new() } else { format!(" with {}", words.join(", ")) };
-        format!("`collegial {name}`{with}")
+        format!("`collegial {verb}`{with}")
     }
 }
 

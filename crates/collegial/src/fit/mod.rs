@@ -14,8 +14,9 @@ use collegial_ntk::{Error as NtkError, Fit, Output};
 use collegial_report::{Figure, Table};
 use serde::Serialize;
 
+use crate::message::{invalid, option};
 use crate::options::options;
-use crate::{Answer, Error, Model, Monitor, Refusal, Widths};
+use crate::{Answer, Error, Model, Monitor, Widths};
 
 /// The paper's T.
 pub const TRIALS: u64 = 2000;
@@ -202,10 +203,11 @@ pub fn draw(request: &Request, monitor: &dyn Monitor) -> Result<Draws, Error> {
 ///
 /// One sentence on what is wrong with it.
 pub fn shard(text: &str) -> Result<Shard, Error> {
-    let (index, count) = text.split_once('/').ok_or(Refusal::ShardForm)?;
+    let (index, count) =
+        text.split_once('/').ok_or_else(|| invalid!["write it as 2/8: the second of eight"])?;
     let number = |text: &str| {
         let number = text.parse::<u64>();
-        number.map_err(|_| Refusal::ShardNumber { text: text.to_owned() })
+        number.map_err(|_| invalid![format!("{text:?} is not a number; write it as 2/8")])
     };
     Ok(Shard::new(number(index)?, number(count)?)?)
 }
@@ -259,7 +261,12 @@ impl Kernels {
             measurements: &'a Measurements,
         }
         let Self::AtOneInput(measurements) = self else {
-            return Err(Refusal::DrawsAtManyInputs.into());
+            return Err(invalid![
+                "draws at many inputs are not saved; say how many ",
+                option("trials"),
+                " to take"
+            ]
+            .into());
         };
         let sealed = Sealed { checksum: checksum::BLANK, measurements };
         let mut file = serde_json::to_vec(&sealed).map_err(Error::Json)?;

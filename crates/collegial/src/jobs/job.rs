@@ -10,8 +10,9 @@ use collegial_report::{Align, Table};
 use serde::{Deserialize, Serialize};
 
 use super::Task;
+use crate::message::invalid;
 use crate::options::options;
-use crate::{Answer, Error, Monitor, Refusal, Style};
+use crate::{Answer, Error, Monitor, Style};
 
 options! {
     /// Run a training of a plan that --plan of reproduce, validate or sweep made
@@ -136,7 +137,7 @@ fn check(job: &Job, directory: &std::path::Path) -> Result<(), Error> {
     if is_done(job, directory) {
         return Ok(());
     }
-    Err(Refusal::AnotherTraining { model: job.model.clone(), seed: job.seed }.into())
+    Err(invalid![format!("the training of {} with seed {} is not what it was when the jobs were planned: the data or the program has changed; plan again", job.model, job.seed)].into())
 }
 
 /// Keeps the sentence of a job that failed by itself: not one that was stopped, that another

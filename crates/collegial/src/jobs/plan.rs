@@ -12,8 +12,9 @@ use collegial_train::seconds_per_step;
 use serde::{Deserialize, Serialize};
 
 use super::{Task, shell};
+use crate::message::{invalid, option};
 use crate::options::options;
-use crate::{Answer, Error, Monitor, Refusal, Style, files};
+use crate::{Answer, Error, Monitor, Style, files};
 
 /// Multiply-adds of a timed step at most, so that timing a network takes seconds.
 const TIMED: u64 = 4_000_000_000;
@@ -79,7 +80,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Planned, Error> {
     if let Some(seconds) =
         request.pace.seconds_per_step.filter(|seconds| !(*seconds > 0.0 && seconds.is_finite()))
     {
-        return Err(Refusal::SecondsPerStep { seconds }.into());
+        return Err(invalid![option("seconds_per_step"), format!(" is {seconds}; it must be above 0")].into());
     }
     let directory = std::path::absolute(&request.directory).map_err(Error::reading(&request.directory))?;
     disk::create_directories(&directory)
@@ -98,7 +99,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Planned, Error> {
     task.list(&ledger, monitor)?;
     let mut listed = ledger.entries();
     if listed.is_empty() {
-        return Err(Refusal::NoJobs.into());
+        return Err(invalid!["nothing would be trained: there are no jobs to plan"].into());
     }
     let bill = bill(&mut listed, request.pace.seconds_per_step, 1, monitor)?;
     let finished = listed.iter().filter(|listed| listed.finished).count();

@@ -13,7 +13,8 @@ use serde::Serialize;
 
 use super::tiled::Problem;
 use super::{Request, check_memory, network};
-use crate::{Answer, Error, Monitor, Refusal};
+use crate::message::{invalid, option};
+use crate::{Answer, Error, Monitor};
 
 /// Training images where nothing else is said.
 pub const COUNT: usize = 1000;
@@ -61,12 +62,31 @@ pub struct Regression {
 ///
 /// As [`tiled::run`](super::tiled::run), and where there is no data set to learn from.
 pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Regression, Error> {
-    let directory = request.data.as_ref().ok_or(Refusal::RegressionData)?;
+    let directory = request
+        .data
+        .as_ref()
+        .ok_or_else(|| invalid![option("regress"), " needs labelled images: give their ", option("data")])?;
     if request.input.is_some() || request.array.is_some() {
-        return Err(Refusal::InputsTwice.into());
+        return Err(invalid![
+            "inputs are given twice; leave one of ",
+            option("data"),
+            ", ",
+            option("input"),
+            " and the array out"
+        ]
+        .into());
     }
     if request.full || request.diagonal || request.tiles.is_some() {
-        return Err(Refusal::RegressionOfPart.into());
+        return Err(invalid![
+            option("regress"),
+            " takes the whole kernel of one output or of their sum: leave out ",
+            option("full"),
+            ", ",
+            option("diagonal"),
+            " and ",
+            option("tiles")
+        ]
+        .into());
     }
     let (spec, given) = network(request, monitor)?;
     let dataset = Dataset::open(directory).map_err(TrainError::from)?;

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use crate as ops;
+use crate::message::{Call, Rendering, Setting};
 
 use crate::program::arguments::eprint;
 use crate::program::signals;
@@ -55,33 +56,33 @@ impl From<ops::Error> for Failure {
         match error {
             ops::Error::Interrupted => Self::Interrupted,
             error if error.needs_torch() => Self::NeedsTorch,
-            error => Self::User(ops::spoken(&error.to_string(), &Flags)),
+            error => Self::User(error.message().render(&Flags)),
         }
     }
 }
 
-/// Fields as flags, verbs as commands.
+/// Options as flags, verbs as commands.
+#[derive(Debug)]
 pub struct Flags;
 
-impl ops::Words for Flags {
-    fn field(&self, name: &str, value: Option<&str>) -> String {
+impl Rendering for Flags {
+    fn setting(&self, Setting { name, value }: &Setting) -> String {
         let flag = format!("--{}", name.replace('_', "-"));
-        value.map_or(flag.clone(), |value| format!("{flag} {value}"))
+        match value.as_deref() {
+            // A switch.
+            None | Some("true") => flag,
+            Some(value) => format!("{flag} {}", quoted(value)),
+        }
     }
 
-    fn verb(&self, name: &str, model: Option<&str>, fields: &[ops::Field<'_>]) -> String {
-        let flag = |&(name, value): &ops::Field<'_>| match value {
-            // A switch.
-            Some("true") => self.field(name, None),
-            value => self.field(name, value.map(quoted).as_deref()),
-        };
-        let command: Vec<String> = ["collegial", name]
+    fn call(&self, Call { verb, model, settings }: &Call) -> String {
+        let words: Vec<String> = ["collegial", verb]
             .into_iter()
             .map(str::to_owned)
-            .chain(model.map(quoted))
-            .chain(fields.iter().map(flag))
+            .chain(model.as_deref().map(quoted))
+            .chain(settings.iter().map(|setting| self.setting(setting)))
             .collect();
-        let command = command.join(" ");
+        let command = words.join(" ");
         if model.is_some() { command } else { format!("`{command}`") }
     }
 }

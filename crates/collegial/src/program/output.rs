@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use crate::{Answer, spoken};
+use crate::Answer;
 
 use crate::program::arguments::Format;
-use crate::program::failure::{Failure, Flags};
+use crate::program::failure::Failure;
 use crate::program::terminal;
 
 /// Prints an answer.
@@ -20,7 +20,7 @@ pub fn show(answer: &dyn Answer, format: Format) -> Result<(), Failure> {
 /// An answer for people, in the program's words and without control characters of what it names.
 pub fn text(answer: &dyn Answer) -> String {
     let style = terminal::style();
-    spoken(&style.safe(&answer.text(&style)), &Flags)
+    style.safe(&answer.text(&style))
 }
 
 /// Writes text to stdout, whole.

@@ -5,11 +5,10 @@ use std::io::IsTerminal;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use crate::{Monitor, spoken};
+use crate::Monitor;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::program::arguments::{Common, eprint};
-use crate::program::failure::Flags;
 use crate::program::signals;
 
 /// Steps of the bar.
@@ -106,7 +105,7 @@ impl Monitor for Progress {
 
     fn say(&self, sentence: &str) {
         if !matches!(self.display, Display::Nothing) {
-            self.suspend(|| eprint(&spoken(sentence, &Flags)));
+            self.suspend(|| eprint(sentence));
         }
     }
 

@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use std::sync::OnceLock;
 
 use crate::Style;
+use crate::program::failure::Flags;
 use collegial_report::{Glyphs, Provenance, TextFormat};
 
 /// What stdout can show: bold on a terminal, unless NO_COLOR is set or the terminal is dumb.
@@ -12,7 +13,7 @@ pub fn style() -> Style {
     let bold = std::io::stdout().is_terminal()
         && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
         && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
-    Style { bold, sketch: sketch() }
+    Style { bold, sketch: sketch(), rendering: &Flags }
 }
 
 /// How a page says it was made.

@@ -8,7 +8,8 @@ use collegial_arch::{Overrides, Spec};
 use serde_json::Value;
 
 use super::Request;
-use crate::Model;
+use crate::message::{Call, Setting, message};
+use crate::{Message, Model};
 
 /// The name of a network, where it means this very network (with the settings of
 /// [`Spec::settings_beside_name`]).
@@ -31,9 +32,9 @@ pub(super) fn other(name: Option<&str>, design: &str, baseline: &str) -> String 
 
 /// The question that exports the network, and what to write into the baseline's file first where no
 /// name means it; nothing where there is no such file.
-pub(super) fn export(model: &Model, baseline: &Spec, network: &Spec) -> Vec<String> {
-    let export = |name: &str, settings: &Overrides| {
-        question("export", name, &[vec!["to=pytorch".into()], settings_fields(settings)].concat())
+pub(super) fn export(model: &Model, baseline: &Spec, network: &Spec) -> Vec<Message> {
+    let export = |name: &str, overrides: &Overrides| {
+        command("export", name, [vec![setting("to", "pytorch")], settings(overrides)].concat())
     };
     if let Some(settings) = network.settings_beside_name() {
         return vec![export(&network.name(), &settings)];
@@ -41,38 +42,41 @@ pub(super) fn export(model: &Model, baseline: &Spec, network: &Spec) -> Vec<Stri
     let file = typed(model).filter(|file| file.ends_with(".toml"));
     match (file, changed_lines(baseline, network)) {
         (Some(file), Some(changed)) => {
-            vec![format!("set {changed} in {file}, then"), export(file, &model.overrides())]
+            vec![format!("set {changed} in {file}, then").into(), export(file, &model.overrides())]
         }
         _ => vec![],
     }
 }
 
-/// The question itself with one more field, as it was asked.
-pub(super) fn again(request: &Request, field: &str) -> Option<String> {
-    let fields = [given(request), vec![field.to_owned()]].concat();
-    typed(&request.model).map(|model| question("search", model, &fields))
+/// The request itself with one more switch, as it was asked.
+pub(super) fn again(request: &Request, switch: &str) -> Option<Message> {
+    let settings = [given(request), vec![setting(switch, "true")]].concat();
+    typed(&request.model).map(|model| command("search", model, settings))
 }
 
-fn question(verb: &str, model: &str, fields: &[String]) -> String {
-    let arguments: Vec<&str> = [model].into_iter().chain(fields.iter().map(String::as_str)).collect();
-    format!("`{verb}({})`", arguments.join(", "))
+fn command(verb: &'static str, model: &str, settings: Vec<Setting>) -> Message {
+    message![Call { verb, model: Some(model.to_owned()), settings }]
 }
 
-/// MODEL, unless it is a spec's text or has letters that a question in backticks cannot hold.
+fn setting(name: &str, value: impl ToString) -> Setting {
+    Setting { name: name.to_owned(), value: Some(value.to_string()) }
+}
+
+/// MODEL as it was typed, unless it is a spec's text.
 fn typed(model: &Model) -> Option<&str> {
     let text = model.model.to_str()?;
-    let unfit = ["\n", "`", ", ", "=", "{"].iter().any(|part| text.contains(part));
-    (!unfit && !text.is_empty()).then_some(text)
+    let is_spec = text.contains('\n') || text.starts_with('{');
+    (!is_spec && !text.is_empty()).then_some(text)
 }
 
-fn settings_fields(settings: &Overrides) -> Vec<String> {
-    let Overrides { classes, inputs, outputs, image } = *settings;
+fn settings(overrides: &Overrides) -> Vec<Setting> {
+    let Overrides { classes, inputs, outputs, image } = *overrides;
     let all = [("classes", classes), ("inputs", inputs), ("outputs", outputs), ("image", image)];
-    all.iter().filter_map(|(name, value)| value.map(|value| format!("{name}={value}"))).collect()
+    all.iter().filter_map(|(name, value)| value.map(|value| setting(name, value))).collect()
 }
 
-/// The fields of a question that are not as by default.
-fn given(request: &Request) -> Vec<String> {
+/// The options of a request that are not as by default.
+fn given(request: &Request) -> Vec<Setting> {
     let fields = |request: &Request| match serde_json::to_value(request) {
         Ok(Value::Object(fields)) => fields,
         _ => serde_json::Map::new(),
@@ -81,7 +85,7 @@ fn given(request: &Request) -> Vec<String> {
     let changed = fields(request).into_iter().filter(|(name, value)| {
         name != "model" && !value.is_null() && usual.get(name).is_none_or(|usual| usual != value)
     });
-    changed.map(|(name, value)| format!("{name}={}", written(&value))).collect()
+    changed.map(|(name, value)| setting(&name, written(&value))).collect()
 }
 
 fn written(value: &Value) -> String {
@@ -125,8 +129,8 @@ mod tests {
         assert_eq!(baseline(&model, &spec), "nets/mine.toml");
         assert_eq!(baseline(&Model::named(OWN), &spec), "your resnext8-1x16d");
         assert_eq!(
-            export(&model, &spec, &network),
-            ["set design = \"12x3d\" in nets/mine.toml, then", "`export(nets/mine.toml, to=pytorch)`"]
+            export(&model, &spec, &network).iter().map(ToString::to_string).collect::<Vec<_>>(),
+            ["set design = \"12x3d\" in nets/mine.toml, then", "export(nets/mine.toml, to=pytorch)"]
         );
         assert!(export(&Model::named(OWN), &spec, &network).is_empty());
     }
@@ -136,7 +140,8 @@ mod tests {
         let model = Model { classes: Some(10), ..Model::named("resnet50") };
         let spec = model.spec().unwrap();
         let network = spec.with_design("21x6d".parse().unwrap()).unwrap();
-        assert_eq!(export(&model, &spec, &network), ["`export(resnext50-21x6d, to=pytorch, classes=10)`"]);
+        let exported = export(&model, &spec, &network)[0].to_string();
+        assert_eq!(exported, "export(resnext50-21x6d, to=pytorch, classes=10)");
         let request = Request {
             model,
             cost: Cost::Flops,
@@ -144,7 +149,7 @@ mod tests {
             per_stage: true,
             ..Request::default()
         };
-        let asked = again(&request, "check=true").unwrap();
+        let asked = again(&request, "check").unwrap().to_string();
         for part in
             ["search(resnet50, ", "classes=10", "cost=flops", "widths=4,8", "per_stage=true", "check=true)"]
         {

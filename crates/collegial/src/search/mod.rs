@@ -15,9 +15,10 @@ pub use collegial_search::{BlockInputs, Rule, VarianceSource};
 use serde::Serialize;
 use std::path::PathBuf;
 
+use crate::message::{invalid, option, option_with, verb};
 use crate::ntk::NormPolicy;
 use crate::options::options;
-use crate::{Answer, Budget, Error, Model, Monitor, Refusal, Style, Widths};
+use crate::{Answer, Budget, Error, Model, Monitor, Style, Widths};
 pub use designs::{Checked, Designs};
 pub use paper::Paper;
 
@@ -150,25 +151,64 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Found, Error> {
     let request = &request.clone().timed();
     let (baseline, images) = designs::baseline(request, monitor)?;
     if !request.check && (request.draws.is_some() || request.norm.is_some()) {
-        return Err(Refusal::DrawsWithoutCheck.into());
+        return Err(invalid![
+            option("draws"),
+            " and ",
+            option("norm"),
+            " belong to ",
+            option("check"),
+            "; ask for a check as well"
+        ]
+        .into());
     }
     if request.widths.is_some() && (request.free_widths || request.per_stage) {
-        return Err(Refusal::WidthsOfStages.into());
+        return Err(invalid![
+            option("widths"),
+            " are those of one design for all stages; leave ",
+            option("free_widths"),
+            " and ",
+            option("per_stage"),
+            " out"
+        ]
+        .into());
     }
     if request.timings.is_some() && request.cost != Cost::Time {
-        return Err(Refusal::TimingsWithoutTime.into());
+        return Err(invalid![
+            option("timings"),
+            " are times; ask for ",
+            option_with("cost", "time"),
+            " as well"
+        ]
+        .into());
     }
     if request.cost == Cost::Time && request.budget.is_some() {
-        return Err(Refusal::BudgetOfTime.into());
+        return Err(invalid![
+            option("budget"),
+            " is a count, and ",
+            option_with("cost", "time"),
+            " is measured; leave one of them out"
+        ]
+        .into());
     }
     if request.as_printed(&baseline) {
         if request.data.is_some() {
-            return Err(Refusal::DataAsPrinted.into());
+            return Err(invalid![
+                option("data"),
+                " says what blocks see, and as printed they see white patches; leave it out"
+            ]
+            .into());
         }
         return Ok(Found::Paper(Box::new(paper::run(request, &baseline, monitor)?)));
     }
     if request.precision.is_some() && request.variance == Some(VarianceSource::Exact) {
-        return Err(Refusal::PrecisionWithoutMeasuring.into());
+        return Err(invalid![
+            option("precision"),
+            " belongs to ",
+            option_with("variance", "measured"),
+            "; for alpha itself see ",
+            verb("fit", &["precision"])
+        ]
+        .into());
     }
     Ok(Found::Designs(Box::new(designs::run(request, &baseline, images, monitor)?)))
 }

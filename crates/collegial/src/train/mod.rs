@@ -296,7 +296,7 @@ fn train(
     if outcome == Outcome::Stopped {
         let checkpoint = trainer.checkpoint();
         let path = checkpoint.display();
-        monitor.say(&format!("interrupted: saved to {path}; `resume=` goes on from there"));
+        monitor.say(&format!("interrupted: saved to {path}; resuming goes on from there"));
         return Err(Error::Interrupted);
     }
     Ok(trainer)

@@ -20,7 +20,7 @@ pub enum Error {
     #[error(transparent)]
     Checkpoint(#[from] crate::Error),
     /// Tensors of no network that we know.
-    #[error("cannot tell the network of {} from its tensors: {reason}; if it is a network of yours, `evaluate(model=)` takes its spec", path.display())]
+    #[error("cannot tell the network of {} from its tensors: {reason}; if it is a network of yours, evaluate it with its spec as the model", path.display())]
     Unrecognised {
         /// The file.
         path: PathBuf,
@@ -93,7 +93,7 @@ pub enum Error {
     },
     /// A family without a Python file.
     #[error(
-        "{model} has no PyTorch module; resnext, wrn and fc models have one (`to=onnx` and `to=safetensors` take all)"
+        "{model} has no PyTorch module; resnext, wrn and fc models have one (onnx and safetensors take all)"
     )]
     NoModule {
         /// The model's name.
@@ -101,7 +101,7 @@ pub enum Error {
     },
     /// A data set that the exported script cannot read.
     #[error(
-        "the exported script reads MNIST, CIFAR and class folders, not the images of the recipe {recipe}; give `recipe=` cifar10, \
+        "the exported script reads MNIST, CIFAR and class folders, not the images of the recipe {recipe}; give the recipe cifar10, \
          cifar100, mnist, imagenet or a TOML file"
     )]
     NoReader {

@@ -23,7 +23,7 @@ use serde::Serialize;
 
 use super::{Request, called};
 use crate::style::wrapped;
-use crate::{Answer, Error, Monitor, Style, untimed_json};
+use crate::{Answer, Error, Message, Monitor, Style, untimed_json};
 pub use check::Checked;
 
 /// Both optima of the whole network.
@@ -45,7 +45,7 @@ pub struct Designs {
     pub check: Option<Vec<Checked>>,
     /// What to do with it.
     #[serde(skip)]
-    next: Vec<String>,
+    next: Vec<Message>,
     /// Whose kernel the variance is of.
     #[serde(skip)]
     subject: Subject,
@@ -190,7 +190,8 @@ impl Answer for Designs {
             strong(&mut text, &self.check_sentences());
             let _ = write!(text, "\n{}\n", table.to_text());
         }
-        for line in self.reading().iter().flat_map(|line| wrapped(line)).chain(self.next.clone()) {
+        let next = self.next.iter().map(|message| message.render(style.rendering));
+        for line in self.reading().iter().flat_map(|line| wrapped(line)).chain(next) {
             let _ = writeln!(text, "{line}");
         }
         text

@@ -4,7 +4,7 @@ use collegial_arch::{Design, Resnext, Spec, Stem};
 use collegial_search::{DesignAnswer, Gain, StageAnswer};
 
 use super::super::{Request, called};
-use crate::Error;
+use crate::{Error, Message};
 
 /// How to export the network that was asked about, its groups as others call them, and how to draw
 /// whole networks.
@@ -13,7 +13,7 @@ pub(super) fn steps(
     baseline: &Spec,
     answer: &DesignAnswer,
     stages: Option<&StageAnswer>,
-) -> Result<Vec<String>, Error> {
+) -> Result<Vec<Message>, Error> {
     let (network, design) = match (stages, chosen(request, answer)) {
         (Some(stages), _) => (baseline.with_stage_designs(&stages.kept.primal.designs)?, None),
         (None, Some(design)) => (baseline.with_design(design)?, Some(design)),
@@ -26,17 +26,15 @@ pub(super) fn steps(
     let grouped = matches!(baseline, Spec::Resnext(network) if in_torchvision(network));
     if let (true, Some(Design { multiplicity, width })) = (grouped, design) {
         let or = if lines.is_empty() { "" } else { "or " };
-        lines.push(format!(
-            "{or}groups={multiplicity}, width_per_group={width}, as torchvision and timm call them"
-        ));
+        let groups =
+            format!("{or}groups={multiplicity}, width_per_group={width}, as torchvision and timm call them");
+        lines.push(groups.into());
     }
     if grouped && !request.check {
-        let draw = called::again(request, "check=true");
-        lines.extend(draw.map(|question| format!("{question} draws whole networks")));
+        let draw = called::again(request, "check");
+        lines.extend(draw.map(|command| command.then(" draws whole networks")));
     }
-    let indented = |(at, line): (usize, String)| {
-        if at == 0 { format!("next: {line}") } else { format!("      {line}") }
-    };
+    let indented = |(at, line): (usize, Message)| line.after(if at == 0 { "next: " } else { "      " });
     Ok(lines.into_iter().enumerate().map(indented).collect())
 }
 

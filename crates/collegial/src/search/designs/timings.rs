@@ -7,7 +7,8 @@ use collegial_search::{DesignSearch, Timings, timing};
 
 use super::super::Request;
 use super::Designs;
-use crate::{Error, Monitor, Refusal};
+use crate::message::invalid;
+use crate::{Error, Monitor};
 
 /// The search with the times that were given, or else measured now.
 pub(super) fn timed(
@@ -32,19 +33,28 @@ fn read(table: &Csv, baseline: &Spec) -> Result<Timings, Error> {
     for row in 0..table.len() {
         let (model, seconds) =
             (table.get(row, "model").unwrap_or(""), table.get(row, "seconds").unwrap_or(""));
-        let seconds: f64 = seconds
-            .parse()
-            .map_err(|_| Refusal::TimingSeconds { row: row + 1, seconds: seconds.to_owned() })?;
+        let seconds: f64 = seconds.parse().map_err(|_| {
+            invalid![format!(
+                "row {} of the timings has {seconds:?} for seconds; it must be a number",
+                row + 1
+            )]
+        })?;
         match design(model, baseline) {
             Some(Named::Baseline) => own = Some(seconds),
             Some(Named::Design(design)) => designs.push((design, seconds)),
             None => {
                 let (model, baseline) = (model.to_owned(), baseline.name());
-                return Err(Refusal::TimingModel { row: row + 1, model, baseline }.into());
+                return Err(invalid![format!(
+                    "row {} of the timings is {model:?}, which is not {baseline} with another design",
+                    row + 1
+                )]
+                .into());
             }
         }
     }
-    let own = own.ok_or_else(|| Refusal::NoBaselineTiming { baseline: baseline.name() })?;
+    let own = own.ok_or_else(|| {
+        invalid![format!("the timings lack the baseline; add a row with the time of {}", baseline.name())]
+    })?;
     Ok(Timings::given(own, &designs)?)
 }
 

@@ -19,8 +19,9 @@ use collegial_search::{ScoredBlocks, VarianceSource};
 use serde::Serialize;
 
 use super::{Request, called};
+use crate::message::{invalid, option, option_with, verb};
 use crate::style::wrapped;
-use crate::{Answer, Error, Monitor, Refusal, Style, to_json};
+use crate::{Answer, Error, InvalidRequest, Monitor, Style, to_json};
 
 /// Both optima, and the fit behind them.
 #[derive(Clone, Debug, Serialize)]
@@ -81,22 +82,53 @@ fn source(request: &Request, baseline: &Spec) -> VarianceSource {
 }
 
 /// Refuses fields that would otherwise be passed over.
-fn check(request: &Request, source: VarianceSource) -> Result<(), Refusal> {
+fn check(request: &Request, source: VarianceSource) -> Result<(), InvalidRequest> {
     if request.check {
-        return Err(Refusal::CheckAsPrinted);
+        return Err(invalid![
+            option("check"),
+            " draws whole networks, which ",
+            option("paper"),
+            " knows nothing of; leave one of them out"
+        ]);
     }
     let limited = request.multiple_of != 1 || request.max_multiplicity.is_some();
     if (request.free_widths || request.per_stage) && limited {
-        return Err(Refusal::LimitsAsPrinted);
+        return Err(invalid![
+            "as printed, ",
+            option("free_widths"),
+            " and ",
+            option("per_stage"),
+            " know neither ",
+            option("multiple_of"),
+            " nor ",
+            option("max_multiplicity"),
+            "; leave them out"
+        ]);
     }
     if request.alpha.is_some() && source != VarianceSource::Law {
-        return Err(Refusal::AlphaWithoutLaw);
+        return Err(invalid![
+            option("alpha"),
+            " belongs to ",
+            option_with("variance", "law"),
+            "; leave one of them out"
+        ]);
     }
     if request.precision.is_some() && source != VarianceSource::Measured {
-        return Err(Refusal::PrecisionWithoutMeasuring);
+        return Err(invalid![
+            option("precision"),
+            " belongs to ",
+            option_with("variance", "measured"),
+            "; for alpha itself see ",
+            verb("fit", &["precision"])
+        ]);
     }
     if request.per_stage && source == VarianceSource::Measured {
-        return Err(Refusal::StagesNotMeasured);
+        return Err(invalid![
+            option("per_stage"),
+            " compares blocks of different shapes, which ",
+            option_with("variance", "measured"),
+            " has not measured; take law"
+        ]);
     }
     Ok(())
 }
