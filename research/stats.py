@@ -13,6 +13,11 @@ def rows(folder: Path, part: str) -> list[dict]:
         return list(csv.DictReader(file))
 
 
+def count_failed(folder: Path, part: str) -> int:
+    """Trainings whose loss was not finite; a page says what becomes of them."""
+    return sum(not math.isfinite(float(row["loss"])) for row in rows(folder, part))
+
+
 def mean(values: list[float]) -> float:
     return math.fsum(values) / len(values)
 

@@ -57,7 +57,7 @@ def final(setting: str) -> None:
         design = next(d for d in plan.DESIGNS if plan.SETTINGS[setting]["model"].format(d) == row["model"])
         errors[design].append(float(row["error"]))
     done = sum(map(len, errors.values()))
-    print(f"  final: {done} of 300 runs")
+    print(f"  final: {done} of 300 runs, {stats.count_failed(HERE, f'{setting}-final')} with a loss that is not finite")
     if done < 300:
         print("  no verdict before the planned number")
         return

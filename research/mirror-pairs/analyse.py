@@ -38,7 +38,7 @@ def final(base: str) -> None:
     for row in stats.rows(HERE, f"{base}-final"):
         errors[Path(row["model"]).stem][int(row["seed"])] = float(row["error"])
     planned, done = len(plan.SEEDS) * len(designs), sum(len(by) for by in errors.values())
-    print(f"  final: {done} of {planned} runs")
+    print(f"  final: {done} of {planned} runs, {stats.count_failed(HERE, f'{base}-final')} with a loss that is not finite")
     if done < planned:
         print("  no verdict before the planned number")
         return
