@@ -1,29 +1,39 @@
 //! The same command once more in Python, whose package `collegial` is this program with PyTorch
 //! beside it.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::process::{Command, ExitStatus};
 
+use crate::program::arguments::eprint;
 use crate::program::failure::Failure;
 
 /// The interpreter, where it is not `python3`.
 const INTERPRETER: &str = "COLLEGIAL_PYTHON";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Runs the words of this command, its own name first, by `python3 -m collegial`, and gives the
+/// Runs the words of this command, its own name first, by the package's own program, and gives the
 /// exit code. Nothing has been computed or written before.
 pub fn go_on(words: &[OsString]) -> u8 {
     let python = std::env::var_os(INTERPRETER).unwrap_or_else(|| "python3".into());
     let shown = python.to_string_lossy().into_owned();
-    if let Err(sentence) = check(&Command::new(&python).args(["-c", ASK]).output(), &shown) {
-        let is_plan = |word: &OsString| word.to_string_lossy().split('=').next() == Some("--plan");
-        let instead =
-            if words.iter().any(is_plan) { "; a plan with --seconds-per-step needs no Python" } else { "" };
-        return Failure::User(format!("{sentence}{instead}")).report();
+    let package = match check(&isolated(&python, ASK).output(), &shown) {
+        Ok(package) => package,
+        Err(sentence) => {
+            let is_plan = |word: &OsString| word.to_string_lossy().split('=').next() == Some("--plan");
+            let instead = if words.iter().any(is_plan) {
+                "; a plan with --seconds-per-step needs no Python"
+            } else {
+                ""
+            };
+            return Failure::User(format!("{sentence}{instead}")).report();
+        }
+    };
+    if !words.iter().any(|word| word == "--quiet" || word == "-q") {
+        eprint(&format!("torch engine: {package}"));
     }
-    let mut command = Command::new(&python);
-    command.args(["-m", "collegial"]).args(words.iter().skip(1));
+    let mut command = isolated(&python, RUN);
+    command.args(words.iter().skip(1));
     let error = match replace(&mut command) {
         Ok(status) => return status.code().and_then(|code| code.try_into().ok()).unwrap_or(2),
         Err(error) => error,
@@ -31,11 +41,27 @@ pub fn go_on(words: &[OsString]) -> u8 {
     Failure::User(format!("cannot run {shown}: {error}")).report()
 }
 
-/// Prints the version of the package.
-const ASK: &str = "import collegial; print(collegial.__version__)";
+/// An interpreter that imports nothing from the current directory, where a folder `collegial` may be
+/// anybody's. Python puts that directory first on the path of `-c` and `-m`. PYTHONSAFEPATH keeps it
+/// off from 3.11 on, in processes that this one starts too; the first line does so in 3.10.
+fn isolated(python: &OsStr, script: &str) -> Command {
+    let mut command = Command::new(python);
+    command.env("PYTHONSAFEPATH", "1");
+    command
+        .arg("-c")
+        .arg(format!("import sys; sys.path[:] = [entry for entry in sys.path if entry]\n{script}"));
+    command
+}
 
-/// Whether an interpreter has the package in our version.
-fn check(answer: &io::Result<std::process::Output>, python: &str) -> Result<(), String> {
+/// Prints the version of the package, the interpreter and the file of the package.
+const ASK: &str =
+    "import collegial; print(collegial.__version__, sys.executable, collegial.__file__, sep='\\n')";
+
+/// Runs the package as `python -m collegial` does.
+const RUN: &str = "import runpy; runpy.run_module('collegial', run_name='__main__', alter_sys=True)";
+
+/// The interpreter and the package that will be used; an error where it is not in our version.
+fn check(answer: &io::Result<std::process::Output>, python: &str) -> Result<String, String> {
     let output = match answer {
         Ok(output) => output,
         Err(error) => {
@@ -45,7 +71,10 @@ fn check(answer: &io::Result<std::process::Output>, python: &str) -> Result<(), 
             ));
         }
     };
-    let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut lines = text.lines();
+    let mut line = || lines.next().unwrap_or_default().to_owned();
+    let (version, executable, file) = (line(), line(), line());
     if !output.status.success() {
         return Err(format!(
             "the torch engine runs in Python, and {python} has no package collegial; install it with: {python} -m \
@@ -57,7 +86,7 @@ fn check(answer: &io::Result<std::process::Output>, python: &str) -> Result<(), 
             "the torch engine runs in Python, and {python} has collegial {version}; this program is {VERSION}"
         ));
     }
-    Ok(())
+    Ok(format!("collegial {version} of {file}, by {executable}"))
 }
 
 /// In place of this process, so that signals reach it.
@@ -71,4 +100,34 @@ fn replace(command: &mut Command) -> io::Result<ExitStatus> {
 #[cfg(not(unix))]
 fn replace(command: &mut Command) -> io::Result<ExitStatus> {
     command.status()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder `collegial` in the current directory is not the package.
+    #[test]
+    #[cfg(unix)]
+    fn the_current_directory_is_not_on_the_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let package = folder.path().join("collegial");
+        std::fs::create_dir(&package).unwrap();
+        let mark = "open('executed', 'w').close()\n";
+        for name in ["__init__.py", "__main__.py"] {
+            std::fs::write(package.join(name), mark).unwrap();
+        }
+        std::fs::write(folder.path().join("runpy.py"), mark).unwrap();
+        for script in [ASK, RUN] {
+            // Without any Python there is nobody to run the folder either.
+            if let Ok(output) = isolated("python3".as_ref(), script).current_dir(folder.path()).output() {
+                assert!(!folder.path().join("executed").exists(), "{script}: {output:?}");
+            }
+        }
+        let plain = Command::new("python3").args(["-c", ASK]).current_dir(folder.path()).output();
+        assert!(
+            plain.is_err() || folder.path().join("executed").exists(),
+            "the folder is found without care"
+        );
+    }
 }
