@@ -60,6 +60,13 @@ def to_toml(model: str) -> str:
 def redesigned(model: str, design: str) -> str:
     """The JSON form of a model with another design."""
 
+def stages(model: str) -> list[tuple[int, int, list[int]]]:
+    """Every stage of a network: its blocks, the members m of each, and their widths n into and out of the k x k convolution."""
+
+def members_within(cost: Callable[[int], int], budget: int, rule: str, most: int) -> int:
+    """The integer correction: the most members whose cost, a function of their number, is within a budget, or the number
+    nearest to it; 0 where not even one is."""
+
 def table(sentences: list[str], headings: list[str], rows: list[list[str]]) -> tuple[str, str]:
     """Sentences and a table, as text and as HTML; the first column lines up on the left."""
 

@@ -121,9 +121,8 @@ class SearchResult(Result):
         baseline = {key.removeprefix(prefix): value for key, value in document.items() if key.startswith(prefix)}
         rows = [{"role": "baseline", "design": document["baseline"], **baseline}]
         for problem in ("primal", "dual"):
-            rows.append({"role": "optimum", "problem": problem, **_numbered(document[problem])})
-            near = [row for row in document["nearby"] if row["problem"] == problem]
-            rows += [{"role": "nearby", **_numbered(row)} for row in near]
+            rows.append({"role": "optimum", "problem": problem, **document[problem]})
+            rows += [{"role": "nearby", **row} for row in document["nearby"] if row["problem"] == problem]
         return rows
 
     def _rows(self, table):
@@ -170,17 +169,14 @@ class SearchResult(Result):
         def value(row):
             if "cost_ratio" in row:
                 return row.cost_ratio
-            point, members = at[row.width], int(row.design.partition("x")[0])
-            return point.efficiency * point.dual_multiplicity / members
+            point = at[row.width]
+            return point.efficiency * point.dual_multiplicity / row.members
 
         return value
 
     def _baseline_width(self):
         """The width of the baseline's members, where one design is all of it."""
-        own = self._record.get("baseline_design")
-        name = own or self.baseline.rpartition("-")[2]
-        width = name.removesuffix("d").rpartition("x")[2]
-        return int(width) if width.isdigit() else None
+        return self._record.get("baseline_width")
 
 
 class ScoreResult(Result):
@@ -409,10 +405,3 @@ class ReproduceResult(Result):
 
 def _columns(records, *names):
     return [[record[name] for record in records] for name in names]
-
-
-def _numbered(row):
-    """A design's row with m and n as numbers of their own."""
-    members, _, width = row["design"].removesuffix("d").partition("x")
-    whole = {"members": int(members), "width": int(width)} if members.isdigit() and width.isdigit() else {}
-    return {**row, **whole}

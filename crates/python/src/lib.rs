@@ -31,7 +31,10 @@ pyo3::create_exception!(
 #[pymodule]
 mod _collegial {
     #[pymodule_export]
-    use super::{Answer, CollegialError, ask, draws, forward, main, ntk, redesigned, shard, table, to_toml};
+    use super::{
+        Answer, CollegialError, ask, draws, forward, main, members_within, ntk, redesigned, shard, stages,
+        table, to_toml,
+    };
 
     /// Trainings of this process can be computed by PyTorch.
     #[pymodule_init]
@@ -185,6 +188,34 @@ fn redesigned(model: &str, design: &str) -> PyResult<String> {
         .and_then(|design| ops::model::redesigned(&Model::named(model), &design))
         .and_then(|spec| ops::to_json(&spec))
         .map_err(|error| exception(&error))
+}
+
+/// Every stage of a network: its blocks, the members m of each, and their widths n into and out of
+/// the k x k convolution.
+#[pyfunction]
+fn stages(model: &str) -> PyResult<Vec<(usize, usize, [usize; 2])>> {
+    let blocks = Model::named(model).spec().and_then(|spec| Ok(spec.blocks()?));
+    let mut stages: Vec<(usize, usize, [usize; 2])> = vec![];
+    for block in blocks.map_err(|error| exception(&error))? {
+        let one = &block.bottleneck;
+        match stages.get_mut(block.stage) {
+            Some(stage) => stage.0 += block.count,
+            None => {
+                stages.push((block.count, one.members, [one.width, one.second_width.unwrap_or(one.width)]))
+            }
+        }
+    }
+    Ok(stages)
+}
+
+/// The integer correction: the most members whose cost, a function of their number, is within a
+/// budget, or the number nearest to it; 0 where not even one is.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "Python's objects come as values")]
+fn members_within(cost: Bound<'_, PyAny>, budget: u64, rule: &str, most: usize) -> PyResult<usize> {
+    let rule: ops::search::Rule = serde_json::from_value(rule.into())
+        .map_err(|_| CollegialError::new_err(format!("the rule is {rule:?}; take 'nearest' or 'under'")))?;
+    ops::search::members_within(budget, rule, most, |members| cost.call1((members,))?.extract())
 }
 
 /// Sentences and a table, as text and as HTML; the first column lines up on the left.

@@ -34,7 +34,7 @@ def of_block(family: Family, rule: Rule | None, most: float, options: dict[str, 
     found = search(spec, rule=rule, widths=widths, max_multiplicity=None if most == math.inf else int(most), **options)
     variances = {point.width: point.variance for point in found.curve}
     if law:
-        primal = family.fitted(found.primal.width, rule or "nearest", most)
+        primal = max(1, family.fitted(found.primal.width, rule or "nearest", most))
         real = next(point.dual_multiplicity for point in found.curve if point.width == found.dual.width)
         dual = int(min(max(1, rounded(real)), most))
         optima = {"primal": (primal, found.primal.width), "dual": (dual, found.dual.width)}
@@ -60,7 +60,7 @@ class _Choice:
         self.family, self.variances, self.before, self.most = family, variances, before, most
         self.own = (family.analysed.members, family.analysed.width)
         fitted = {width: family.fitted(width, rule, most) for width in variances}
-        self.fitted = {width: members for width, members in fitted.items() if rule == "nearest" or self._cost(members, width) <= family.total}
+        self.fitted = {width: members for width, members in fitted.items() if members > 0}
         # Intervals that hold at all widths at once, since the best of them is chosen.
         self.half = NormalDist().inv_cdf(1 - 0.025 / len(variances)) * precision
 

@@ -10,12 +10,16 @@ from typing import Any
 
 from torch import nn
 
+from .. import _collegial
 from .._questions import search
 from .._spec import Spec
 from .blocks import Found
 from .module_choice import Rule, rounded
 from .recognise import block_designs
 from .resize import resize
+
+# More members than any model pays for.
+MANY = 1 << 40
 
 
 class Family:
@@ -43,19 +47,10 @@ class Family:
         return self.fixed + sum(block.parameters(*design) for block, design in zip(self.blocks, designs))
 
     def fitted(self, width: int, rule: Rule, most: float) -> int:
-        """The integer correction of Algorithm 2: the m whose whole model is nearest to the
-        baseline, or the largest below it."""
+        """The integer correction: the m whose whole model is nearest to the baseline, or the largest
+        below it; 0 where not even one member is."""
         cost = lambda members: self.parameters(self.proportional(members, width))
-        fits = lambda members: members <= most and cost(members) <= self.total
-        members, above = 1, 2
-        while fits(above):
-            members, above = above, 2 * above
-        while above - members > 1:
-            middle = (members + above) // 2
-            members, above = (middle, above) if fits(middle) else (members, middle)
-        if rule == "nearest" and above <= most:
-            members += cost(above) - self.total < abs(self.total - cost(members))
-        return members
+        return _collegial.members_within(cost, self.total, rule, int(min(most, MANY)))
 
     def of_network(self, spec: Spec, rule: Rule | None, most: float, options: dict[str, Any]) -> dict[str, Any]:
         """The best designs as `collegial.search` has them for the network."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from torch import nn
 
+from .. import _collegial
 from .._collegial import CollegialError
 from .._optional import need
 from .._spec import Spec
@@ -48,11 +50,11 @@ def from_spec(spec: dict[str, Any]) -> nn.Module:
     kind = spec["kind"]
     given = lambda *keys: {key: spec[key] for key in keys if key in spec}
     if kind == "resnext":
-        members, width = stage_designs(spec["design"], len(spec["blocks"]))
+        members, width = stage_designs(spec)
         optional = given("stem_channels", "outputs", "squeeze")
         return ResNeXt(spec["blocks"], members, width, spec["classes"], spec["stem"], **optional)
     if kind == "regnet":
-        members, width = stage_designs(spec["design"], len(spec["blocks"]))
+        members, width = stage_designs(spec)
         optional = {key: spec[key] for key in ("stem_channels", "squeeze") if key in spec}
         return RegNet(spec["blocks"], spec["outputs"], members, width, spec["classes"], **optional)
     if kind == "wide-resnet":
@@ -63,17 +65,7 @@ def from_spec(spec: dict[str, Any]) -> nn.Module:
     raise CollegialError(f"a network of kind {kind} has no PyTorch module; resnext, regnet, wide-resnet and fully-connected have one")
 
 
-def stage_designs(design: str | list[str], stages: int) -> tuple[list[int], list[tuple[int, int]]]:
-    """Members, and the widths into and out of the 3x3 convolution, of every stage.
-
-    A design is `37x10d`, `37x10_12d` or a list of these.
-    """
-    members: list[int] = []
-    widths: list[tuple[int, int]] = []
-    for stage in range(stages):
-        text, factor = (design, 2**stage) if isinstance(design, str) else (design[stage], 1)
-        count, _, width = text.rstrip("d").partition("x")
-        first, _, second = width.partition("_")
-        members.append(int(count))
-        widths.append((factor * int(first), factor * int(second or first)))
-    return members, widths
+def stage_designs(spec: dict[str, Any]) -> tuple[list[int], list[tuple[int, int]]]:
+    """Members, and the widths into and out of the 3x3 convolution, of every stage."""
+    stages = _collegial.stages(json.dumps(spec))
+    return [members for _, members, _ in stages], [(first, second) for _, _, (first, second) in stages]

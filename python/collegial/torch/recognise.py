@@ -7,6 +7,7 @@ The score of a design is then the whole network's, of every block with what it s
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -15,11 +16,12 @@ from typing import Any
 import torch
 from torch import nn
 
+from .. import _collegial
 from .._collegial import CollegialError
 from .._spec import Spec
 from .block import Block
 from .blocks import Found
-from .networks import from_spec, stage_designs
+from .networks import from_spec
 
 STEMS = ("small", "imagenet", "c", "d")
 
@@ -70,8 +72,7 @@ def _known(block: Block) -> bool:
 def block_designs(spec: Spec, design: str | None = None) -> list[tuple[int, int]]:
     """m and n of every block of a network, with its own design or another one, in order."""
     document = (spec if design is None else spec.with_design(design)).to_dict()
-    members, widths = stage_designs(document["design"], len(document["blocks"]))
-    return [(members[stage], widths[stage][0]) for stage, count in enumerate(document["blocks"]) for _ in range(count)]
+    return [(members, widths[0]) for count, members, widths in _collegial.stages(json.dumps(document)) for _ in range(count)]
 
 
 def _candidates(blocks: Sequence[Block], named: dict[str, tuple[int, ...]]) -> Iterator[dict[str, Any]]:

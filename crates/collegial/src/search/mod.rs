@@ -11,6 +11,7 @@ pub use collegial_arch::Cost;
 use collegial_arch::Spec;
 use collegial_report::{Card, Figure, Page, Provenance, Table};
 use collegial_search::Limits;
+pub use collegial_search::paper::members_within;
 pub use collegial_search::{BlockInputs, Rule, VarianceSource};
 use serde::Serialize;
 use std::path::PathBuf;

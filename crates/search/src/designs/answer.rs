@@ -55,6 +55,8 @@ pub struct DesignOptimum {
     pub multiplicity: f64,
     /// m x n.
     pub design: Design,
+    /// m, as a number beside the name.
+    pub members: usize,
     /// The whole network with it.
     #[serde(flatten)]
     pub network: Redesigned,
@@ -74,6 +76,8 @@ pub struct NearbyDesign {
     pub problem: Problem,
     /// m x n.
     pub design: Design,
+    /// m, as a number beside the name.
+    pub members: usize,
     /// n.
     pub width: usize,
     /// The whole network with it.
@@ -124,6 +128,10 @@ pub struct DesignAnswer {
     pub baseline: String,
     /// Its design, where it is one m x n.
     pub baseline_design: Option<Design>,
+    /// m of that design.
+    pub baseline_members: Option<usize>,
+    /// n of that design.
+    pub baseline_width: Option<usize>,
     /// Its parameters.
     pub baseline_parameters: u64,
     /// Its FLOPs.

@@ -67,6 +67,7 @@ impl Describe<'_> {
                 Problem::Dual => widths[at].variance / baseline_score,
             },
             design: best.design,
+            members: best.design.multiplicity,
             network,
             efficiency: widths[at].efficiency(*baseline_cost, *baseline_score),
             gain,
@@ -88,6 +89,7 @@ impl Describe<'_> {
         Ok(NearbyDesign {
             problem,
             design: candidate.design,
+            members: candidate.design.multiplicity,
             width: candidate.design.width,
             network: self.network(candidate)?,
             distance,

@@ -235,6 +235,8 @@ impl DesignSearch {
         Ok(DesignAnswer {
             baseline: self.baseline.name(),
             baseline_design: baseline_design(&self.baseline),
+            baseline_members: baseline_design(&self.baseline).map(|design| design.multiplicity),
+            baseline_width: baseline_design(&self.baseline).map(|design| design.width),
             baseline_parameters: baseline.parameters,
             baseline_flops: baseline.flops,
             baseline_score: variances.baseline,

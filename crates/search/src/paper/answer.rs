@@ -17,6 +17,8 @@ pub struct Optimum {
     pub multiplicity: f64,
     /// The design after the integer correction.
     pub design: Design,
+    /// m of the design, as a number beside the name.
+    pub members: usize,
     /// Parameters of the whole network with it.
     pub parameters: u64,
     /// FLOPs of the whole network with it.
@@ -42,6 +44,8 @@ pub struct Nearby {
     pub problem: Problem,
     /// m x n.
     pub design: Design,
+    /// m, as a number beside the name.
+    pub members: usize,
     /// n.
     pub width: usize,
     /// Parameters of the whole network.
@@ -66,7 +70,6 @@ pub struct Answer {
     /// Its FLOPs.
     pub baseline_flops: u64,
     /// The width of its members.
-    #[serde(skip)]
     pub baseline_width: usize,
     /// The variance of its block's kernel.
     pub baseline_variance: f64,

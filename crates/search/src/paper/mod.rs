@@ -22,6 +22,7 @@ mod variance;
 
 pub use analysed::Analysed;
 pub use answer::{Answer, Nearby, Optimum};
+pub use correction::members_within;
 pub use curve::Curve;
 pub use free_widths::{FreeWidths, free_widths};
 pub use search::Search;

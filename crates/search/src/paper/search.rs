@@ -222,6 +222,7 @@ impl Context<'_> {
                 Problem::Dual => point.dual_multiplicity,
             },
             design,
+            members: design.multiplicity,
             parameters: totals.parameters,
             flops: totals.flops,
             variance,
@@ -263,6 +264,7 @@ impl Context<'_> {
                 rows.push(Nearby {
                     problem,
                     design,
+                    members: design.multiplicity,
                     width: point.width,
                     parameters: totals.parameters,
                     flops: totals.flops,

@@ -29,7 +29,7 @@ impl WeightFile {
         let path = Path::new(name_or_path);
         let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
         let file = ["safetensors", "onnx"].contains(&ending) || PICKLED.contains(&ending);
-        file || (path.is_dir() && name_or_path.parse::<Spec>().is_err())
+        file || is_safetensors(path) || (path.is_dir() && name_or_path.parse::<Spec>().is_err())
     }
 
     /// Opens a file, a checkpoint's directory or a run's. The network is the one `named`, else the
@@ -179,6 +179,17 @@ fn ending(path: &Path) -> &str {
     path.extension().and_then(|ending| ending.to_str()).unwrap_or_default()
 }
 
+/// By its content, whatever its ending: the length of a header that lies within the file, then JSON.
+fn is_safetensors(path: &Path) -> bool {
+    let start = || {
+        let mut start = [0; 9];
+        let mut file = std::fs::File::open(path)?;
+        file.read_exact(&mut start)?;
+        Ok::<_, std::io::Error>((start, file.metadata()?.len()))
+    };
+    start().is_ok_and(|([length @ .., brace], size)| brace == b'{' && u64::from_le_bytes(length) < size)
+}
+
 /// By its ending, or by its first bytes.
 fn is_pickled(path: &Path, ending: &str) -> bool {
     let mut start = [0; 4];
@@ -189,4 +200,24 @@ fn is_pickled(path: &Path, ending: &str) -> bool {
 /// A zip archive or a pickle.
 fn pickles(ending: &str, start: &[u8]) -> bool {
     ending != "safetensors" && (PICKLED.contains(&ending) || start.starts_with(b"PK\x03\x04"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn safetensors_are_told_by_content() {
+        let directory = tempfile::tempdir().unwrap();
+        let holds = |content: &[u8]| {
+            let path = directory.path().join("weights.st");
+            std::fs::write(&path, content).unwrap();
+            WeightFile::is_meant(path.to_str().unwrap())
+        };
+        assert!(holds(b"\x02\0\0\0\0\0\0\0{}"));
+        // A header that does not end within the file, a spec in TOML or JSON, and nothing.
+        for content in [&b"\xff\xff\0\0\0\0\0\0{}"[..], b"kind = { }", b"{\"kind\": {}}", b""] {
+            assert!(!holds(content), "{content:?}");
+        }
+    }
 }
