@@ -11,11 +11,18 @@ PALETTE = {
 }
 
 
+def pair():
+    """Two axes side by side in a new figure."""
+    return need("matplotlib.pyplot", "plot", "plot").subplots(1, 2, figsize=(12.4, 4.4), layout="constrained")[1]
+
+
 def axes(ax, title, x, y, **scales):
     """Axes in the look of the program's figures: a new one where none is given."""
     if ax is None:
         ax = need("matplotlib.pyplot", "plot", "plot").subplots(figsize=(7.2, 4.4), layout="constrained")[1]
-    ax.set_title(title, loc="left", color=PALETTE["ink"], fontsize=12, fontweight="bold")
+    # Names above the highest points stay clear of the title.
+    ax.set_title(title, loc="left", color=PALETTE["ink"], fontsize=12, fontweight="bold", pad=14)
+    ax.margins(y=0.12)
     ax.set_xlabel(x, color=PALETTE["soft"])
     ax.set_ylabel(y, color=PALETTE["soft"])
     ax.set(**scales)

@@ -128,14 +128,19 @@ class SearchResult(Result):
     def _rows(self, table):
         return self.designs if table == "designs" else super()._rows(table)
 
-    def plot(self, ax=None, problem="dual"):
-        """One of both objectives over the width, as on the program's pages: the curve with a real-valued m, the region within
+    def plot(self, ax=None, problem=None):
+        """Both objectives over the width, as on the program's pages: the curve with a real-valued m, the region within
         one per cent of the best, designs with whole members, the baseline (a ring) and the optimum.
 
-        `problem="dual"` shows how many times cheaper designs of the baseline's variance are, `"primal"` the variance at its cost.
+        `problem="dual"` shows only how many times cheaper designs of the baseline's variance are, which is also what given
+        axes get, `"primal"` only the variance at its cost. Returns the last axes; both are in its figure.
         """
-        if problem not in ("primal", "dual"):
-            raise ValueError(f"problem is {problem!r}; it is 'primal' or 'dual'")
+        if problem not in (None, "primal", "dual"):
+            raise ValueError(f"problem is {problem!r}; it is 'primal' or 'dual', or None for both")
+        if problem is None and ax is None:
+            first, ax = _look.pair()
+            self.plot(first, "primal")
+        problem = problem or "dual"
         unit = {"params": "parameters", "flops": "FLOPs"}.get(self.cost, self.cost)
         fewer = "less" if self.cost == "time" else "fewer"
         tone, key, title, name, scales = {

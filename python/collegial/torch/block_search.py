@@ -43,6 +43,8 @@ def of_block(family: Family, rule: Rule | None, most: float, options: dict[str, 
         precision = (options.get("precision") or PRECISION) if drawn else 0.0
         choice = _Choice(family, variances, found.baseline_variance, rule or "under", most, precision)
         optima = {"primal": choice.primal(), "dual": choice.dual()}
+    fitted = choice.fitted if choice is not None else {width: family.fitted(width, rule or "nearest", most) for width in variances}
+    curve = [{"width": width, "variance": variances[width] / members} for width, members in fitted.items() if members > 0]
     own = (analysed.members, analysed.width)
     records = {}
     for problem, (members, width) in {"baseline": own, **optima}.items():
@@ -50,7 +52,7 @@ def of_block(family: Family, rule: Rule | None, most: float, options: dict[str, 
         record = family.record(family.proportional(members, width), (members, width), variance, found.baseline_variance)
         known = choice.known(problem, members, width) if choice is not None and (members, width) != own else {}
         records[problem] = {**record, **known}
-    return {"alpha": found.alpha, "alpha_ci": found.to_dict().get("alpha_ci"), **records}
+    return {"alpha": found.alpha, "alpha_ci": found.to_dict().get("alpha_ci"), "curve": curve, **records}
 
 
 class _Choice:

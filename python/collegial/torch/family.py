@@ -67,7 +67,9 @@ class Family:
             designs = block_designs(spec, best.design)
             return self.record(designs, designs[0], best.score, before)
 
-        return {"alpha": None, "alpha_ci": None, "baseline": own, "primal": record(found.primal), "dual": record(found.dual)}
+        curve = [{"width": each.width, "variance": each.primal_objective} for each in found.curve if each.primal_multiplicity >= 1]
+        optima = {"primal": record(found.primal), "dual": record(found.dual)}
+        return {"alpha": None, "alpha_ci": None, "curve": curve, "baseline": own, **optima}
 
     def record(
         self, designs: list[tuple[int, int]], named: tuple[int, int] | None, variance: float, before: float

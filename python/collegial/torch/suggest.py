@@ -35,6 +35,7 @@ class Suggestion(Result):
     `activations` are those of the analysed block, by PyTorch's names, and `variance_activations`
     those that the variances were computed with, by the names of specs: others where specs have none
     like the block's, and None where the variances are those of a law with a given alpha.
+    `curve` has the variance at every width for the model's parameters.
     `to_pandas()` gives the three designs, `to_pandas("skipped")` the blocks that were passed over.
     """
 
@@ -51,6 +52,7 @@ class Suggestion(Result):
     alpha: float | None
     alpha_ci: list[float] | None
     untouched: float
+    curve: list[Record]
     baseline: Record
     primal: Record
     dual: Record
@@ -66,12 +68,18 @@ class Suggestion(Result):
         return self._record[problem]
 
     def plot(self, ax: Any = None) -> Any:
-        """Variance against parameters: down is better, and so is left."""
-        of = "mean kernel variance of the blocks" if self.scope == "network" else "variance of a block's kernel"
-        ax = _look.axes(ax, f"Designs of {self.model}", "parameters", of)
-        _look.ring(ax, self.baseline.parameters, self.baseline.variance, "baseline", self.baseline.design)
+        """The variance of every width for the model's parameters, with both designs and the baseline:
+        down is better."""
+        of = "mean kernel variance of the blocks" if self.scope == "network" else f"kernel variance of {self.analysed}"
+        ax = _look.axes(ax, f"Designs of {self.model}", "width n of a member", of, xscale="log", yscale="log")
+        _look.line(ax, [point.width for point in self.curve], [point.variance for point in self.curve], "cost", "same parameters")
+        ax.axhline(self.baseline.variance, color=_look.PALETTE["base"], linewidth=1, linestyle="--")
+        if self.baseline.width is not None:
+            _look.ring(ax, self.baseline.width, self.baseline.variance, "baseline", self.baseline.design)
         for problem, tone, name in (("primal", "cost", "same cost"), ("dual", "variance", "same variance")):
-            _look.dots(ax, [self[problem].parameters], [self[problem].variance], tone, f"{name}: {self[problem].design}", size=9)
+            if gains(self, problem):
+                _look.optimum(ax, self[problem].width, self[problem].variance, tone, f"{name}: {self[problem].design}")
+        _look.plain_ticks(ax)
         _look.legend(ax)
         return ax
 
