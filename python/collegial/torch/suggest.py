@@ -97,18 +97,22 @@ def suggest(
     seed: int = 0,
     progress: Progress = None,
 ) -> Suggestion:
-    """Looks for bottleneck blocks in a model and proposes the collegial design for them.
+    """Finds the bottleneck blocks of a model, or else its fully connected part, and names the best
+    designs for them.
 
-    The primal has the model's parameters and less variance, the dual its variance and fewer
-    parameters. Where the program knows the network by name (ResNets, ResNeXts, RegNets, with ReLU), the
-    designs are those of `collegial.search`. Of other models, and with `alpha` or `trials`, the block
-    that repeats first is analysed, and the others keep their proportions to it. Where its convolutions are depthwise or in groups already, the question is which group width to
-    grow or shrink to. Raises `Refused` where there is no block to improve, with the reasons as values.
+    Same cost (`primal`): the model's parameters and less kernel variance. Same variance (`dual`):
+    its variance and fewer parameters. Where the program knows the network (ResNets, ResNeXts and
+    RegNets, with ReLU), the designs are those of `collegial.search`. Of other models, and with
+    `alpha` or `trials`, the block that repeats first is analysed, and the others keep their
+    proportions to it. Where its convolutions are depthwise or in groups already, the question is
+    which group width to grow or shrink to. Raises `Refused` where there is nothing to split, with
+    the reasons as values.
 
     Args:
         model: Any module; it stays as it is.
         inputs: A tensor, or a tuple, that the model takes; only needed where that cannot be guessed.
-        alpha: Slope of the variance law; by default variances are exact for ReLU and drawn for other activations.
+        alpha: Slope of the variance law; by default variances are exact for ReLU and drawn for other
+            activations.
         rule: How the primal meets the parameters of the model: "nearest" to them, or "under" them; by
             default as `collegial.search` does.
         multiple_of: Widths are a multiple of this; 8 is kind to hardware.
