@@ -49,23 +49,23 @@ class Block:
     @property
     def variance_activations(self) -> tuple[str, ...]:
         """The activations whose variances are taken, as specs call them: ReLU stands in for several
-        in one place."""
-        return tuple(place[0].spec if len(place) == 1 else "relu" for place in self.activations)
+        in one place, and where there is none the layers are linear."""
+        return tuple("none" if not place else place[0].spec if len(place) == 1 else "relu" for place in self.activations)
 
     @property
     def sampled(self) -> bool:
         """Whether its variances have no closed form."""
-        return set(self.variance_activations) != {"relu"}
+        return not set(self.variance_activations) <= {"relu", "none"}
 
     @property
     def exact(self) -> bool:
         """Whether those are its own."""
-        return all(len(place) == 1 and place[0].exact for place in self.activations)
+        return all(not place or len(place) == 1 and place[0].exact for place in self.activations)
 
     @property
     def activated(self) -> str:
         """Its activations in words; both places have the same as a rule."""
-        places = [" and ".join(map(str, place)) for place in self.activations]
+        places = [" and ".join(map(str, place)) or "none" for place in self.activations]
         return ", then ".join(dict.fromkeys(places))
 
     def spec(self) -> dict[str, Any]:

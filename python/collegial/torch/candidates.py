@@ -125,9 +125,6 @@ class Candidate:
             return "its weights are tied to those of other layers"
         if any(len(layers.calls(name)) > 1 for name in names):
             return "its layers are applied more than once in a forward pass"
-        for what, place in zip(("first", "last"), self.activations()):
-            if not place:
-                return f"there is no activation between its k x k convolution and its {what} 1x1 one"
         main = self.main()
         channels = nodes[self.start].shape[1]
         for index in sorted(main):

@@ -15,6 +15,7 @@ from .flow import Flow
 CONVOLUTIONS = {"conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"}
 PLAIN = {"conv1d", "conv2d", "conv3d"}
 Convolution = Union[nn.Conv1d, nn.Conv2d, nn.Conv3d]
+POWERS = {"pow", "square"}
 PRODUCTS = {"linear", "matmul", "bmm", "einsum", "multi_head_attention_forward"}
 
 
@@ -92,6 +93,9 @@ class Layers:
         node = self.flow.nodes[index]
         if node.activation is None:
             return None
+        # The square of a ReLU is another function.
+        if any(self.flow.nodes[after].function.strip("_") in POWERS for after in node.consumers):
+            return replace(node.activation, partly=True)
         behind = self.flow.reaches(index, {after for after in among if not self.weighing[after]})
         around = (self.before(index) | among) - behind - {index}
         products = [after for after in sorted(behind) if self.multiplies(after) and around & set(self.flow.nodes[after].inputs)]

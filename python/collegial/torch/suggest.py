@@ -154,7 +154,7 @@ def suggested(model: nn.Module, found: Found, rule: Rule | None, most: float, op
         "blocks": [block.name for block in found.blocks],
         "skipped": [refusal.to_dict() for refusal in found.refusals],
         "analysed": analysed.name,
-        "activations": [" and ".join(map(str, place)) for place in analysed.activations],
+        "activations": [" and ".join(map(str, place)) or "none" for place in analysed.activations],
         "variance_activations": list(analysed.variance_activations) if drawn else None,
         "untouched": family.fixed / family.total,
         **(family.of_network(known, rule, most, options) if known else of_block(family, rule, most, options)),

@@ -57,6 +57,7 @@ HARD = lambda x: x * functional.relu6(x + 3) / 6
 # Activations, what they are called, what stands in for them in specs, and whether that is the same.
 ACTIVATIONS = {
     "relu": (nn.ReLU(), "relu", "relu", True),
+    "relu squared": (lambda x: torch.relu(x) ** 2, "a function with relu", "relu", False),
     "relu as a bound": (lambda x: x.clamp(min=0), "relu", "relu", True),
     "relu6": (nn.ReLU6(), "relu6", "relu6", True),
     "relu6 as bounds": (lambda x: torch.clamp(x, 0, 6), "relu6", "relu6", True),

@@ -234,6 +234,17 @@ class Leaking(Bottleneck):
         return x + self.expand(torch.relu(self.middle(y))) + y.mean((1, 2, 3), keepdim=True)
 
 
+def test_layers_without_an_activation_between_are_linear():
+    """Of separable convolutions: the exact variance of that chain, checked against explicit weights
+    on white inputs elsewhere (0.3997 for 1x4d of 16 channels, 0.374 +- 0.014 by draws)."""
+    model = nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.Conv2d(16, 4, 1), nn.ReLU(), nn.Conv2d(4, 4, 3, padding=1), nn.Conv2d(4, 16, 1))
+    suggestion = suggest(model)
+    assert suggestion.variance_activations == ["relu", "none"] and suggestion.activations == ["relu", "none"]
+    assert suggestion.baseline.variance == pytest.approx(0.3997, abs=1e-4)
+    assert len(find_blocks(network(Linear())).blocks) == 1
+    convert(network(Linear()))(torch.randn(2, 3, 9, 9))
+
+
 def chain(*between):
     """Convolutions of 32 channels one after the other, without sums."""
     layer = lambda kernel: nn.Conv2d(32, 32, kernel, padding=kernel // 2)
@@ -271,7 +282,6 @@ LEFT_ALONE = {
     "parametrised weights": (parametrised, "parametrised"),
     "applied twice": (lambda: network(Repeated()), "more than once"),
     "two ways": (lambda: network(TwoWays()), "side by side"),
-    "no activation": (lambda: network(Linear()), "no activation between its k x k convolution and its last 1x1 one"),
     "1x1 in groups": (lambda: network(Bottleneck(groups_1x1=4)), "in groups themselves"),
     "an activation at the end": (lambda: chain(nn.ReLU()), "hidden layer of a longer chain"),
     "a norm and an activation at the end": (lambda: chain(nn.BatchNorm2d(32), nn.ELU()), "hidden layer of a longer chain"),

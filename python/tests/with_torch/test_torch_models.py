@@ -45,6 +45,8 @@ SERVED = {
     "timm/botnet26t_256": 5,
     # The first stages are not depthwise, the last and larger ones are.
     "timm/gernet_l": 9,
+    # Separable convolutions, without an activation inside.
+    "timm/xception": 12,
     # No bottleneck block, but a classifier of two hidden layers.
     "vgg11": 1,
     # Depthwise throughout, with ReLU6, and with SiLU and gates.
@@ -64,7 +66,6 @@ REFUSED = {
     # A depthwise convolution comes first in its branches: they have more than one hidden layer.
     "convnext_tiny": (Kind.NOT_COVERED, "no bottleneck block.*begin with a depthwise convolution"),
     "shufflenet_v2_x1_0": (Kind.NOT_COVERED, "hidden layer of a longer chain"),
-    "timm/xception": (Kind.NOT_COVERED, "no activation between"),
     "timm/skresnet50": (Kind.NOT_COVERED, "side by side"),
     "timm/res2net50_26w_4s": (Kind.NOT_COVERED, "side by side"),
     "timm/resnest50d": (Kind.NOT_COVERED, "64 -> 128"),
