@@ -5,7 +5,7 @@ import json
 import pytest
 
 import collegial
-from collegial import Spec
+from collegial import Spec, _collegial
 
 TOML = """
 kind = "bottleneck"
@@ -41,3 +41,25 @@ def test_with_design():
         Spec("wrn28-10").with_design("4x12d")
     with pytest.raises(collegial.CollegialError, match="0x12d|members"):
         Spec("resnext29-1x128d").with_design("0x12d")
+
+
+def test_stages_are_numbers():
+    assert _collegial.stages("resnext50-21x6d") == [(3, 21, [6, 6]), (4, 21, [12, 12]), (6, 21, [24, 24]), (3, 21, [48, 48])]
+    assert _collegial.stages("regnet_x_8gf")[:2] == [(2, 1, [80, 80]), (5, 2, [120, 120])]
+    found = collegial.search("resnext29-1x128d")
+    assert f"{found.primal.members}x{found.primal.width}d" == found.primal.design == "66x6d"
+    assert (found.baseline_members, found.baseline_width) == (1, 128)
+
+
+def test_the_integer_correction_is_that_of_trying_all():
+    cost = lambda members: 7 * members + members // 3
+    for budget, most in [(0, 9), (6, 9), (7, 9), (100, 9), (100, 40), (101, 40), (2**63, 12)]:
+        tried = range(1, most + 1)
+        under = max((members for members in tried if cost(members) <= budget), default=0)
+        nearest = min(tried, key=lambda members: (abs(cost(members) - budget), members))
+        assert _collegial.members_within(cost, budget, "under", most) == under
+        assert _collegial.members_within(cost, budget, "nearest", most) == nearest
+    with pytest.raises(collegial.CollegialError, match="take 'nearest' or 'under'"):
+        _collegial.members_within(cost, 5, "above", 3)
+    with pytest.raises(ZeroDivisionError):
+        _collegial.members_within(lambda members: 1 // 0, 5, "under", 3)
