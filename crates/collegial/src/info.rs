@@ -60,17 +60,14 @@ pub struct Counted {
 /// # Errors
 ///
 /// Where there is no such network, or the batch is out of range.
-pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Counted, Error> {
+pub fn run(request: &Request, _monitor: &dyn Monitor) -> Result<Counted, Error> {
     if !(1..=MAX_DIMENSION).contains(&request.batch) {
         let (value, high) = (request.batch as f64, MAX_DIMENSION as f64);
         return Err(InvalidRequest::out_of_range("batch", value, 1.0, high).into());
     }
     let source = request.model.open()?;
     let doubt = match &source {
-        Source::Weights(file) => {
-            model::note_age(file, monitor);
-            model::doubt(file)
-        }
+        Source::Weights(file) => model::doubt(file),
         Source::Spec(_) => None,
     };
     let spec = source.into_spec().with(&request.model.overrides())?;

@@ -8,7 +8,6 @@ use collegial_ntk::fit::Measurements;
 
 use crate::fit::{Draws, Fitted, Kernels, Line};
 use crate::message::{invalid, verb};
-use crate::model::unchecked;
 use crate::options::options;
 use crate::{Error, Monitor};
 
@@ -31,11 +30,11 @@ options! {
 /// # Errors
 ///
 /// Where a file is not a shard, or not one of the same run.
-pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Fitted, Error> {
+pub fn run(request: &Request, _monitor: &dyn Monitor) -> Result<Fitted, Error> {
     let start = Instant::now();
     let mut joined: Option<Measurements> = None;
     for path in &request.files {
-        let part = read(path, monitor)?;
+        let part = parse(path, &std::fs::read(path).map_err(Error::reading(path))?)?;
         joined = Some(match joined {
             None => part,
             Some(before) => before
@@ -52,17 +51,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Fitted, Error> {
     Draws { kernels, seconds, interrupted: false }.fitted(request.line)
 }
 
-fn read(path: &Path, monitor: &dyn Monitor) -> Result<Measurements, Error> {
-    let file = std::fs::read(path).map_err(Error::reading(path))?;
-    let measurements = parse(path, &file)?;
-    if checksum::check(&file, 0..file.len()) == Checked::Absent {
-        monitor.say(&unchecked(path));
-    }
-    Ok(measurements)
-}
-
-/// The draws in the content of the file at `path`. Shards of 0.1.0 have no checksum; what they say
-/// is checked all the same.
+/// The draws in the content of the file at `path`.
 ///
 /// # Errors
 ///
@@ -75,16 +64,16 @@ pub fn parse(path: &Path, file: &[u8]) -> Result<Measurements, Error> {
             format!(" wrote: {message}")
         ]
     };
-    if checksum::check(file, 0..file.len()) == Checked::Broken {
-        return Err(invalid![
-            format!("{} is not a file that ", path.display()),
-            verb("fit", &["out"]),
-            " wrote: it has changed since"
-        ]
-        .into());
+    let changed = || refuse("it has changed since".to_owned());
+    let checked = checksum::check(file, 0..file.len());
+    if checked == Checked::Broken {
+        return Err(changed().into());
     }
     let measurements: Measurements =
         serde_json::from_slice(file).map_err(|error| refuse(error.to_string()))?;
+    if checked == Checked::Absent {
+        return Err(changed().into());
+    }
     measurements.check().map_err(|error| refuse(error.to_string()))?;
     Ok(measurements)
 }

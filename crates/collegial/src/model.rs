@@ -167,18 +167,10 @@ pub fn of_content(name: &str, content: &[u8]) -> Result<Spec, Error> {
     }
 }
 
-/// Says that a file cannot be checked, or may be another network's.
+/// Says that a file may be another network's.
 pub(crate) fn note_doubts(file: &WeightFile, monitor: &dyn Monitor) {
-    note_age(file, monitor);
     if let Some(sentence) = doubt(file) {
         monitor.say(&format!("note: {sentence}"));
-    }
-}
-
-/// Says that a file cannot be checked.
-pub(crate) fn note_age(file: &WeightFile, monitor: &dyn Monitor) {
-    if file.lacks_checksum() {
-        monitor.say(&unchecked(file.path()));
     }
 }
 
@@ -186,11 +178,6 @@ pub(crate) fn note_age(file: &WeightFile, monitor: &dyn Monitor) {
 pub(crate) fn doubt(file: &WeightFile) -> Option<String> {
     let (path, model) = (file.path().display(), file.spec().name());
     file.doubt().map(|doubt| format!("{path} is taken for {model} by its tensors: {doubt}"))
-}
-
-/// Why a file cannot be checked.
-pub(crate) fn unchecked(path: &Path) -> String {
-    format!("note: {} carries no checksum: version 0.1.0 wrote it", path.display())
 }
 
 /// The file of weights that a path leads to: itself, or the newest of a checkpoint's or run's

@@ -28,7 +28,7 @@ use serde::Serialize;
 
 use crate::array;
 use crate::message::{invalid, option, option_with};
-use crate::model::{Source, note_doubts, unchecked, weights as weight_path};
+use crate::model::{Source, note_doubts, weights as weight_path};
 use crate::options::options;
 use crate::{Answer, Error, Model, Monitor};
 pub use amounts::{Memory, NotAShare, NotMemory, Share};
@@ -228,9 +228,6 @@ pub(crate) fn network(request: &Request, monitor: &dyn Monitor) -> Result<(Spec,
         (Source::Spec(spec), Some(weights)) => {
             let path = weight_path(weights)?;
             let file = CheckpointFile::read(&path)?;
-            if file.lacks_checksum() {
-                monitor.say(&unchecked(&path));
-            }
             let header = file.header::<ModelHeader>()?;
             let parametrisation = header.map_or(Parametrisation::Standard, |header| header.parametrisation);
             // A kernel may need fewer tensors than the network has, so that they need not be all.

@@ -2,6 +2,7 @@
 
 mod program;
 
+use collegial_core::checksum::{BLANK, seal};
 use program::run;
 
 #[test]
@@ -46,10 +47,15 @@ fn merge_does_not_trust_its_shards() {
     };
     assert!(merge(&whole).contains("exit 0"));
     assert!(merge(&whole.replacen("\"seed\":0", "\"seed\":1", 1)).contains("it has changed since"));
-    // A shard of 0.1.0, without a checksum.
+    // No checksum, or no valid one.
     let at = whole.find("crc32-").unwrap();
-    let old = whole.replacen(&whole[at..at + 14], "none", 1);
-    assert!(merge(&old).contains("exit 0"));
+    let sum = &whole[at..at + BLANK.len()];
+    for other in ["none", "CRC32-00000000"] {
+        let text = merge(&whole.replacen(sum, other, 1));
+        assert!(text.contains("exit 2") && text.contains("it has changed since"), "{text}");
+    }
+    // The content is checked even where the checksum is right.
+    let blank = whole.replacen(sum, BLANK, 1);
     for (before, after, said) in [
         ("\"count\":50", "\"count\":51", "contradict themselves"),
         ("\"m2\":", "\"m2\":-", "contradict themselves"),
@@ -57,9 +63,11 @@ fn merge_does_not_trust_its_shards() {
         ("\"trials\":64", "\"trials\":10", "trials beyond the 10 of the run"),
         ("\"width\":2,\"tally", "\"width\":4,\"tally", "ascending order"),
     ] {
-        let changed = old.replacen(before, after, 1);
-        assert_ne!(changed, old, "{before}");
-        let text = merge(&changed);
+        let mut changed = blank.replacen(before, after, 1).into_bytes();
+        assert_ne!(changed, blank.as_bytes(), "{before}");
+        let range = 0..changed.len();
+        seal(&mut changed, range);
+        let text = merge(&String::from_utf8(changed).unwrap());
         assert!(text.contains("exit 2") && text.contains(said), "{before}: {text}");
     }
 }

@@ -16,7 +16,7 @@ const PREFIX: &[u8] = b"crc32-";
 pub enum Checked {
     /// The checksum is that of the content.
     Intact,
-    /// The file carries none: another program or an older version wrote it.
+    /// The file carries none. Only files of other programs may.
     Absent,
     /// The content has changed since it was written.
     Broken,
@@ -71,7 +71,7 @@ mod tests {
         for bit in 0..8 * file.len() {
             let mut changed = file.clone();
             changed[bit / 8] ^= 1 << (bit % 8);
-            // A prefix that is no longer one cannot be told from a file that never had a checksum.
+            // Without the prefix no checksum is found; readers refuse a file of ours that has none.
             let lost = (prefix..prefix + PREFIX.len()).contains(&(bit / 8));
             let expected = if lost { Checked::Absent } else { Checked::Broken };
             assert_eq!(check(&changed, all.clone()), expected, "bit {bit}");

@@ -175,12 +175,11 @@ fn serialise(archive: Archive, header: &impl Serialize) -> Result<Vec<u8>, Error
 pub struct CheckpointFile {
     path: PathBuf,
     archive: Archive,
-    checked: Checked,
 }
 
 impl CheckpointFile {
-    /// Reads a safetensors file and checks its structure and its checksum, so that a truncated,
-    /// changed or foreign one is refused here.
+    /// Reads a safetensors file and checks its structure and its checksum. A file of ours must carry
+    /// one; files of other programs have none.
     pub fn read(path: &Path) -> Result<Self, Error> {
         Self::parse(path, &std::fs::read(path).map_err(io("read", path))?)
     }
@@ -192,26 +191,19 @@ impl CheckpointFile {
             reason: Box::new(error.into()),
         };
         let archive = Archive::from_bytes(bytes).map_err(refuse)?;
-        let checked = checksum::check(bytes, checksum::safetensors_header(bytes));
-        if checked == Checked::Broken {
-            return Err(Error::Corrupt { path: path.to_owned() });
+        let ours = archive.metadata.contains_key(KEY);
+        match checksum::check(bytes, checksum::safetensors_header(bytes)) {
+            Checked::Intact => {}
+            Checked::Absent if !ours => {}
+            Checked::Absent | Checked::Broken => return Err(Error::Corrupt { path: path.to_owned() }),
         }
-        Ok(Self { path: path.to_owned(), archive, checked })
+        Ok(Self { path: path.to_owned(), archive })
     }
 
     /// Tensors that another reader found in the file at `path`, whose checksum it has compared.
-    pub fn new(
-        path: &Path,
-        tensors: TensorTable,
-        header: &ModelHeader,
-        checked: Checked,
-    ) -> Result<Self, Error> {
+    pub fn new(path: &Path, tensors: TensorTable, header: &ModelHeader) -> Result<Self, Error> {
         let document = serde_json::to_string(header).map_err(Error::Header)?;
-        Ok(Self {
-            path: path.to_owned(),
-            archive: Archive::from(tensors).with_metadata(KEY, document),
-            checked,
-        })
+        Ok(Self { path: path.to_owned(), archive: Archive::from(tensors).with_metadata(KEY, document) })
     }
 
     /// The same tensors under other names.
@@ -226,12 +218,6 @@ impl CheckpointFile {
     /// Where it was read from.
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// Whether this program wrote it in a version that knew no checksums: changes of its content
-    /// were not noticed.
-    pub fn lacks_checksum(&self) -> bool {
-        self.checked == Checked::Absent && self.archive.metadata.contains_key(KEY)
     }
 
     /// The tensors by name with their shapes, without the counters of batches.

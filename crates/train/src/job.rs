@@ -43,16 +43,11 @@ impl Data {
         &self.identity
     }
 
-    /// What differs from the data that a run began with. Version 0.1.0 did not store what the
-    /// images were.
+    /// The fields in which these data differ from those that a run began with.
     fn differences(&self, saved: &Identity) -> Vec<Difference> {
-        let mut given = self.identity.clone();
-        if saved.fingerprint.is_none() {
-            given.fingerprint = None;
-        }
         let under_data =
             |difference: Difference| Difference { field: format!("data.{}", difference.field), ..difference };
-        Difference::between(saved, &given).into_iter().map(under_data).collect()
+        Difference::between(saved, &self.identity).into_iter().map(under_data).collect()
     }
 
     /// Shuffled, augmented batches from `start` on.

@@ -216,9 +216,8 @@ mod tests {
         }
     }
 
-    /// Recipes of earlier versions, as their runs and checkpoints hold them.
     #[test]
-    fn rules_as_written_before() {
+    fn optimiser_settings_have_defaults() {
         let of = |lines: &str| {
             let text =
                 format!("epochs=1\nbatch=1\nlearning_rate=1\n[augment]\nkind='none'\n[optimiser]\n{lines}");

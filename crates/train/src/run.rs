@@ -18,8 +18,6 @@ use crate::error::io;
 const PREFIX: &str = "checkpoint-";
 const SAVING: &str = ".saving";
 const LOCK: &str = "lock";
-/// What version 0.1.0 called them.
-const OLD_TEMPORARY: [&str; 3] = [".epochs.jsonl", ".model.toml", ".recipe.toml"];
 
 /// The directory of a run, held by this process alone.
 #[derive(Debug)]
@@ -188,8 +186,7 @@ fn sweep(root: &Path) -> Result<(), Error> {
     remove(&root.join(SAVING))?;
     for entry in fs::read_dir(root).map_err(io("read", root))?.filter_map(Result::ok) {
         let name = entry.file_name();
-        let ours = |name: &str| name.starts_with(TEMPORARY) || OLD_TEMPORARY.contains(&name);
-        if name.to_str().is_some_and(ours) {
+        if name.to_str().is_some_and(|name| name.starts_with(TEMPORARY)) {
             // One that cannot be removed only takes room.
             let _ = disk::remove(&entry.path());
         }
@@ -260,13 +257,13 @@ mod tests {
     fn one_process_at_a_time_and_leftovers_are_swept() {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir(root.path().join(SAVING)).unwrap();
-        let leftovers = [".collegial-recipe.toml", ".epochs.jsonl"].map(|name| root.path().join(name));
-        leftovers.iter().for_each(|path| fs::write(path, "half").unwrap());
+        let leftover = root.path().join(".collegial-recipe.toml");
+        fs::write(&leftover, "half").unwrap();
         fs::write(root.path().join(".mine"), "not ours").unwrap();
         // A lock file whose process is gone, as after SIGKILL.
         fs::write(root.path().join(LOCK), "4242\n").unwrap();
         let run = RunDirectory::open(root.path()).unwrap();
-        assert!(!root.path().join(SAVING).exists() && !leftovers.iter().any(|path| path.exists()));
+        assert!(!root.path().join(SAVING).exists() && !leftover.exists());
         assert!(root.path().join(".mine").exists());
         let said = RunDirectory::open(root.path()).unwrap_err().to_string();
         assert!(said.contains(&format!("in use by process {}", process())), "{said}");

@@ -49,7 +49,6 @@ pub struct Trainer {
     labels: Vec<usize>,
     output_gradient: Vec<f32>,
     saved: Instant,
-    resumed_unchecked: bool,
 }
 
 impl Trainer {
@@ -75,7 +74,6 @@ impl Trainer {
         };
         let checkpoint = Checkpoint::read(latest)?;
         job.check_resumes(&checkpoint)?;
-        let lacks_checksum = checkpoint.model.lacks_checksum() || checkpoint.training.lacks_checksum();
         let model = job.spec.name();
         let mut trainer = Self::plan(job, run)?;
         checkpoint.model.fill_network(&mut trainer.network, &model)?;
@@ -84,13 +82,7 @@ impl Trainer {
         trainer.optimiser.set_steps(trainer.progress.steps);
         trainer.hand_over(checkpoint.training_header.engine_state)?;
         trainer.run.write("recipe.toml", &trainer.job.recipe.to_toml())?;
-        trainer.resumed_unchecked = lacks_checksum;
         Ok(trainer)
-    }
-
-    /// Whether it was resumed from a checkpoint of version 0.1.0, which carries no checksum.
-    pub fn resumed_unchecked(&self) -> bool {
-        self.resumed_unchecked
     }
 
     fn plan(job: Job, run: RunDirectory) -> Result<Self, Error> {
@@ -105,20 +97,8 @@ impl Trainer {
         let sum = if micro < job.recipe.batch { vec![0.0; network.values().len()] } else { vec![] };
         let output_gradient = vec![0.0; micro * job.spec.graph()?.output_shape().elements() as usize];
         let (progress, saved) = (Progress::default(), Instant::now());
-        let (labels, resumed_unchecked) = (vec![], false);
-        Ok(Self {
-            job,
-            run,
-            engine,
-            network,
-            optimiser,
-            progress,
-            sum,
-            labels,
-            output_gradient,
-            saved,
-            resumed_unchecked,
-        })
+        let labels = vec![];
+        Ok(Self { job, run, engine, network, optimiser, progress, sum, labels, output_gradient, saved })
     }
 
     /// Gives what the network and the optimiser are to the engine that computes in their place.

@@ -19,7 +19,6 @@ use collegial_train::{
 };
 use serde::Serialize;
 
-use crate::model::unchecked;
 use crate::options::options;
 use crate::{Error, Model, Monitor};
 
@@ -288,9 +287,6 @@ fn train(
     } else {
         Trainer::begin(job, directory)?
     };
-    if trainer.resumed_unchecked() {
-        monitor.say(&unchecked(&trainer.checkpoint()));
-    }
     let saving = Saving { steps: request.save_every.map(NonZeroU64::get), ..Saving::default() };
     let outcome = trainer.run(&Watch { seed, monitor, log }, saving)?;
     if outcome == Outcome::Stopped {

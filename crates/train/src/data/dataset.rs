@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -76,23 +75,6 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.word())
     }
-}
-
-impl FromStr for Kind {
-    type Err = NotAKind;
-
-    fn from_str(word: &str) -> Result<Self, NotAKind> {
-        let known = Self::ALL.into_iter().find(|kind| kind.word() == word);
-        known.ok_or_else(|| NotAKind { word: word.to_owned() })
-    }
-}
-
-/// A word that names no kind of data set.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{word:?} is not a kind of data set")]
-pub struct NotAKind {
-    /// The word.
-    pub word: String,
 }
 
 /// A training and a test split, checked when they were opened.

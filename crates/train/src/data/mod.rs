@@ -32,10 +32,10 @@ mod zip;
 mod tests;
 
 pub use self::augment::{Augment, Key, Transform};
-pub use self::dataset::{Dataset, Kind, NotAKind};
+pub use self::dataset::{Dataset, Kind};
 pub use self::error::{DataError, Mismatch};
 pub use self::fingerprint::Fingerprint;
-pub use self::identity::{Identity, NotAnIdentity};
+pub use self::identity::Identity;
 pub use self::image::Rgb;
 pub use self::loader::{Batch, Loader, Order, Part, Plan, Position, epoch_order};
 pub use self::normalise::{Normalise, Statistics};

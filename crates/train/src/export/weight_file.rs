@@ -112,12 +112,6 @@ impl WeightFile {
         self.header.loss
     }
 
-    /// Whether this program wrote it in a version that knew no checksums: changes of its content
-    /// were not noticed.
-    pub fn lacks_checksum(&self) -> bool {
-        self.file.lacks_checksum()
-    }
-
     /// Why the file may be another network's, where only its tensors say which one it is.
     pub fn doubt(&self) -> Option<&'static str> {
         if self.told { foreign::doubt(self.spec()) } else { None }

@@ -16,7 +16,7 @@ use collegial_core::tensors::{Tensor as Array, TensorTable};
 use super::difference::{Difference, TensorDefect};
 use super::message::{FLOAT, field};
 use super::operators::operators;
-use super::{CHECKSUM, DATA_CHECKSUM, FOLDED, KEY, seal_range};
+use super::{DATA_CHECKSUM, FOLDED, KEY, seal_range};
 use crate::export::Error;
 
 /// More operators or tensors than the largest network has.
@@ -76,16 +76,19 @@ fn parse_with(
 ) -> Result<(CheckpointFile, Header), Error> {
     let refuse = |reason| Error::Onnx { path: path.to_owned(), reason: Box::new(reason) };
     let parts = parts(bytes).map_err(refuse)?;
-    let checked = check(bytes, &parts, path)?;
     let header = header(&parts).map_err(refuse)?;
+    // A file of ours, whose checksum must be there and right.
+    if checksum::check(bytes, seal_range(bytes)) != Checked::Intact {
+        return Err(crate::Error::Corrupt { path: path.to_owned() }.into());
+    }
     let graph = header.model.spec.graph()?;
     check_graph(&parts, &graph).map_err(refuse)?;
     let beside = match parts.tensors.values().find_map(|tensor| tensor.external.as_ref()) {
         Some(entries) => {
             let path = path.with_file_name(location(entries).map_err(refuse)?);
             let data = read(&path)?;
-            let expected = parts.metadata.get(DATA_CHECKSUM);
-            if expected.is_some_and(|expected| *expected != format!("{:08x}", crc32fast::hash(&data))) {
+            let found = format!("{:08x}", crc32fast::hash(&data));
+            if parts.metadata.get(DATA_CHECKSUM) != Some(&found.as_str()) {
                 return Err(crate::Error::Corrupt { path }.into());
             }
             data
@@ -93,19 +96,7 @@ fn parse_with(
         None => vec![],
     };
     let tensors = tensors(&parts, &graph, &beside).map_err(refuse)?;
-    Ok((CheckpointFile::new(path, tensors, &header.model, checked)?, header))
-}
-
-/// Compares the file with its checksum; files of version 0.1.0 have none.
-fn check(bytes: &[u8], parts: &Parts, path: &Path) -> Result<Checked, Error> {
-    let checked = match parts.metadata.contains_key(CHECKSUM) {
-        true => checksum::check(bytes, seal_range(bytes)),
-        false => Checked::Absent,
-    };
-    match checked {
-        Checked::Broken => Err(crate::Error::Corrupt { path: path.to_owned() }.into()),
-        checked => Ok(checked),
-    }
+    Ok((CheckpointFile::new(path, tensors, &header.model)?, header))
 }
 
 fn parts(bytes: &[u8]) -> Result<Parts<'_>, Difference> {
