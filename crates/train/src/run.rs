@@ -76,18 +76,28 @@ impl RunDirectory {
             let _ = disk::remove(&temporary);
             return Err(error);
         }
-        for (_, older) in checkpoints(&self.root)?.into_iter().filter(|(other, _)| *other < number) {
+        self.latest = Some((number, path));
+        self.remove_older()
+    }
+
+    /// Removes the checkpoints before the newest one. A save does so too, but may have failed there.
+    pub fn remove_older(&self) -> Result<(), Error> {
+        self.check_lock()?;
+        let newest = self.latest.as_ref().map_or(0, |(number, _)| *number);
+        for (_, older) in checkpoints(&self.root)?.into_iter().filter(|(other, _)| *other < newest) {
             // One that cannot be removed only takes room.
             let _ = disk::remove(&older);
         }
-        self.latest = Some((number, path));
         Ok(())
     }
 
-    /// Writes a small file beside the checkpoints, whole or not at all.
+    /// Writes a small file beside the checkpoints atomically; one that has this content stays.
     pub fn write(&self, name: &str, content: &str) -> Result<(), Error> {
         self.check_lock()?;
         let (temporary, path) = (self.root.join(format!("{TEMPORARY}{name}")), self.root.join(name));
+        if fs::read(&path).is_ok_and(|found| found == content.as_bytes()) {
+            return Ok(());
+        }
         let written = write_synced(&temporary, &path, content.as_bytes())
             .and_then(|()| disk::rename(&temporary, &path).map_err(io("write", &path)))
             .and_then(|()| sync_directory(&self.root));

@@ -62,12 +62,12 @@ impl Trainer {
         trainer.network.initialise(trainer.job.seed);
         trainer.hand_over(serde_json::Value::Null)?;
         trainer.save()?;
-        trainer.run.write("model.toml", &trainer.job.spec.to_toml())?;
-        trainer.run.write("recipe.toml", &trainer.job.recipe.to_toml())?;
+        trainer.write_documents()?;
         Ok(trainer)
     }
 
-    /// Goes on from the newest checkpoint; only the number of epochs may have changed.
+    /// Goes on from the newest checkpoint; only the number of epochs may have changed. Files beside
+    /// it that a failure kept from being written are written now, and older checkpoints go.
     pub fn resume(job: Job, run: RunDirectory) -> Result<Self, Error> {
         let Some(latest) = run.latest() else {
             return Err(Error::NoCheckpoint { path: run.path().to_owned() });
@@ -81,7 +81,8 @@ impl Trainer {
         trainer.progress = checkpoint.training_header.progress;
         trainer.optimiser.set_steps(trainer.progress.steps);
         trainer.hand_over(checkpoint.training_header.engine_state)?;
-        trainer.run.write("recipe.toml", &trainer.job.recipe.to_toml())?;
+        trainer.run.remove_older()?;
+        trainer.write_documents()?;
         Ok(trainer)
     }
 
@@ -134,6 +135,10 @@ impl Trainer {
         let first = self.progress.steps;
         let total = (u64::from(epochs) * steps as u64).saturating_sub(first);
         self.saved = Instant::now();
+        // A failure after its checkpoint may have kept these points from being written.
+        if let Some(last) = self.progress.history.last() {
+            self.record_epoch(&mut events, last)?;
+        }
         while self.progress.epoch < epochs {
             while self.progress.step < steps {
                 if monitor.stopped() {
@@ -319,9 +324,23 @@ impl Trainer {
         Ok(())
     }
 
+    /// The files for people beside a checkpoint, which holds all that is in them.
+    fn write_documents(&self) -> Result<(), Error> {
+        self.run.write("model.toml", &self.job.spec.to_toml())?;
+        self.run.write("recipe.toml", &self.job.recipe.to_toml())?;
+        self.write_history()
+    }
+
     fn write_history(&self) -> Result<(), Error> {
-        let lines = self.progress.history.iter().filter_map(|epoch| serde_json::to_string(epoch).ok());
-        self.run.write("epochs.jsonl", &lines.map(|line| line + "\n").collect::<String>())
+        if self.progress.history.is_empty() {
+            return Ok(());
+        }
+        let mut text = String::new();
+        for epoch in &self.progress.history {
+            text += &serde_json::to_string(epoch).map_err(Error::Header)?;
+            text.push('\n');
+        }
+        self.run.write("epochs.jsonl", &text)
     }
 
     fn record_epoch(&self, events: &mut EventFile, epoch: &Epoch) -> Result<(), Error> {
