@@ -19,10 +19,10 @@
 
 mod answer;
 pub mod array;
+pub mod backend;
 pub mod budget;
 mod class_list;
 pub mod draws;
-pub mod engine;
 mod error;
 pub mod evaluate;
 pub mod explorer;

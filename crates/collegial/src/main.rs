@@ -3,5 +3,6 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    collegial::program::main(&std::env::args_os().collect::<Vec<_>>()).into()
+    let words: Vec<_> = std::env::args_os().collect();
+    collegial::program::main(&words, collegial::backend::Backends::NATIVE).into()
 }

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use collegial_experiments::Parts;
 use collegial_experiments::reproduce::{
-    Context, Engine, Error as Failed, ITEMS, Item, Share, item, reproduce, write_index, write_report,
+    Backends, Context, Engine, Error as Failed, ITEMS, Item, Share, item, reproduce, write_index,
+    write_report,
 };
 pub use collegial_experiments::reproduce::{Report, Scale};
 use collegial_report::{Align, Table};
@@ -77,12 +78,13 @@ pub struct Reproduced {
 /// # Errors
 ///
 /// Where there is no such item or no such data, or the monitor stopped it.
-pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Reproduced, Error> {
-    request.engine.check()?;
+pub fn run(request: &Request, backends: Backends, monitor: &dyn Monitor) -> Result<Reproduced, Error> {
+    backends.check(request.engine)?;
     let mut reports = vec![];
     compute(
         request,
         Share::All,
+        backends,
         monitor,
         |_| true,
         |report| {
@@ -100,6 +102,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Reproduced, Error
 pub(crate) fn compute(
     request: &Request,
     share: Share<'_>,
+    backends: Backends,
     monitor: &dyn Monitor,
     wanted: impl Fn(&Item) -> bool,
     mut done: impl FnMut(Report) -> Result<(), Failed>,
@@ -118,6 +121,7 @@ pub(crate) fn compute(
         monitor,
         share,
         engine: request.engine,
+        backends,
     };
     for item in items.into_iter().filter(|item| wanted(item)) {
         reproduce(item, &context).and_then(&mut done).map_err(|error| told(error, monitor))?;

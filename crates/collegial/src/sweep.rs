@@ -10,7 +10,7 @@ use collegial_experiments::{Context, Parts, Training, mean, standard_error, trai
 use collegial_report::{Align, Axis, Figure, Page, Point, Points, Provenance, Section, Table, grouped};
 use collegial_train::Builtin;
 use collegial_train::data::Dataset;
-use collegial_train::{Data, Engine, Error as TrainError, spec_for};
+use collegial_train::{Backends, Data, Engine, Error as TrainError, spec_for};
 use serde::Serialize;
 
 use crate::message::{invalid, option};
@@ -96,13 +96,18 @@ pub struct Network {
 /// # Errors
 ///
 /// Where a network cannot be trained on the data, or the monitor stopped it.
-pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Swept, Error> {
-    request.engine.check()?;
-    answer(request, Share::All, monitor)
+pub fn run(request: &Request, backends: Backends, monitor: &dyn Monitor) -> Result<Swept, Error> {
+    backends.check(request.engine)?;
+    answer(request, Share::All, backends, monitor)
 }
 
 /// The same with a share of the trainings.
-pub(crate) fn answer(request: &Request, share: Share<'_>, monitor: &dyn Monitor) -> Result<Swept, Error> {
+pub(crate) fn answer(
+    request: &Request,
+    share: Share<'_>,
+    backends: Backends,
+    monitor: &dyn Monitor,
+) -> Result<Swept, Error> {
     if request.models.is_empty() {
         return Err(invalid![option("models"), " is empty; name networks to train"].into());
     }
@@ -117,7 +122,8 @@ pub(crate) fn answer(request: &Request, share: Share<'_>, monitor: &dyn Monitor)
     let classes = dataset.classes();
     let data = Data::new(dataset, &recipe)?;
     let parts = Parts::open(out.join("parts"))?;
-    let context = Context { share, engine: request.engine, ..Context::new(request.seed, &parts, monitor) };
+    let engine = request.engine;
+    let context = Context { share, engine, backends, ..Context::new(request.seed, &parts, monitor) };
     let training = Training { name: "sweep", data: &data, recipe: &recipe, runs: request.runs.get() };
     let trained = train_all(&training, &specs, &context).map_err(|error| told(error.into(), monitor))?;
     let mut networks = vec![];

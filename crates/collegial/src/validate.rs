@@ -15,7 +15,7 @@ use collegial_search::Limits;
 use collegial_search::paper::Search;
 use collegial_train::data::Dataset;
 use collegial_train::recipe::{self, Builtin, Recipe};
-use collegial_train::{Data, Engine, Error as TrainError, spec_for};
+use collegial_train::{Backends, Data, Engine, Error as TrainError, spec_for};
 use serde::Serialize;
 
 use crate::jobs;
@@ -108,13 +108,18 @@ pub struct Validated {
 ///
 /// Where the baseline has no width to change, a design cannot be trained, or the monitor stopped
 /// it.
-pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Validated, Error> {
-    request.engine.check()?;
-    answer(request, Share::All, monitor)
+pub fn run(request: &Request, backends: Backends, monitor: &dyn Monitor) -> Result<Validated, Error> {
+    backends.check(request.engine)?;
+    answer(request, Share::All, backends, monitor)
 }
 
 /// The same with a share of the trainings.
-pub(crate) fn answer(request: &Request, share: Share<'_>, monitor: &dyn Monitor) -> Result<Validated, Error> {
+pub(crate) fn answer(
+    request: &Request,
+    share: Share<'_>,
+    backends: Backends,
+    monitor: &dyn Monitor,
+) -> Result<Validated, Error> {
     if !DESIGNS.contains(&request.designs) {
         let (count, low, high) = (request.designs, DESIGNS.start(), DESIGNS.end());
         return Err(InvalidRequest::out_of_range("designs", count as f64, *low as f64, *high as f64).into());
@@ -145,20 +150,18 @@ pub(crate) fn answer(request: &Request, share: Share<'_>, monitor: &dyn Monitor)
         runs,
         dual: request.dual,
     };
-    let context = Context { share, engine: request.engine, ..Context::new(request.seed, &parts, monitor) };
+    let engine = request.engine;
+    let context = Context { share, engine, backends, ..Context::new(request.seed, &parts, monitor) };
     if matches!(share, Share::All) {
         let ledger = Ledger::default();
-        let listing = Context {
-            share: Share::Nothing(&ledger),
-            engine: request.engine,
-            ..Context::new(request.seed, &parts, &Silent)
-        };
+        let listing =
+            Context { share: Share::Nothing(&ledger), engine, ..Context::new(request.seed, &parts, &Silent) };
         question.answer(&listing).map_err(|error| told(error.into(), monitor))?;
         let mut listed = ledger.entries();
         // Small networks are trained one on each thread, by PyTorch one after the other.
         let threads = rayon::current_num_threads();
-        let (workers, each) = if request.engine.is_native() { (threads, 1) } else { (1, threads) };
-        let bill = jobs::plan::bill(&mut listed, None, each, monitor)?;
+        let (workers, each) = if engine.is_native() { (threads, 1) } else { (1, threads) };
+        let bill = jobs::plan::bill(&mut listed, None, each, backends, monitor)?;
         if let Some(sentence) = cost_sentence(&bill, runs, workers) {
             monitor.say(&sentence);
         }

@@ -6,6 +6,7 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex};
 
+use collegial::backend::Backends;
 use collegial::jobs::job::Indices;
 use collegial::{Model, Monitor, Silent, Widths, fit, jobs, merge, reproduce, sweep};
 use collegial_core::files::faults::{Plan, recorded, with_failures};
@@ -36,7 +37,9 @@ fn pages(directory: &Path) -> Result<(), String> {
         out: Some(directory.to_owned()),
         ..reproduce::Request::default()
     };
-    reproduce::run(&request, &Silent as &dyn Monitor).map(drop).map_err(|error| error.to_string())
+    reproduce::run(&request, Backends::NATIVE, &Silent as &dyn Monitor)
+        .map(drop)
+        .map_err(|error| error.to_string())
 }
 
 /// Images, made once; the test that takes them away has its own.
@@ -64,7 +67,7 @@ fn plan(directory: &Path, data: PathBuf) -> Result<(), String> {
         directory: directory.to_owned(),
         pace: jobs::plan::Pace { workers: Some(1), seconds_per_step: Some(1.0) },
     };
-    jobs::plan::run(&request, &Silent).map(drop).map_err(|error| error.to_string())
+    jobs::plan::run(&request, Backends::NATIVE, &Silent).map(drop).map_err(|error| error.to_string())
 }
 
 /// A plan, its jobs, and the pages made of them.
@@ -74,7 +77,7 @@ fn plan_jobs_and_gather(directory: &Path) -> Result<(), String> {
         directory: directory.to_owned(),
         jobs: [1, 0].map(|job| Indices(job..=job)).to_vec(),
     };
-    jobs::job::run(&request, &Silent).map_err(|error| error.to_string())?;
+    jobs::job::run(&request, Backends::NATIVE, &Silent).map_err(|error| error.to_string())?;
     let request = jobs::gather::Request { directory: directory.to_owned() };
     let provenance = Provenance { command: String::new(), seed: None, version: String::new() };
     jobs::gather::run(&request, provenance, &Silent).map(drop).map_err(|error| error.to_string())
@@ -88,7 +91,7 @@ fn failing_job(directory: &Path) -> Result<(), String> {
     std::fs::rename(&here, &moved).unwrap();
     let request = jobs::job::Request { directory: directory.to_owned(), jobs: vec![Indices(0..=0)] };
     let said = Said::default();
-    let failed = jobs::job::run(&request, &said).expect_err("there are no data");
+    let failed = jobs::job::run(&request, Backends::NATIVE, &said).expect_err("there are no data");
     std::fs::rename(&moved, &here).unwrap();
     assert!(failed.to_string().contains("taken"), "{failed}");
     let status = jobs::status::run(&jobs::status::Request { directory: directory.to_owned() }).unwrap();

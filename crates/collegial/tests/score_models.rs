@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use collegial::backend::Backends;
 use collegial::{Model, Silent, export, score, train};
 use collegial_arch::Spec;
 use collegial_experiments::synthetic;
@@ -23,7 +24,7 @@ fn trained(data: &Path, out: &Path) {
         out: Some(out.to_owned()),
         ..train::Request::default()
     };
-    train::run(&request, &Silent, &()).unwrap();
+    train::run(&request, Backends::NATIVE, &Silent, &()).unwrap();
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What every sweep is given: a seed, its finished parts, and a monitor.
 
 use collegial_core::Monitor;
-use collegial_train::Engine;
+use collegial_train::{Backends, Engine};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -21,12 +21,14 @@ pub struct Context<'a> {
     pub share: Share<'a>,
     /// Who computes them.
     pub engine: Engine,
+    /// The backends that this process has.
+    pub backends: Backends,
 }
 
 impl<'a> Context<'a> {
     /// A context in which every training is done, by the native engine.
     pub fn new(seed: u64, parts: &'a Parts, monitor: &'a dyn Monitor) -> Self {
-        Self { seed, parts, monitor, share: Share::All, engine: Engine::Native }
+        Self { seed, parts, monitor, share: Share::All, engine: Engine::Native, backends: Backends::NATIVE }
     }
 
     /// The result of one part: read from its file where it was computed before with the same

@@ -7,7 +7,8 @@ use collegial_arch::{Spec, Totals};
 use collegial_core::files::disk;
 use collegial_train::data::Identity;
 use collegial_train::{
-    Data, Engine, Error as TrainError, Job, Outcome, Recipe, RunDirectory, Saving, Trainer, run_error,
+    Backends, Data, Engine, Error as TrainError, Job, Outcome, Recipe, RunDirectory, Saving, Trainer,
+    run_error,
 };
 use serde::{Deserialize, Serialize};
 
@@ -105,7 +106,8 @@ impl Training<'_> {
         let (settings, old) = (self.settings(task, context), self.old_settings(task, context));
         let directory = context.parts.scratch(self.name, &(context.seed, &settings))?;
         let run = context.part_or_old(self.name, &settings, old.as_ref(), || {
-            train(self.job(task, context), &directory, &board.watch(task.index, task.spec.name()))
+            let watch = board.watch(task.index, task.spec.name());
+            train(self.job(task, context), &directory, context.backends, &watch)
         })?;
         // Only now that its result is kept: a disk without room for it costs no training. What
         // cannot be removed only takes room.
@@ -224,12 +226,13 @@ fn train_tasks(training: &Training, tasks: &[Task], context: &Context) -> Result
 }
 
 /// One run, from its last checkpoint if it was interrupted.
-fn train(job: Job, directory: &Path, watch: &Watch) -> Result<Run, Error> {
+fn train(job: Job, directory: &Path, backends: Backends, watch: &Watch) -> Result<Run, Error> {
     let seed = job.seed;
-    job.engine.check()?;
+    backends.check(job.engine)?;
     let run = RunDirectory::open(directory)?;
     let begun = run.latest().is_some();
-    let mut trainer = if begun { Trainer::resume(job, run)? } else { Trainer::begin(job, run)? };
+    let start = if begun { Trainer::resume } else { Trainer::begin };
+    let mut trainer = start(job, run, backends)?;
     let saving = Saving { apart: APART, ..Saving::default() };
     let history = match trainer.run(watch, saving) {
         Ok(Outcome::Finished) => trainer.progress().history.clone(),

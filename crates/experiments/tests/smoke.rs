@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use collegial_core::{Monitor, Silent};
 use collegial_experiments::reproduce::{
-    Context, Engine, Error, Parts, Report, Scale, Share, item, reproduce, write_index, write_report,
+    Backends, Context, Engine, Error, Parts, Report, Scale, Share, item, reproduce, write_index, write_report,
 };
 
 /// Runs an item into a directory.
@@ -24,6 +24,7 @@ fn run(name: &str, directory: &Path, monitor: &dyn Monitor) -> Result<Report, Er
         monitor,
         share,
         engine: Engine::Native,
+        backends: Backends::NATIVE,
     };
     let report = reproduce(item(name)?, &context)?;
     write_report(directory, &report)?;

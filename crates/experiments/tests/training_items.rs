@@ -2,7 +2,7 @@
 
 use collegial_core::Silent;
 use collegial_experiments::reproduce::{
-    Context, Engine, Parts, Report, Scale, Share, Summary, item, reproduce, write_report,
+    Backends, Context, Engine, Parts, Report, Scale, Share, Summary, item, reproduce, write_report,
 };
 
 const ITEMS: [&str; 4] = ["fig4", "fig-cifar100", "fig-cifar10", "fig-dynamics"];
@@ -18,6 +18,7 @@ fn run(name: &str, scale: Scale, parts: &Parts) -> Report {
         monitor: &Silent,
         share,
         engine: Engine::Native,
+        backends: Backends::NATIVE,
     };
     reproduce(item(name).unwrap(), &context).unwrap()
 }

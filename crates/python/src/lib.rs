@@ -3,7 +3,7 @@
 //! Python's words.
 
 mod answer;
-mod engine;
+mod backend;
 mod interruptible;
 mod pool;
 mod rendering;
@@ -11,6 +11,7 @@ mod rendering;
 use std::ffi::OsString;
 
 use answer::Answer;
+use backend::BACKENDS;
 use collegial::{self as ops, Model};
 use collegial_core::tensors::Tensor;
 use collegial_report::{Align, Table, fragment};
@@ -35,13 +36,6 @@ mod _collegial {
         Answer, CollegialError, ask, draws, forward, main, members_within, ntk, redesigned, shard, stages,
         table, to_toml,
     };
-
-    /// Trainings of this process can be computed by PyTorch.
-    #[pymodule_init]
-    fn init(_module: &super::Bound<'_, super::PyModule>) -> super::PyResult<()> {
-        super::engine::provide();
-        Ok(())
-    }
 
     #[pymodule_export]
     #[allow(non_upper_case_globals)]
@@ -71,20 +65,20 @@ fn ask<'py>(
             "merge" => Answer::boxed(ops::merge::run(&ops::request(&request)?, watch)?),
             "score" => Answer::boxed(ops::score::run(&ops::request(&request)?)?),
             "search" => Answer::boxed(ops::search::run(&ops::request(&request)?, watch)?),
-            "train" => Answer::boxed(ops::train::run(&ops::request(&request)?, watch, watch)?),
+            "train" => Answer::boxed(ops::train::run(&ops::request(&request)?, BACKENDS, watch, watch)?),
             "evaluate" => Answer::boxed(ops::evaluate::run(&ops::request(&request)?, watch)?),
             "export" => Answer::boxed(ops::export::run(&ops::request(&request)?, watch)?),
-            "sweep" => Answer::boxed(ops::sweep::run(&ops::request(&request)?, watch)?),
-            "plan" => Answer::boxed(ops::jobs::plan::run(&ops::request(&request)?, watch)?),
-            "job" => Answer::boxed(ops::jobs::job::run(&ops::request(&request)?, watch)?),
+            "sweep" => Answer::boxed(ops::sweep::run(&ops::request(&request)?, BACKENDS, watch)?),
+            "plan" => Answer::boxed(ops::jobs::plan::run(&ops::request(&request)?, BACKENDS, watch)?),
+            "job" => Answer::boxed(ops::jobs::job::run(&ops::request(&request)?, BACKENDS, watch)?),
             "gather" => {
                 let request: ops::jobs::gather::Request = ops::request(&request)?;
                 let call = format!("collegial.gather({:?})", request.directory);
                 Answer::boxed(ops::jobs::gather::run(&request, answer::provenance(call), watch)?)
             }
             "status" => Answer::boxed(ops::jobs::status::run(&ops::request(&request)?)?),
-            "validate" => Answer::boxed(ops::validate::run(&ops::request(&request)?, watch)?),
-            "reproduce" => Answer::boxed(ops::reproduce::run(&ops::request(&request)?, watch)?),
+            "validate" => Answer::boxed(ops::validate::run(&ops::request(&request)?, BACKENDS, watch)?),
+            "reproduce" => Answer::boxed(ops::reproduce::run(&ops::request(&request)?, BACKENDS, watch)?),
             other => Err(ops::Error::UnknownVerb { verb: other.to_owned() }),
         }),
     };
@@ -237,5 +231,5 @@ fn table(sentences: Vec<String>, headings: Vec<String>, rows: Vec<Vec<String>>) 
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "Python's lists come as values")]
 fn main(py: Python<'_>, words: Vec<OsString>) -> u8 {
-    py.detach(|| collegial::program::main(&words))
+    py.detach(|| collegial::program::main(&words, BACKENDS))
 }

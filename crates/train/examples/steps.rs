@@ -15,7 +15,7 @@ use std::path::Path;
 use collegial_arch::{Overrides, Spec};
 use collegial_train::Builtin;
 use collegial_train::data::{Dataset, Position};
-use collegial_train::{Data, Engine, Job, RunDirectory, Trainer, spec_for};
+use collegial_train::{Backends, Data, Engine, Job, RunDirectory, Trainer, spec_for};
 use safetensors::tensor::{Dtype, TensorView};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let shape = job.data.dataset().shape();
 
     let mut loader = job.data.training_batches(&job.recipe, job.seed, Position::default())?;
-    let mut trainer = Trainer::begin(job, RunDirectory::open(&out.join("run"))?)?;
+    let mut trainer = Trainer::begin(job, RunDirectory::open(&out.join("run"))?, Backends::NATIVE)?;
     std::fs::copy(trainer.checkpoint(), out.join("initial.safetensors"))?;
     let (mut batches, mut losses, mut rates) = (vec![], vec![], vec![]);
     for step in 0..steps {

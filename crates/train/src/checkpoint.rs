@@ -80,12 +80,12 @@ pub struct TrainingHeader {
     pub progress: Progress,
     /// The number of the checkpoint in its run.
     pub number: u64,
-    /// Who computes it.
+    /// The backend.
     #[serde(default, skip_serializing_if = "Engine::is_native")]
     pub engine: Engine,
-    /// What another engine than the native one keeps besides.
+    /// State of the backend's own, besides tensors.
     #[serde(default, skip_serializing_if = "Value::is_null")]
-    pub engine_state: Value,
+    pub backend_state: Value,
 }
 
 /// A header with the place of the file's checksum.
@@ -116,7 +116,16 @@ pub fn network_tensors(network: &Network) -> Result<TensorTable, Error> {
 
 /// The bytes of the network's file. `batches` is how many (micro-)batches the norms have seen.
 pub fn model_bytes(network: &Network, header: &ModelHeader, batches: u64) -> Result<Vec<u8>, Error> {
-    serialise(model_archive(network, batches)?, header)
+    weight_bytes(network_tensors(network)?, header, batches)
+}
+
+/// The same from the tensors of a network.
+pub(crate) fn weight_bytes(
+    tensors: TensorTable,
+    header: &ModelHeader,
+    batches: u64,
+) -> Result<Vec<u8>, Error> {
+    serialise(model_archive(tensors, batches)?, header)
 }
 
 /// The same with tensors that other programs call otherwise.
@@ -126,28 +135,24 @@ pub fn renamed_model_bytes(
     batches: u64,
     name: impl Fn(&str) -> String,
 ) -> Result<Vec<u8>, Error> {
-    let Archive { tensors, integers, metadata } = model_archive(network, batches)?;
+    let Archive { tensors, integers, metadata } = model_archive(network_tensors(network)?, batches)?;
     let (tensors, integers) = (tensors.renamed(&name)?, integers.renamed(&name)?);
     serialise(Archive { tensors, integers, metadata }, header)
 }
 
-fn model_archive(network: &Network, batches: u64) -> Result<Archive, Error> {
-    let mut archive = Archive::from(network_tensors(network)?);
-    for (name, _) in network.statistics() {
-        if let Some(norm) = name.strip_suffix("running_mean") {
-            archive.integers.insert(format!("{norm}{TRACKED}"), Tensor::scalar(batches as i64))?;
-        }
+fn model_archive(tensors: TensorTable, batches: u64) -> Result<Archive, Error> {
+    let norms = tensors.names().filter_map(|name| name.strip_suffix("running_mean"));
+    let counters: Vec<String> = norms.map(|norm| format!("{norm}{TRACKED}")).collect();
+    let mut archive = Archive::from(tensors);
+    for name in counters {
+        archive.integers.insert(name, Tensor::scalar(batches as i64))?;
     }
     Ok(archive)
 }
 
-/// The bytes of the second file.
-pub fn training_bytes(
-    network: &Network,
-    optimiser: &Optimiser,
-    header: &TrainingHeader,
-) -> Result<Vec<u8>, Error> {
-    serialise(optimiser_tensors(network, optimiser)?.into(), header)
+/// The bytes of the second file, with the optimiser's tensors.
+pub fn training_bytes(optimiser: TensorTable, header: &TrainingHeader) -> Result<Vec<u8>, Error> {
+    serialise(optimiser.into(), header)
 }
 
 /// The state of an optimiser under the names of the parameters and torch.optim's.

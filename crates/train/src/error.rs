@@ -91,9 +91,9 @@ pub enum Error {
     /// PyTorch where there is none.
     #[error("this process has no PyTorch; the torch engine is computed by the Python package collegial")]
     NoTorch,
-    /// Another engine than the native one refuses a network or a recipe, or fails.
+    /// A backend refuses a network or a recipe, or fails.
     #[error("{reason}")]
-    ForeignEngine {
+    Backend {
         /// Its sentence.
         reason: String,
     },

@@ -88,7 +88,7 @@ pub struct Job {
     pub seed: u64,
     /// On what.
     pub data: Data,
-    /// Who computes it.
+    /// The backend that computes it.
     pub engine: Engine,
 }
 

@@ -9,11 +9,11 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+pub mod backend;
 mod builtin;
 pub mod checkpoint;
 pub mod data;
 mod difference;
-pub mod engine;
 mod error;
 mod evaluate;
 pub mod export;
@@ -29,8 +29,8 @@ mod step_time;
 mod tensorboard;
 mod trainer;
 
+pub use backend::{Backends, Engine};
 pub use difference::Difference;
-pub use engine::Engine;
 pub use error::{CheckpointDefect, Error, NetworkDifference, RecipeError, Unfit};
 pub use evaluate::{Evaluation, evaluate, evaluate_with};
 pub use history::{Epoch, Progress, Sums, run_error};

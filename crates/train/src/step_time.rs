@@ -1,10 +1,8 @@
-//! What a training step takes with an engine that is not the native one.
+//! The time of a training step.
 
 use std::time::Instant;
 
-use collegial_nn::{Network, Optimiser};
-
-use crate::engine::{self, Device, EngineState};
+use crate::backend::{Backends, Device, initial_state};
 use crate::{Error, Job};
 
 /// Images of the first batch that is timed.
@@ -13,26 +11,26 @@ const FIRST: usize = 16;
 /// Seconds of a step from which on a larger batch is taken to last as long per image.
 const LONG: f64 = 0.5;
 
-/// Seconds of a training step of the job's engine with the threads of the current pool, on made-up
-/// images, and where they were computed.
+/// Seconds of a training step of the job's backend with the threads of the current pool, on
+/// synthetic images, and where they were computed.
 ///
 /// Batches of 16, 64, 256, ... images are timed until one takes half a second or is the recipe's
 /// micro-batch: a GPU takes as long for a few images as for many, a CPU minutes for many.
 ///
 /// # Errors
 ///
-/// Those of the engine, and where it is the native one, which needs no such care.
-pub fn seconds_per_step(job: &Job) -> Result<(f64, Device), Error> {
+/// Those of the backend.
+pub fn seconds_per_step(job: &Job, backends: Backends) -> Result<(f64, Device), Error> {
     let whole = job.recipe.micro_batch();
     let mut batch = whole.min(FIRST);
     loop {
-        match fastest(job, batch) {
+        match fastest(job, batch, backends) {
             Ok((seconds, device)) if batch == whole || seconds > LONG => {
                 return Ok((seconds * job.recipe.batch as f64 / batch as f64, device));
             }
             Ok(_) => batch = whole.min(4 * batch),
             // Several processes may share the recipe's micro-batch, and not a smaller one.
-            Err(Error::ForeignEngine { .. }) if batch < whole => batch = whole,
+            Err(Error::Backend { .. }) if batch < whole => batch = whole,
             Err(error) => return Err(error),
         }
     }
@@ -40,16 +38,12 @@ pub fn seconds_per_step(job: &Job) -> Result<(f64, Device), Error> {
 
 /// The fastest of a few steps on a batch of so many images. The first makes PyTorch choose its
 /// kernels, and does not count.
-fn fastest(job: &Job, batch: usize) -> Result<(f64, Device), Error> {
+fn fastest(job: &Job, batch: usize, backends: Backends) -> Result<(f64, Device), Error> {
     let mut job = job.clone();
     (job.recipe.batch, job.recipe.micro_batch) = (batch, None);
-    let parametrisation = job.recipe.parametrisation;
-    let mut network =
-        Network::builder(&job.spec.graph()?).batch(1).parametrisation(parametrisation).build()?;
-    network.initialise(job.seed);
-    let optimiser = Optimiser::new(job.recipe.optimiser, network.values().len());
-    let mut engine = engine::start(&job, &network)?.ok_or(Error::NoTorch)?;
-    engine.load(&EngineState::of(&network, &optimiser, serde_json::Value::Null)?)?;
+    let (state, factors) = initial_state(&job, None)?;
+    let mut backend = backends.start(&job, factors)?;
+    backend.load(&state)?;
     let shape = job.data.dataset().shape();
     let elements = batch * shape.channels * shape.height * shape.width;
     let images: Vec<f32> = (0..elements).map(|index| (index % 255) as f32 / 127.0 - 1.0).collect();
@@ -58,10 +52,10 @@ fn fastest(job: &Job, batch: usize) -> Result<(f64, Device), Error> {
     let mut best = f64::INFINITY;
     for step in 0..3 {
         let start = Instant::now();
-        engine.step(&images, &labels, 0.0)?;
+        backend.step(&images, &labels, 0.0)?;
         if step > 0 {
             best = best.min(start.elapsed().as_secs_f64());
         }
     }
-    Ok((best, engine.device()))
+    Ok((best, backend.device()))
 }

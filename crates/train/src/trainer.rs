@@ -4,13 +4,12 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use collegial_core::{Monitor, Silent};
-use collegial_nn::{Mode, Network, Optimiser};
 
-use crate::checkpoint::{Checkpoint, MODEL_FILE, ModelHeader, TrainingHeader, model_bytes, training_bytes};
+use crate::backend::{Backend, BackendState, Backends, Layout, initial_state};
+use crate::checkpoint::{Checkpoint, MODEL_FILE, ModelHeader, TrainingHeader, training_bytes, weight_bytes};
 use crate::data::{Batch, Loader, Position};
-use crate::engine::{self, EngineState, ForeignEngine};
 use crate::error::io;
-use crate::evaluate::{count_all, count_errors, evaluate};
+use crate::evaluate::count_all;
 use crate::history::{Epoch, Progress};
 use crate::{Error, Evaluation, EventFile, Job, RunDirectory, Saving};
 
@@ -34,33 +33,25 @@ pub enum Outcome {
     Stopped,
 }
 
-/// A network in training.
+/// The training loop: a backend with the network, and its place in the data.
 pub struct Trainer {
     job: Job,
     run: RunDirectory,
-    /// Computes; `None` where the network itself does. Otherwise network and optimiser are as they
-    /// were saved last.
-    engine: Option<Box<dyn ForeignEngine>>,
-    network: Network,
-    optimiser: Optimiser,
+    backend: Box<dyn Backend>,
+    /// The tensors that every checkpoint must have.
+    layout: Layout,
     progress: Progress,
-    /// Gradients summed over the micro-batches of a step; empty where there is only one.
-    sum: Vec<f32>,
-    labels: Vec<usize>,
-    output_gradient: Vec<f32>,
     saved: Instant,
 }
 
 impl Trainer {
     /// Draws the weights and saves the first checkpoint, so that a full disk is noticed before any
     /// work is done.
-    pub fn begin(job: Job, run: RunDirectory) -> Result<Self, Error> {
+    pub fn begin(job: Job, run: RunDirectory, backends: Backends) -> Result<Self, Error> {
         if run.latest().is_some() {
             return Err(Error::Occupied { path: run.path().to_owned() });
         }
-        let mut trainer = Self::plan(job, run)?;
-        trainer.network.initialise(trainer.job.seed);
-        trainer.hand_over(serde_json::Value::Null)?;
+        let mut trainer = Self::start(job, run, backends, None)?;
         trainer.save()?;
         trainer.write_documents()?;
         Ok(trainer)
@@ -68,44 +59,31 @@ impl Trainer {
 
     /// Goes on from the newest checkpoint; only the number of epochs may have changed. Files beside
     /// it that a failure kept from being written are written now, and older checkpoints go.
-    pub fn resume(job: Job, run: RunDirectory) -> Result<Self, Error> {
+    pub fn resume(job: Job, run: RunDirectory, backends: Backends) -> Result<Self, Error> {
         let Some(latest) = run.latest() else {
             return Err(Error::NoCheckpoint { path: run.path().to_owned() });
         };
         let checkpoint = Checkpoint::read(latest)?;
         job.check_resumes(&checkpoint)?;
-        let model = job.spec.name();
-        let mut trainer = Self::plan(job, run)?;
-        checkpoint.model.fill_network(&mut trainer.network, &model)?;
-        checkpoint.training.fill_optimiser(&trainer.network, &mut trainer.optimiser, &model)?;
+        let mut trainer = Self::start(job, run, backends, Some(&checkpoint))?;
         trainer.progress = checkpoint.training_header.progress;
-        trainer.optimiser.set_steps(trainer.progress.steps);
-        trainer.hand_over(checkpoint.training_header.engine_state)?;
         trainer.run.remove_older()?;
         trainer.write_documents()?;
         Ok(trainer)
     }
 
-    fn plan(job: Job, run: RunDirectory) -> Result<Self, Error> {
-        let micro = job.recipe.micro_batch();
-        let parametrisation = job.recipe.parametrisation;
-        // A network that only holds weights needs no room for activations.
-        let batch = if job.engine.is_native() { micro } else { 1 };
-        let network =
-            Network::builder(&job.spec.graph()?).batch(batch).parametrisation(parametrisation).build()?;
-        let engine = engine::start(&job, &network)?;
-        let optimiser = Optimiser::new(job.recipe.optimiser, network.values().len());
-        let sum = if micro < job.recipe.batch { vec![0.0; network.values().len()] } else { vec![] };
-        let output_gradient = vec![0.0; micro * job.spec.graph()?.output_shape().elements() as usize];
-        let (progress, saved) = (Progress::default(), Instant::now());
-        let labels = vec![];
-        Ok(Self { job, run, engine, network, optimiser, progress, sum, labels, output_gradient, saved })
-    }
-
-    /// Gives what the network and the optimiser are to the engine that computes in their place.
-    fn hand_over(&mut self, own: serde_json::Value) -> Result<(), Error> {
-        let Some(engine) = &mut self.engine else { return Ok(()) };
-        engine.load(&EngineState::of(&self.network, &self.optimiser, own)?)
+    fn start(
+        job: Job,
+        run: RunDirectory,
+        backends: Backends,
+        checkpoint: Option<&Checkpoint>,
+    ) -> Result<Self, Error> {
+        backends.check(job.engine)?;
+        let (state, factors) = initial_state(&job, checkpoint)?;
+        let mut backend = backends.start(&job, factors)?;
+        backend.load(&state)?;
+        let (layout, progress) = (state.layout(), Progress::default());
+        Ok(Self { job, run, backend, layout, progress, saved: Instant::now() })
     }
 
     /// Trains until all epochs are done or the monitor says stop.
@@ -154,11 +132,11 @@ impl Trainer {
                 sums.seconds += started.elapsed().as_secs_f64();
                 sums.waited += (loader.waited() - waited).as_secs_f64();
                 if self.progress.steps.is_multiple_of(EVENT_EVERY) {
-                    self.record(&mut events, &[("loss/step", loss)])?;
+                    self.record(&mut events, self.progress.steps, &[("loss/step", loss)])?;
                 }
                 self.save_if_due(saving)?;
                 let share = (self.progress.steps - first) as f64 / total.max(1) as f64;
-                monitor.progress(share, Some(&self.state()));
+                monitor.progress(share, Some(&self.summary()));
             }
             let Some(epoch) = self.test(&|| monitor.stopped())? else {
                 self.save()?;
@@ -178,56 +156,17 @@ impl Trainer {
     /// One step of the optimiser on a batch; gives the mean loss.
     pub fn step(&mut self, batch: &Batch, rate: f64) -> Result<f64, Error> {
         let images = batch.labels().len();
-        let (total, errors) = match &mut self.engine {
-            None => self.native_step(batch, rate)?,
-            Some(engine) => {
-                let stepped = engine.step(batch.images(), batch.labels(), rate)?;
-                if !stepped.loss.is_finite() {
-                    return Err(self.diverged(stepped.loss, rate));
-                }
-                (stepped.loss * images as f64, stepped.errors)
-            }
-        };
+        let output = self.backend.step(batch.images(), batch.labels(), rate)?;
+        let loss = output.loss / images.max(1) as f64;
+        if !loss.is_finite() {
+            return Err(self.diverged(loss, rate));
+        }
         let Progress { step, steps, sums, .. } = &mut self.progress;
         (*step, *steps) = (*step + 1, *steps + 1);
         sums.images += images as u64;
-        sums.loss += total;
-        sums.errors += errors;
-        Ok(total / images.max(1) as f64)
-    }
-
-    /// The same by the network itself: the batch is cut into micro-batches. Gives the sum of
-    /// the losses and how many images were wrong.
-    fn native_step(&mut self, batch: &Batch, rate: f64) -> Result<(f64, u64), Error> {
-        let micro = self.job.recipe.micro_batch();
-        let share = micro as f32 / self.job.recipe.batch as f32;
-        let size = batch.images().len() / batch.labels().len().max(1);
-        let (mut total, mut errors) = (0.0, 0);
-        self.sum.fill(0.0);
-        for (images, labels) in batch.images().chunks(micro * size).zip(batch.labels().chunks(micro)) {
-            self.labels.clear();
-            self.labels.extend(labels.iter().map(|&label| label as usize));
-            let logits = self.network.forward(images, Mode::Train)?;
-            let loss = self.job.recipe.loss.compute(logits, &self.labels, &mut self.output_gradient)?;
-            if !loss.is_finite() {
-                return Err(self.diverged(loss, rate));
-            }
-            total += loss * labels.len() as f64;
-            errors += count_errors(logits, &self.labels);
-            if self.sum.is_empty() {
-                self.network.backward(&self.output_gradient)?;
-            } else {
-                self.output_gradient.iter_mut().for_each(|value| *value *= share);
-                self.network.backward(&self.output_gradient)?;
-                self.sum.iter_mut().zip(self.network.gradients()).for_each(|(sum, value)| *sum += value);
-            }
-        }
-        if self.sum.is_empty() {
-            self.network.update(&mut self.optimiser, rate as f32)?;
-        } else {
-            self.optimiser.step(rate as f32, self.network.values_mut(), &self.sum)?;
-        }
-        Ok((total, errors))
+        sums.loss += output.loss;
+        sums.errors += output.errors;
+        Ok(loss)
     }
 
     /// The learning rate of the next step.
@@ -265,20 +204,16 @@ impl Trainer {
     /// The errors on the test images; `None` if stopped.
     fn evaluate(&mut self, stopped: &dyn Fn() -> bool) -> Result<Option<Evaluation>, Error> {
         let mut loader: Loader = self.job.data.test_batches(self.job.recipe.micro_batch())?;
-        let loss = self.job.recipe.loss;
-        let Some(engine) = &mut self.engine else {
-            return evaluate(&mut self.network, loss, &mut loader, stopped);
-        };
-        let width = self.network.graph().output_shape().elements() as usize;
+        let width = self.job.spec.graph()?.output_shape().elements() as usize;
         let mut forward = |images: &[f32], logits: &mut Vec<f32>| {
-            logits.extend(engine.outputs(images)?);
+            logits.extend(self.backend.outputs(images)?);
             Ok(())
         };
-        count_all(width, loss, &mut loader, None, stopped, &mut forward)
+        count_all(width, self.job.recipe.loss, &mut loader, None, stopped, &mut forward)
     }
 
     /// The epoch so far, for people.
-    fn state(&self) -> String {
+    fn summary(&self) -> String {
         let Progress { epoch, sums, .. } = &self.progress;
         let loss = sums.loss / sums.images.max(1) as f64;
         let speed = sums.images as f64 / sums.seconds.max(1e-9);
@@ -291,12 +226,8 @@ impl Trainer {
     }
 
     fn save(&mut self) -> Result<(), Error> {
-        let mut engine_state = serde_json::Value::Null;
-        if let Some(engine) = &mut self.engine {
-            let state = engine.state()?;
-            state.fill(&mut self.network, &mut self.optimiser)?;
-            engine_state = state.own;
-        }
+        let state = self.backend.state()?;
+        self.layout.check(&state)?;
         let (number, &Progress { epoch, steps, .. }) = (self.run.next_number()?, &self.progress);
         let recipe = &self.job.recipe;
         let header = ModelHeader {
@@ -308,7 +239,7 @@ impl Trainer {
             number,
         };
         let batches = steps * (recipe.batch / recipe.micro_batch()) as u64;
-        let model = model_bytes(&self.network, &header, batches)?;
+        let model = weight_bytes(state.network, &header, batches)?;
         let header = TrainingHeader {
             seed: self.job.seed,
             recipe: recipe.clone(),
@@ -316,9 +247,9 @@ impl Trainer {
             progress: self.progress.clone(),
             number,
             engine: self.job.engine,
-            engine_state,
+            backend_state: state.extra,
         };
-        let training = training_bytes(&self.network, &self.optimiser, &header)?;
+        let training = training_bytes(state.optimiser, &header)?;
         self.run.save(&model, &training)?;
         self.saved = Instant::now();
         Ok(())
@@ -344,8 +275,10 @@ impl Trainer {
     }
 
     fn record_epoch(&self, events: &mut EventFile, epoch: &Epoch) -> Result<(), Error> {
+        let steps = u64::from(epoch.epoch) * self.job.steps_per_epoch() as u64;
         self.record(
             events,
+            steps,
             &[
                 ("loss/train", epoch.loss),
                 ("loss/test", epoch.test_loss),
@@ -358,9 +291,9 @@ impl Trainer {
         )
     }
 
-    fn record(&self, events: &mut EventFile, scalars: &[(&str, f64)]) -> Result<(), Error> {
+    fn record(&self, events: &mut EventFile, steps: u64, scalars: &[(&str, f64)]) -> Result<(), Error> {
         self.run.check_lock()?;
-        events.scalars(self.progress.steps, scalars).map_err(io("write", events.path()))
+        events.scalars(steps, scalars).map_err(io("write", events.path()))
     }
 
     fn diverged(&self, loss: f64, rate: f64) -> Error {
@@ -373,9 +306,9 @@ impl Trainer {
         &self.progress
     }
 
-    /// The network.
-    pub fn network(&self) -> &Network {
-        &self.network
+    /// The backend's state: weights, running statistics and optimiser.
+    pub fn state(&mut self) -> Result<BackendState, Error> {
+        self.backend.state()
     }
 
     /// The file of the newest checkpoint's network.

@@ -1,42 +1,48 @@
-//! The loop around an engine that is not the native one: here one that computes with a native
+//! The loop around a backend that is not the native one: here one that computes with a native
 //! network of its own, so that everything must come out the same to the bit.
 
 use std::path::Path;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use collegial_arch::{Overrides, Spec};
 use collegial_core::Silent;
 use collegial_nn::{Mode, Network, Optimiser};
 use collegial_testing::{NETWORK, write_data};
-use collegial_train::checkpoint::{CheckpointFile, network_tensors, optimiser_tensors};
+use collegial_train::backend::{Backend, BackendState, Device, Setup, StepOutput};
+use collegial_train::checkpoint::CheckpointFile;
 use collegial_train::data::Dataset;
-use collegial_train::engine::{Device, EngineState, ForeignEngine, Setup, Stepped, provide};
 use collegial_train::{
-    Builtin, Data, Engine, Epoch, Error, Job, Loss, Outcome, RunDirectory, Saving, Trainer, seconds_per_step,
-    spec_for,
+    Backends, Builtin, Data, Engine, Epoch, Error, Job, Loss, Outcome, RunDirectory, Saving, Trainer,
+    seconds_per_step, spec_for,
 };
 
 /// Images of the steps so far.
 static BATCHES: Mutex<Vec<usize>> = Mutex::new(vec![]);
 
-/// What the engine keeps for itself: how often it was loaded and saved.
+/// Whether the backend's state lacks a tensor.
+static LOSES_A_TENSOR: AtomicBool = AtomicBool::new(false);
+
+const BACKENDS: Backends = Backends::with_torch(mirror);
+
+/// A backend whose own state is how often it was saved.
 struct Mirror {
     network: Network,
     optimiser: Optimiser,
     loss: Loss,
-    own: u64,
+    saves: u64,
 }
 
-fn mirror(setup: &Setup<'_>) -> Result<Box<dyn ForeignEngine>, Error> {
+fn mirror(setup: &Setup<'_>) -> Result<Box<dyn Backend>, Error> {
     let Job { spec, recipe, .. } = setup.job;
     let network = Network::builder(&spec.graph()?).batch(recipe.batch).build()?;
     assert!(setup.factors.iter().all(|(_, factor)| *factor == 1.0), "the standard parametrisation");
     let optimiser = Optimiser::new(recipe.optimiser, network.values().len());
-    Ok(Box::new(Mirror { network, optimiser, loss: recipe.loss, own: 0 }))
+    Ok(Box::new(Mirror { network, optimiser, loss: recipe.loss, saves: 0 }))
 }
 
-impl ForeignEngine for Mirror {
-    fn load(&mut self, state: &EngineState) -> Result<(), Error> {
+impl Backend for Mirror {
+    fn load(&mut self, state: &BackendState) -> Result<(), Error> {
         for (name, tensor) in state.network.iter() {
             self.network.set(name, tensor.values())?;
         }
@@ -47,21 +53,21 @@ impl ForeignEngine for Mirror {
             }
         }
         self.optimiser.set_steps(state.steps);
-        self.own = state.own.as_u64().unwrap_or(0);
+        self.saves = state.extra.as_u64().unwrap_or(0);
         Ok(())
     }
 
-    fn state(&mut self) -> Result<EngineState, Error> {
-        self.own += 1;
-        Ok(EngineState {
-            network: network_tensors(&self.network)?,
-            optimiser: optimiser_tensors(&self.network, &self.optimiser)?,
-            steps: self.optimiser.steps(),
-            own: self.own.into(),
-        })
+    fn state(&mut self) -> Result<BackendState, Error> {
+        self.saves += 1;
+        let mut state = BackendState::of(&self.network, &self.optimiser)?;
+        state.extra = self.saves.into();
+        if LOSES_A_TENSOR.load(Ordering::SeqCst) {
+            state.network.remove("fc3.weight")?;
+        }
+        Ok(state)
     }
 
-    fn step(&mut self, images: &[f32], labels: &[u32], rate: f64) -> Result<Stepped, Error> {
+    fn step(&mut self, images: &[f32], labels: &[u32], rate: f64) -> Result<StepOutput, Error> {
         BATCHES.lock().unwrap().push(labels.len());
         let labels: Vec<usize> = labels.iter().map(|&label| label as usize).collect();
         let logits = self.network.forward(images, Mode::Train)?;
@@ -73,7 +79,7 @@ impl ForeignEngine for Mirror {
         let loss = self.loss.compute(logits, &labels, &mut gradient)?;
         self.network.backward(&gradient)?;
         self.network.update(&mut self.optimiser, rate as f32)?;
-        Ok(Stepped { loss, errors })
+        Ok(StepOutput { loss: loss * labels.len() as f64, errors })
     }
 
     fn outputs(&mut self, images: &[f32]) -> Result<Vec<f32>, Error> {
@@ -97,8 +103,12 @@ fn job(data: &Path, engine: Engine, epochs: u32) -> Job {
 fn train(run: &Path, job: Job) -> (Vec<(String, Vec<f32>)>, Vec<Epoch>) {
     let directory = RunDirectory::open(run).unwrap();
     let begun = directory.latest().is_some();
-    let mut trainer =
-        if begun { Trainer::resume(job, directory) } else { Trainer::begin(job, directory) }.unwrap();
+    let mut trainer = if begun {
+        Trainer::resume(job, directory, BACKENDS)
+    } else {
+        Trainer::begin(job, directory, BACKENDS)
+    }
+    .unwrap();
     assert_eq!(trainer.run(&Silent, Saving::default()).unwrap(), Outcome::Finished);
     let untimed =
         |epoch: &Epoch| Epoch { seconds: 0.0, images_per_second: 0.0, waited: 0.0, ..epoch.clone() };
@@ -108,35 +118,47 @@ fn train(run: &Path, job: Job) -> (Vec<(String, Vec<f32>)>, Vec<Epoch>) {
 }
 
 #[test]
-fn another_engine_is_trained_saved_and_resumed_like_the_native_one() {
+fn another_backend_is_trained_saved_and_resumed_like_the_native_one() {
     let root = tempfile::tempdir().unwrap();
     let data = root.path().join("data");
     write_data(&data, 200, 50);
     let run = |name: &str| root.path().join(name);
-    assert!(matches!(Engine::Torch.check(), Err(Error::NoTorch)));
-    let begun = Trainer::begin(job(&data, Engine::Torch, 3), RunDirectory::open(&run("none")).unwrap());
+    assert!(matches!(Backends::NATIVE.check(Engine::Torch), Err(Error::NoTorch)));
+    let begun = Trainer::begin(
+        job(&data, Engine::Torch, 3),
+        RunDirectory::open(&run("none")).unwrap(),
+        Backends::NATIVE,
+    );
     assert!(matches!(begun.err(), Some(Error::NoTorch)));
 
-    provide(mirror);
     let native = train(&run("native"), job(&data, Engine::Native, 3));
     assert_eq!(train(&run("foreign"), job(&data, Engine::Torch, 3)), native);
     train(&run("parts"), job(&data, Engine::Torch, 1));
     assert_eq!(train(&run("parts"), job(&data, Engine::Torch, 3)), native);
-    // What the engine keeps for itself went through the checkpoint: one at the beginning and one per
-    // epoch.
+    // The backend's own state went through the checkpoint: one at the beginning and one per epoch.
     let checkpoint = collegial_train::run::find_model(&run("parts")).unwrap();
     let training = checkpoint.with_file_name(collegial_train::checkpoint::TRAINING_FILE);
     let header: collegial_train::checkpoint::TrainingHeader =
         CheckpointFile::read(&training).unwrap().own_header().unwrap();
-    assert_eq!((header.engine, header.engine_state.as_u64()), (Engine::Torch, Some(4)));
+    assert_eq!((header.engine, header.backend_state.as_u64()), (Engine::Torch, Some(4)));
 
     // Steps are quick here, so that the recipe's batch is timed too.
     BATCHES.lock().unwrap().clear();
-    let (seconds, device) = seconds_per_step(&job(&data, Engine::Torch, 3)).unwrap();
+    let (seconds, device) = seconds_per_step(&job(&data, Engine::Torch, 3), BACKENDS).unwrap();
     assert!(seconds > 0.0 && seconds < 10.0 && device == Device::Cpu, "{seconds} s");
     assert_eq!(*BATCHES.lock().unwrap(), [16, 16, 16, 20, 20, 20]);
 
-    let other = Trainer::resume(job(&data, Engine::Native, 4), RunDirectory::open(&run("parts")).unwrap());
+    let other = Trainer::resume(
+        job(&data, Engine::Native, 4),
+        RunDirectory::open(&run("parts")).unwrap(),
+        Backends::NATIVE,
+    );
     let said = other.err().unwrap().to_string();
     assert!(said.contains("engine") && said.contains("torch"), "{said}");
+
+    // A checkpoint with a tensor less would not resume.
+    LOSES_A_TENSOR.store(true, Ordering::SeqCst);
+    let lossy = RunDirectory::open(&run("lossy")).unwrap();
+    let said = Trainer::begin(job(&data, Engine::Torch, 3), lossy, BACKENDS).err().unwrap().to_string();
+    assert!(said.contains("tensor fc3.weight is not that of the network"), "{said}");
 }

@@ -13,7 +13,7 @@ use collegial_testing::{NETWORK, write_data};
 use collegial_train::checkpoint::{CheckpointFile, TRAINING_FILE, TrainingHeader};
 use collegial_train::data::Dataset;
 use collegial_train::{
-    Builtin, Data, Engine, Epoch, Error, Job, Outcome, RunDirectory, Saving, Trainer, spec_for,
+    Backends, Builtin, Data, Engine, Epoch, Error, Job, Outcome, RunDirectory, Saving, Trainer, spec_for,
 };
 
 fn job(data: &Path) -> Job {
@@ -29,8 +29,8 @@ fn job(data: &Path) -> Job {
 fn train(root: &Path, job: &Job) -> Result<(), Error> {
     let run = RunDirectory::open(root)?;
     let mut trainer = match run.latest() {
-        Some(_) => Trainer::resume(job.clone(), run)?,
-        None => Trainer::begin(job.clone(), run)?,
+        Some(_) => Trainer::resume(job.clone(), run, Backends::NATIVE)?,
+        None => Trainer::begin(job.clone(), run, Backends::NATIVE)?,
     };
     let outcome = trainer.run(&Silent, Saving { steps: Some(3), ..Saving::default() })?;
     assert_eq!(outcome, Outcome::Finished);

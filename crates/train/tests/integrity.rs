@@ -13,7 +13,9 @@ use collegial_train::checkpoint::{
 };
 use collegial_train::data::Dataset;
 use collegial_train::export::{Error as ExportError, Model, WeightFile, onnx};
-use collegial_train::{Builtin, Data, Difference, Engine, Error, Job, RunDirectory, Trainer, spec_for};
+use collegial_train::{
+    Backends, Builtin, Data, Difference, Engine, Error, Job, RunDirectory, Trainer, spec_for,
+};
 use seal::resealed;
 use serde::de::DeserializeOwned;
 
@@ -47,13 +49,13 @@ fn another_data_set_of_the_same_sizes_is_refused() {
     let root = tempfile::tempdir().unwrap();
     let mut job = job(root.path());
     let run = root.path().join("run");
-    drop(Trainer::begin(job.clone(), RunDirectory::open(&run).unwrap()).unwrap());
+    drop(Trainer::begin(job.clone(), RunDirectory::open(&run).unwrap(), Backends::NATIVE).unwrap());
     let images = root.path().join("data/train-images-idx3-ubyte");
     let mut reversed = fs::read(&images).unwrap();
     reversed[16..].reverse();
     fs::write(&images, reversed).unwrap();
     job.data = Data::new(Dataset::open(root.path().join("data")).unwrap(), &job.recipe).unwrap();
-    match Trainer::resume(job, RunDirectory::open(&run).unwrap()).err().unwrap() {
+    match Trainer::resume(job, RunDirectory::open(&run).unwrap(), Backends::NATIVE).err().unwrap() {
         Error::OtherRun { differences } => {
             let fields: Vec<&str> =
                 differences.iter().map(|Difference { field, .. }| field.as_str()).collect();
@@ -80,7 +82,7 @@ fn every_flipped_bit_of_a_checkpoint_is_refused() {
     }
     let root = tempfile::tempdir().unwrap();
     let run = RunDirectory::open(&root.path().join("run")).unwrap();
-    let model = Trainer::begin(job(root.path()), run).unwrap().checkpoint();
+    let model = Trainer::begin(job(root.path()), run, Backends::NATIVE).unwrap().checkpoint();
     let training = model.with_file_name(TRAINING_FILE);
     every_flip_is_refused(&fs::read(&model).unwrap(), opens::<ModelHeader>(&model));
     every_flip_is_refused(&fs::read(&training).unwrap(), opens::<TrainingHeader>(&training));
@@ -144,10 +146,10 @@ fn weights_that_are_no_numbers_are_refused() {
     let root = tempfile::tempdir().unwrap();
     let run = root.path().join("run");
     let job = job(root.path());
-    drop(Trainer::begin(job.clone(), RunDirectory::open(&run).unwrap()).unwrap());
+    drop(Trainer::begin(job.clone(), RunDirectory::open(&run).unwrap(), Backends::NATIVE).unwrap());
     let path = run.join("checkpoint-000000").join(MODEL_FILE);
     fs::write(&path, with_last_weight(fs::read(&path).unwrap(), f32::NAN)).unwrap();
-    let resumed = Trainer::resume(job, RunDirectory::open(&run).unwrap());
+    let resumed = Trainer::resume(job, RunDirectory::open(&run).unwrap(), Backends::NATIVE);
     assert!(matches!(resumed, Err(Error::NotFinite { value, .. }) if value.is_nan()));
 
     let path = root.path().join("net.safetensors");

@@ -12,8 +12,8 @@ use collegial_testing::{NETWORK, write_data};
 use collegial_train::checkpoint::{Checkpoint, CheckpointFile, MODEL_FILE, ModelHeader, TRAINING_FILE};
 use collegial_train::data::{Dataset, Position};
 use collegial_train::{
-    Builtin, Data, Engine, Epoch, Error, Job, Outcome, RunDirectory, Saving, Trainer, TrainingMonitor,
-    spec_for,
+    Backends, Builtin, Data, Engine, Epoch, Error, Job, Outcome, RunDirectory, Saving, Trainer,
+    TrainingMonitor, spec_for,
 };
 use proptest::prelude::*;
 
@@ -60,6 +60,12 @@ impl TrainingMonitor for StopAfter {
 
 const NEVER: u64 = u64::MAX;
 
+/// Parameters and running statistics.
+fn weights(trainer: &mut Trainer) -> Vec<f32> {
+    let state = trainer.state().unwrap();
+    state.network.iter().flat_map(|(_, tensor)| tensor.values().to_vec()).collect()
+}
+
 /// Trains to the end, stopped and resumed every `stop` steps; gives all weights and the epochs
 /// without their times.
 fn train(root: &Path, job: &Job, stop: u64) -> (Vec<f32>, Vec<Epoch>) {
@@ -67,15 +73,13 @@ fn train(root: &Path, job: &Job, stop: u64) -> (Vec<f32>, Vec<Epoch>) {
     loop {
         let directory = RunDirectory::open(root).unwrap();
         let mut trainer = if resumed {
-            Trainer::resume(job.clone(), directory)
+            Trainer::resume(job.clone(), directory, Backends::NATIVE)
         } else {
-            Trainer::begin(job.clone(), directory)
+            Trainer::begin(job.clone(), directory, Backends::NATIVE)
         }
         .unwrap();
         if trainer.run(&StopAfter::new(stop), Saving::default()).unwrap() == Outcome::Finished {
-            let network = trainer.network();
-            let statistics = network.statistics().flat_map(|(_, values)| values.to_vec());
-            let weights = network.values().iter().copied().chain(statistics).collect();
+            let weights = weights(&mut trainer);
             let timeless =
                 |epoch: &Epoch| Epoch { seconds: 0.0, images_per_second: 0.0, waited: 0.0, ..epoch.clone() };
             return (weights, trainer.progress().history.iter().map(timeless).collect());
@@ -131,10 +135,11 @@ fn more_epochs_may_follow() {
         (job(&data, NETWORK, &[], 3).unwrap(), job(&data, NETWORK, &["epochs=5"], 3).unwrap());
     train(&root.path().join("a"), &short, NEVER);
     let mut trainer =
-        Trainer::resume(long.clone(), RunDirectory::open(&root.path().join("a")).unwrap()).unwrap();
+        Trainer::resume(long.clone(), RunDirectory::open(&root.path().join("a")).unwrap(), Backends::NATIVE)
+            .unwrap();
     trainer.run(&StopAfter::new(NEVER), Saving::default()).unwrap();
-    let (weights, _) = train(&root.path().join("b"), &long, NEVER);
-    assert_eq!(trainer.network().values(), &weights[..trainer.network().values().len()]);
+    let (expected, _) = train(&root.path().join("b"), &long, NEVER);
+    assert_eq!(weights(&mut trainer), expected);
 }
 
 /// Without norms, gradients averaged over micro-batches are those of the whole batch, up to
@@ -144,17 +149,17 @@ fn more_epochs_may_follow() {
 fn micro_batches_add_up() {
     let root = tempfile::tempdir().unwrap();
     let data = root.path().join("data");
-    let weights = |changes: &[&str]| {
+    let step = |changes: &[&str]| {
         let sgd = ["epochs=1", "batch=40", "optimiser.kind=sgd", "optimiser.momentum=0", "learning_rate=0.1"];
         let changes: Vec<&str> = sgd.iter().chain(changes).copied().collect();
         let job = job(&data, "fc3-4x16", &changes, 1).unwrap();
         let directory = RunDirectory::open(&root.path().join(changes.len().to_string())).unwrap();
         let mut loader = job.data.training_batches(&job.recipe, 1, Position::default()).unwrap();
-        let mut trainer = Trainer::begin(job, directory).unwrap();
+        let mut trainer = Trainer::begin(job, directory, Backends::NATIVE).unwrap();
         let loss = trainer.step(loader.next().unwrap().unwrap(), 0.1).unwrap();
-        (loss, trainer.network().values().to_vec())
+        (loss, weights(&mut trainer))
     };
-    let ((loss, whole), (loss_again, pieces)) = (weights(&[]), weights(&["micro_batch=8"]));
+    let ((loss, whole), (loss_again, pieces)) = (step(&[]), step(&["micro_batch=8"]));
     assert!((loss - loss_again).abs() < 1e-6, "{loss} {loss_again}");
     let largest = whole.iter().zip(&pieces).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
     assert!(largest < 2e-6 && whole != pieces, "{largest}");
@@ -166,7 +171,7 @@ fn divergence_is_noticed_and_the_checkpoint_kept() {
     let changes = ["optimiser.kind=sgd", "learning_rate=1e30"];
     let job = job(&root.path().join("data"), "fc3-4x16", &changes, 0).unwrap();
     let run = root.path().join("run");
-    let mut trainer = Trainer::begin(job, RunDirectory::open(&run).unwrap()).unwrap();
+    let mut trainer = Trainer::begin(job, RunDirectory::open(&run).unwrap(), Backends::NATIVE).unwrap();
     let error = trainer.run(&StopAfter::new(NEVER), Saving::default()).unwrap_err();
     assert!(matches!(error, Error::Diverged { epoch: 1, .. }), "{error}");
     let said = error.to_string();
@@ -182,8 +187,8 @@ fn a_run_goes_on_only_as_it_began() {
     let (data, run) = (root.path().join("data"), root.path().join("run"));
     let open = || RunDirectory::open(&run).unwrap();
     let begun = job(&data, NETWORK, &[], 3).unwrap();
-    drop(Trainer::begin(begun.clone(), open()).unwrap());
-    let refused = |job: Job| Trainer::resume(job, open()).err().unwrap().to_string();
+    drop(Trainer::begin(begun.clone(), open(), Backends::NATIVE).unwrap());
+    let refused = |job: Job| Trainer::resume(job, open(), Backends::NATIVE).err().unwrap().to_string();
     for (changes, spec, seed, sentence) in [
         (&[][..], NETWORK, 4, "seed: 3 in the run, 4 now"),
         (&["batch=10"], NETWORK, 3, "batch: 20 in the run, 10 now"),
@@ -195,10 +200,10 @@ fn a_run_goes_on_only_as_it_began() {
         let said = refused(job(&data, spec, changes, seed).unwrap());
         assert!(said.contains(sentence) && !said.contains('\n'), "{said}");
     }
-    let said = Trainer::begin(begun.clone(), open()).err().unwrap().to_string();
+    let said = Trainer::begin(begun.clone(), open(), Backends::NATIVE).err().unwrap().to_string();
     assert!(said.contains("holds a run already"), "{said}");
     let empty = RunDirectory::open(&root.path().join("empty")).unwrap();
-    assert!(matches!(Trainer::resume(begun, empty), Err(Error::NoCheckpoint { .. })));
+    assert!(matches!(Trainer::resume(begun, empty, Backends::NATIVE), Err(Error::NoCheckpoint { .. })));
 }
 
 /// A million wide: four terabytes of weights, refused before any of it is taken.
@@ -207,7 +212,10 @@ fn a_run_goes_on_only_as_it_began() {
 fn networks_that_do_not_fit_into_memory_are_refused() {
     let root = tempfile::tempdir().unwrap();
     let job = job(&root.path().join("data"), "fc3-1000000", &[], 0).unwrap();
-    let refused = Trainer::begin(job, RunDirectory::open(&root.path().join("run")).unwrap()).err().unwrap();
+    let refused =
+        Trainer::begin(job, RunDirectory::open(&root.path().join("run")).unwrap(), Backends::NATIVE)
+            .err()
+            .unwrap();
     let Error::Engine(collegial_nn::Error::Memory { needed, available }) = refused else {
         panic!("{refused}")
     };
@@ -234,7 +242,9 @@ fn networks_must_fit_the_data() {
 /// The two files of a fresh checkpoint.
 fn files(root: &Path) -> (Job, Vec<u8>, Vec<u8>) {
     let job = job(&root.join("data"), NETWORK, &[], 3).unwrap();
-    let trainer = Trainer::begin(job.clone(), RunDirectory::open(&root.join("run")).unwrap()).unwrap();
+    let trainer =
+        Trainer::begin(job.clone(), RunDirectory::open(&root.join("run")).unwrap(), Backends::NATIVE)
+            .unwrap();
     let model = trainer.checkpoint();
     let read = |name| std::fs::read(model.with_file_name(name)).unwrap();
     (job, read(MODEL_FILE), read(TRAINING_FILE))
@@ -268,7 +278,7 @@ fn files_that_do_not_belong_together() {
     let (job, ..) = files(root.path());
     let run = root.path().join("run");
     let first = std::fs::read(run.join("checkpoint-000000").join(TRAINING_FILE)).unwrap();
-    let mut trainer = Trainer::resume(job, RunDirectory::open(&run).unwrap()).unwrap();
+    let mut trainer = Trainer::resume(job, RunDirectory::open(&run).unwrap(), Backends::NATIVE).unwrap();
     let saving = Saving { steps: Some(1), time: Duration::MAX, ..Saving::default() };
     trainer.run(&StopAfter::new(2), saving).unwrap();
     let latest = trainer.checkpoint();
@@ -284,7 +294,7 @@ fn files_of_one_number_and_different_steps() {
     let (job, ..) = files(root.path());
     let [first, second] = [1, 2].map(|steps| {
         let run = RunDirectory::open(&root.path().join(format!("run-{steps}"))).unwrap();
-        let mut trainer = Trainer::begin(job.clone(), run).unwrap();
+        let mut trainer = Trainer::begin(job.clone(), run, Backends::NATIVE).unwrap();
         trainer.run(&StopAfter::new(steps), Saving::default()).unwrap();
         trainer.checkpoint().parent().unwrap().to_owned()
     });

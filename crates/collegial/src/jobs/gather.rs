@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use collegial_experiments::jobs::{Ledger, Plan, Share, Status};
 use collegial_experiments::reproduce::write_report;
 use collegial_report::{Page, Provenance, Section, Table, capitalised};
+use collegial_train::Backends;
 use serde_json::{Value, json};
 
 use super::Task;
@@ -102,7 +103,7 @@ fn validated(
     provenance: Provenance,
     monitor: &dyn Monitor,
 ) -> Result<Found, Error> {
-    let mut answer = validate::answer(request, Share::Nothing(ledger), monitor)?;
+    let mut answer = validate::answer(request, Share::Nothing(ledger), Backends::NATIVE, monitor)?;
     if ledger.is_inconclusive() {
         return Ok(None);
     }
@@ -121,7 +122,7 @@ fn swept(
     provenance: Provenance,
     monitor: &dyn Monitor,
 ) -> Result<Found, Error> {
-    let answer = sweep::answer(request, Share::Nothing(ledger), monitor)?;
+    let answer = sweep::answer(request, Share::Nothing(ledger), Backends::NATIVE, monitor)?;
     if ledger.is_inconclusive() {
         return Ok(None);
     }
@@ -144,6 +145,7 @@ fn reproduced(
     reproduce::compute(
         request,
         Share::Nothing(ledger),
+        Backends::NATIVE,
         monitor,
         |_| true,
         |mut report| {

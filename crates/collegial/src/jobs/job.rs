@@ -7,6 +7,7 @@ use std::str::FromStr;
 use collegial_experiments::Error as Failed;
 use collegial_experiments::jobs::{Job, Machine, Plan, State, forget_failure, keep_failure};
 use collegial_report::{Align, Table};
+use collegial_train::Backends;
 use serde::{Deserialize, Serialize};
 
 use super::Task;
@@ -105,7 +106,7 @@ pub struct Finished {
 ///
 /// Where there is no such job, its training fails (which `status` then tells), or the monitor
 /// stopped it.
-pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Worked, Error> {
+pub fn run(request: &Request, backends: Backends, monitor: &dyn Monitor) -> Result<Worked, Error> {
     let directory = std::path::absolute(&request.directory).map_err(Error::reading(&request.directory))?;
     let plan = Plan::<Task>::read(&directory)?;
     let task = plan.request.clone().settled(&directory)?;
@@ -118,7 +119,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Worked, Error> {
         if !before {
             plan.check(&Machine::here())
                 .map_err(Error::from)
-                .and_then(|()| task.train(&job.part, monitor))
+                .and_then(|()| task.train(&job.part, backends, monitor))
                 .and_then(|()| check(job, &directory))
                 .inspect_err(|error| remember(error, job, &directory, monitor))?;
         }

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use collegial_experiments::jobs::{Ledger, Share};
 use collegial_experiments::reproduce::Item;
+use collegial_train::Backends;
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Monitor, reproduce, sweep, validate};
@@ -89,7 +90,8 @@ impl Task {
 
     /// Enters all trainings in the ledger. What a pilot plans is settled by what is finished of it.
     fn list(&mut self, ledger: &Ledger, monitor: &dyn Monitor) -> Result<(), Error> {
-        let planned = self.share(Share::Nothing(ledger), monitor)?;
+        // Nothing is trained, so that no backend is needed.
+        let planned = self.share(Share::Nothing(ledger), Backends::NATIVE, monitor)?;
         if let Self::Validate(request) = self {
             request.runs = planned;
         }
@@ -97,20 +99,25 @@ impl Task {
     }
 
     /// Does one training.
-    fn train(&self, part: &str, monitor: &dyn Monitor) -> Result<(), Error> {
-        self.share(Share::One(part), monitor).map(|_| ())
+    fn train(&self, part: &str, backends: Backends, monitor: &dyn Monitor) -> Result<(), Error> {
+        self.share(Share::One(part), backends, monitor).map(|_| ())
     }
 
     /// Does a share of the trainings, and gives how often `validate` wants each.
-    fn share(&self, share: Share<'_>, monitor: &dyn Monitor) -> Result<Option<NonZeroU32>, Error> {
+    fn share(
+        &self,
+        share: Share<'_>,
+        backends: Backends,
+        monitor: &dyn Monitor,
+    ) -> Result<Option<NonZeroU32>, Error> {
         match self {
             Self::Reproduce(request) => {
-                reproduce::compute(request, share, monitor, Item::trains, |_| Ok(()))?;
+                reproduce::compute(request, share, backends, monitor, Item::trains, |_| Ok(()))?;
                 Ok(None)
             }
-            Self::Sweep(request) => sweep::answer(request, share, monitor).map(|_| None),
+            Self::Sweep(request) => sweep::answer(request, share, backends, monitor).map(|_| None),
             Self::Validate(request) => {
-                let validated = validate::answer(request, share, monitor)?;
+                let validated = validate::answer(request, share, backends, monitor)?;
                 Ok(NonZeroU32::new(validated.validation.planned_runs))
             }
         }

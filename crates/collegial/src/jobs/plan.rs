@@ -7,8 +7,8 @@ use collegial_experiments::jobs::{
     Bill, Hours, Job, Ledger, Listed, Machine, Plan, PlanError, seconds_per_image,
 };
 use collegial_report::{Align, Table, duration, significant};
-use collegial_train::engine::Device;
-use collegial_train::seconds_per_step;
+use collegial_train::backend::Device;
+use collegial_train::{Backends, seconds_per_step};
 use serde::{Deserialize, Serialize};
 
 use super::{Task, shell};
@@ -76,7 +76,7 @@ pub struct Planned {
 /// # Errors
 ///
 /// Where the request has no trainings, or the directory holds the plan of another.
-pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Planned, Error> {
+pub fn run(request: &Request, backends: Backends, monitor: &dyn Monitor) -> Result<Planned, Error> {
     if let Some(seconds) =
         request.pace.seconds_per_step.filter(|seconds| !(*seconds > 0.0 && seconds.is_finite()))
     {
@@ -101,7 +101,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Planned, Error> {
     if listed.is_empty() {
         return Err(invalid!["nothing would be trained: there are no jobs to plan"].into());
     }
-    let bill = bill(&mut listed, request.pace.seconds_per_step, 1, monitor)?;
+    let bill = bill(&mut listed, request.pace.seconds_per_step, 1, backends, monitor)?;
     let finished = listed.iter().filter(|listed| listed.finished).count();
     let jobs: Vec<Job> = listed.into_iter().map(|listed| listed.job).collect();
     let count = jobs.len();
@@ -134,6 +134,7 @@ pub(crate) fn bill(
     listed: &mut [Listed],
     given: Option<f64>,
     threads: usize,
+    backends: Backends,
     monitor: &dyn Monitor,
 ) -> Result<Bill, Error> {
     let first = listed.first().map_or(1, |listed| listed.job.flops.max(1));
@@ -153,7 +154,7 @@ pub(crate) fn bill(
             let per_image = pool.install(|| seconds_per_image(&training.spec, batch, 3))?;
             return Ok((per_image * job.batch as f64, Hours::Core));
         }
-        let (seconds, device) = pool.install(|| seconds_per_step(training))?;
+        let (seconds, device) = pool.install(|| seconds_per_step(training, backends))?;
         Ok((seconds, if device == Device::Gpu { Hours::Gpu } else { Hours::TorchCore }))
     };
     Ok(Bill::of(listed, timed)?)

@@ -20,6 +20,8 @@ use std::ffi::OsString;
 use arguments::{Arguments, Verb};
 use clap::FromArgMatches;
 
+use crate::backend::Backends;
+
 pub use reference::reference;
 
 /// What is wrong with a command's words, its own name first; nothing is run.
@@ -33,8 +35,9 @@ pub fn understood(words: &[&str]) -> Result<(), String> {
     arguments.map(drop).map_err(|error| error.to_string())
 }
 
-/// Runs the program on its arguments, its own name first, and gives the exit code.
-pub fn main(words: &[OsString]) -> u8 {
+/// Runs the program on its arguments, its own name first, with the backends that the caller has,
+/// and gives the exit code.
+pub fn main(words: &[OsString], backends: Backends) -> u8 {
     signals::survive_long_files();
     terminal::remember(words);
     let parsed = arguments::command().try_get_matches_from(words);
@@ -55,13 +58,13 @@ pub fn main(words: &[OsString]) -> u8 {
         Verb::Score(verb) => verbs::score::run(verb, common),
         Verb::Explore(verb) => verbs::explore::run(verb, common),
         Verb::Models => verbs::models::run(common),
-        Verb::Train(verb) => verbs::train::run(verb, common),
+        Verb::Train(verb) => verbs::train::run(verb, backends, common),
         Verb::Evaluate(verb) => verbs::evaluate::run(verb, common),
         Verb::Export(verb) => verbs::export::run(verb, common),
-        Verb::Reproduce(verb) => verbs::reproduce::run(verb, common),
-        Verb::Validate(verb) => verbs::validate::run(verb, common),
-        Verb::Sweep(verb) => verbs::sweep::run(verb, common),
-        Verb::Job(verb) => verbs::job::run(verb, common),
+        Verb::Reproduce(verb) => verbs::reproduce::run(verb, backends, common),
+        Verb::Validate(verb) => verbs::validate::run(verb, backends, common),
+        Verb::Sweep(verb) => verbs::sweep::run(verb, backends, common),
+        Verb::Job(verb) => verbs::job::run(verb, backends, common),
         Verb::Gather(verb) => verbs::gather::run(verb, common),
         Verb::Status(verb) => verbs::status::run(verb, common),
         Verb::Merge(verb) => verbs::merge::run(verb, common),

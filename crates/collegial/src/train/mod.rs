@@ -14,8 +14,8 @@ use collegial_train::checkpoint::Checkpoint;
 use collegial_train::data::Dataset;
 use collegial_train::recipe::{self, Builtin, Recipe};
 use collegial_train::{
-    Data, Engine, Error as TrainError, Job, Outcome, RunDirectory, Saving, Trainer, TrainingMonitor,
-    run as runs, spec_for,
+    Backends, Data, Engine, Error as TrainError, Job, Outcome, RunDirectory, Saving, Trainer,
+    TrainingMonitor, run as runs, spec_for,
 };
 use serde::Serialize;
 
@@ -165,8 +165,13 @@ impl Log for () {}
 ///
 /// Where network, data and recipe do not belong together, or the monitor stopped it: then a
 /// checkpoint is saved and `resume` goes on from there.
-pub fn run(request: &Request, monitor: &dyn Monitor, log: &dyn Log) -> Result<Trained, Error> {
-    request.engine.check()?;
+pub fn run(
+    request: &Request,
+    backends: Backends,
+    monitor: &dyn Monitor,
+    log: &dyn Log,
+) -> Result<Trained, Error> {
+    backends.check(request.engine)?;
     let dataset = Dataset::open(&request.data).map_err(TrainError::from)?;
     let spec = spec_for(&request.model.bare_spec()?, &request.model.overrides(), &dataset)?;
     let directories = directories(request, &spec, &dataset);
@@ -182,7 +187,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor, log: &dyn Log) -> Result<Tr
             data: data.clone(),
             engine: request.engine,
         };
-        let trainer = train(request, job, &directory, monitor, log)?;
+        let trainer = train(request, job, &directory, backends, &Watch { seed, monitor, log })?;
         let progress = trainer.progress();
         let run = Finished {
             checkpoint: trainer.checkpoint(),
@@ -277,22 +282,21 @@ fn train(
     request: &Request,
     job: Job,
     directory: &Path,
-    monitor: &dyn Monitor,
-    log: &dyn Log,
+    backends: Backends,
+    watch: &Watch<'_>,
 ) -> Result<Trainer, Error> {
-    let seed = job.seed;
     let directory = RunDirectory::open(directory)?;
     let mut trainer = if request.resume && directory.latest().is_some() {
-        Trainer::resume(job, directory)?
+        Trainer::resume(job, directory, backends)?
     } else {
-        Trainer::begin(job, directory)?
+        Trainer::begin(job, directory, backends)?
     };
     let saving = Saving { steps: request.save_every.map(NonZeroU64::get), ..Saving::default() };
-    let outcome = trainer.run(&Watch { seed, monitor, log }, saving)?;
+    let outcome = trainer.run(watch, saving)?;
     if outcome == Outcome::Stopped {
         let checkpoint = trainer.checkpoint();
         let path = checkpoint.display();
-        monitor.say(&format!("interrupted: saved to {path}; resuming goes on from there"));
+        watch.say(&format!("interrupted: saved to {path}; resuming goes on from there"));
         return Err(Error::Interrupted);
     }
     Ok(trainer)

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use crate::Parts;
 use crate::jobs::Share;
 use collegial_core::Monitor;
-use collegial_train::Engine;
 use collegial_train::data::{Dataset, Kind};
+use collegial_train::{Backends, Engine};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -30,6 +30,8 @@ pub struct Context<'a> {
     pub share: Share<'a>,
     /// Who computes them.
     pub engine: Engine,
+    /// The backends that this process has.
+    pub backends: Backends,
 }
 
 impl Context<'_> {
@@ -57,6 +59,7 @@ impl Context<'_> {
             monitor: self.monitor,
             share: self.share,
             engine: self.engine,
+            backends: self.backends,
         }
     }
 

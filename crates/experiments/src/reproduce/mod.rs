@@ -25,7 +25,7 @@ mod scale;
 
 pub use crate::Parts;
 pub use crate::jobs::Share;
-pub use collegial_train::Engine;
+pub use collegial_train::{Backends, Engine};
 pub use comparison::{Comparison, Verdict};
 pub use context::Context;
 pub use error::{Error, Misfit};

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::backend::Backends;
 use crate::jobs::Task;
 use crate::jobs::job::{self, Request};
 use crate::jobs::plan::{self, Pace};
@@ -13,8 +14,8 @@ use crate::program::output::show;
 use crate::program::progress::Progress;
 
 /// Runs the verb.
-pub fn run(request: &Request, common: &Common) -> Result<(), Failure> {
-    show(&job::run(request, &Progress::new("starting", common))?, common.format())
+pub fn run(request: &Request, backends: Backends, common: &Common) -> Result<(), Failure> {
+    show(&job::run(request, backends, &Progress::new("starting", common))?, common.format())
 }
 
 /// Jobs instead of trainings.
@@ -29,9 +30,14 @@ pub struct Planning {
 
 impl Planning {
     /// Makes the plan and prints it, where one is wanted.
-    pub fn run(&self, task: impl FnOnce() -> Task, common: &Common) -> Option<Result<(), Failure>> {
+    pub fn run(
+        &self,
+        task: impl FnOnce() -> Task,
+        backends: Backends,
+        common: &Common,
+    ) -> Option<Result<(), Failure>> {
         let request = plan::Request { directory: self.plan.clone()?, task: task(), pace: self.pace };
-        let planned = plan::run(&request, &Progress::new("planning", common));
+        let planned = plan::run(&request, backends, &Progress::new("planning", common));
         Some(planned.map_err(Failure::from).and_then(|planned| show(&planned, common.format())))
     }
 }

@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use crate::backend::Backends;
 use crate::jobs::Task;
 use crate::program::arguments::{Common, Format};
 use crate::program::failure::Failure;
@@ -21,13 +22,13 @@ pub struct Reproduce {
 }
 
 /// Runs the verb.
-pub fn run(verb: &Reproduce, common: &Common) -> Result<(), Failure> {
+pub fn run(verb: &Reproduce, backends: Backends, common: &Common) -> Result<(), Failure> {
     let command = terminal::command_line();
     let request = Request { seed: common.seed, command, ..verb.request.clone() };
-    if let Some(planned) = verb.planning.run(|| Task::Reproduce(request.clone()), common) {
+    if let Some(planned) = verb.planning.run(|| Task::Reproduce(request.clone()), backends, common) {
         return planned;
     }
-    let reproduced = reproduce::run(&request, &Progress::new("starting", common))?;
+    let reproduced = reproduce::run(&request, backends, &Progress::new("starting", common))?;
     match common.format() {
         Format::Csv => {
             for report in &reproduced.reports {

@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use crate::backend::Backends;
 use crate::jobs::Task;
 use crate::program::arguments::Common;
 use crate::program::failure::Failure;
@@ -20,10 +21,10 @@ pub struct Sweep {
 }
 
 /// Runs the verb.
-pub fn run(verb: &Sweep, common: &Common) -> Result<(), Failure> {
+pub fn run(verb: &Sweep, backends: Backends, common: &Common) -> Result<(), Failure> {
     let request = Request { seed: common.seed, ..verb.request.clone() };
-    if let Some(planned) = verb.planning.run(|| Task::Sweep(request.clone()), common) {
+    if let Some(planned) = verb.planning.run(|| Task::Sweep(request.clone()), backends, common) {
         return planned;
     }
-    show(&sweep::run(&request, &Progress::new("starting", common))?, common.format())
+    show(&sweep::run(&request, backends, &Progress::new("starting", common))?, common.format())
 }

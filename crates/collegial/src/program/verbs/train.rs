@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use collegial_report::visible;
 
 use crate as ops;
+use crate::backend::Backends;
 use crate::program::arguments::{Common, Format};
 use crate::program::failure::Failure;
 use crate::program::output::print;
@@ -12,11 +13,11 @@ use crate::program::progress::Progress;
 use crate::train::{self, Finished, Log, Request, RunEpoch, json_line};
 
 /// Runs the verb.
-pub fn run(request: &Request, common: &Common) -> Result<(), Failure> {
+pub fn run(request: &Request, backends: Backends, common: &Common) -> Result<(), Failure> {
     let request = Request { seed: common.seed, ..request.clone() };
     let progress = Progress::new("training", common);
     let printer = Printer { common, progress: &progress, state: Mutex::default() };
-    let trained = train::run(&request, &progress, &printer);
+    let trained = train::run(&request, backends, &progress, &printer);
     let failure = printer.state.into_inner().unwrap_or_else(PoisonError::into_inner).failure;
     drop(progress);
     let trained = trained?;

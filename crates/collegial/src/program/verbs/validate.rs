@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use crate::backend::Backends;
 use crate::jobs::Task;
 use crate::program::arguments::Common;
 use crate::program::failure::Failure;
@@ -21,12 +22,12 @@ pub struct Validate {
 }
 
 /// Runs the verb.
-pub fn run(verb: &Validate, common: &Common) -> Result<(), Failure> {
+pub fn run(verb: &Validate, backends: Backends, common: &Common) -> Result<(), Failure> {
     let request = Request { seed: common.seed, ..verb.request.clone() };
-    if let Some(planned) = verb.planning.run(|| Task::Validate(request.clone()), common) {
+    if let Some(planned) = verb.planning.run(|| Task::Validate(request.clone()), backends, common) {
         return planned;
     }
-    let validated = validate::run(&request, &Progress::new("starting", common))?;
+    let validated = validate::run(&request, backends, &Progress::new("starting", common))?;
     let page = validated.write(terminal::provenance())?;
     show(&validated, common.format())?;
     common.say(&format!("page: {}", page.display()));

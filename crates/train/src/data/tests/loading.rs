@@ -11,7 +11,9 @@ use super::make;
 use crate::data::{
     Dataset, Key, Kind, Loader, Order, Part, Plan, Position, Scratch, Shape, Transform, epoch_order,
 };
-use crate::{Builtin, Data, Engine, Job, Outcome, RunDirectory, Saving, Trainer, TrainingMonitor, spec_for};
+use crate::{
+    Backends, Builtin, Data, Engine, Job, Outcome, RunDirectory, Saving, Trainer, TrainingMonitor, spec_for,
+};
 
 const SHAPE: Shape = Shape { channels: 3, height: 8, width: 8 };
 
@@ -178,7 +180,8 @@ fn the_training_loop_never_waits_for_batches_that_are_there() {
     let spec = spec_for(&"fc3-2x4".parse().unwrap(), &Default::default(), &dataset).unwrap();
     let job =
         Job { spec, data: Data::new(dataset, &recipe).unwrap(), recipe, seed: 0, engine: Engine::Native };
-    let mut trainer = Trainer::begin(job, RunDirectory::open(root.path()).unwrap()).unwrap();
+    let mut trainer =
+        Trainer::begin(job, RunDirectory::open(root.path()).unwrap(), Backends::NATIVE).unwrap();
     let mut loader = trainer.loader().unwrap();
     wait_for(&loader.finished(), 1);
     let monitor = SlowStep { finished: loader.finished(), done: AtomicU64::new(0), total: 15 };

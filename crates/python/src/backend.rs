@@ -1,22 +1,21 @@
-//! PyTorch as an engine of training: `collegial.torch.engine` does what [`ForeignEngine`] asks for.
+//! The PyTorch backend of training: `collegial.torch.engine` does the work of a [`Backend`].
 
-use collegial::engine::{
-    self, Device, EngineState, ForeignEngine, Setup, Stepped, TrainError as Error, document, table,
+use collegial::backend::{
+    Backend, BackendState, Backends, Device, Setup, StepOutput, TrainError as Error, document,
 };
-use collegial_core::tensors::TensorTable;
+use collegial_core::tensors::{Tensor, TensorTable};
 use numpy::{IntoPyArray, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 const MODULE: &str = "collegial.torch.engine";
 
-/// Lets trainings of this process be computed by PyTorch, which is imported when the first begins.
-pub fn provide() {
-    engine::provide(start);
-}
+/// The backends of a Python process: native, and PyTorch, which is imported when the first training
+/// with it begins.
+pub const BACKENDS: Backends = Backends::with_torch(start);
 
-fn start(setup: &Setup<'_>) -> Result<Box<dyn ForeignEngine>, Error> {
-    let document = document(setup).map_err(|error| Error::ForeignEngine { reason: error.to_string() })?;
+fn start(setup: &Setup<'_>) -> Result<Box<dyn Backend>, Error> {
+    let document = document(setup).map_err(|error| Error::Backend { reason: error.to_string() })?;
     let shape = setup.job.data.dataset().shape();
     let image = [shape.channels, shape.height, shape.width];
     let engine = Python::attach(|py| -> PyResult<_> {
@@ -35,35 +34,36 @@ struct Torch {
     device: Device,
 }
 
-impl ForeignEngine for Torch {
-    fn load(&mut self, state: &EngineState) -> Result<(), Error> {
+impl Backend for Torch {
+    fn load(&mut self, state: &BackendState) -> Result<(), Error> {
         Python::attach(|py| -> PyResult<()> {
             let arrays = (arrays(py, &state.network)?, arrays(py, &state.optimiser)?);
-            let own = state.own.to_string();
-            self.engine.call_method1(py, "load", (arrays.0, arrays.1, state.steps, own)).map(drop)
+            let extra = state.extra.to_string();
+            self.engine.call_method1(py, "load", (arrays.0, arrays.1, state.steps, extra)).map(drop)
         })
         .map_err(|error| refused(&error))
     }
 
-    fn state(&mut self) -> Result<EngineState, Error> {
+    fn state(&mut self) -> Result<BackendState, Error> {
         Python::attach(|py| -> PyResult<_> {
-            let (network, optimiser, steps, own): (Bound<'_, PyDict>, Bound<'_, PyDict>, u64, String) =
+            let (network, optimiser, steps, extra): (Bound<'_, PyDict>, Bound<'_, PyDict>, u64, String) =
                 self.engine.bind(py).call_method0("state")?.extract()?;
-            Ok((tensors(&network)?, tensors(&optimiser)?, steps, own))
+            Ok((tensors(&network)?, tensors(&optimiser)?, steps, extra))
         })
         .map_err(|error| refused(&error))
-        .and_then(|(network, optimiser, steps, own)| {
-            let own = serde_json::from_str(&own).map_err(Error::Header)?;
-            Ok(EngineState { network: table(network)?, optimiser: table(optimiser)?, steps, own })
+        .and_then(|(network, optimiser, steps, extra)| {
+            let extra = serde_json::from_str(&extra).map_err(Error::Header)?;
+            Ok(BackendState { network: table(network)?, optimiser: table(optimiser)?, steps, extra })
         })
     }
 
-    fn step(&mut self, images: &[f32], labels: &[u32], rate: f64) -> Result<Stepped, Error> {
-        Python::attach(|py| -> PyResult<Stepped> {
+    fn step(&mut self, images: &[f32], labels: &[u32], rate: f64) -> Result<StepOutput, Error> {
+        let count = labels.len() as f64;
+        Python::attach(|py| -> PyResult<StepOutput> {
             let labels: Vec<i64> = labels.iter().map(|&label| i64::from(label)).collect();
             let words = (self.batch(py, images)?, labels.into_pyarray(py), rate);
-            let (loss, errors) = self.engine.bind(py).call_method1("step", words)?.extract()?;
-            Ok(Stepped { loss, errors })
+            let (mean, errors): (f64, u64) = self.engine.bind(py).call_method1("step", words)?.extract()?;
+            Ok(StepOutput { loss: mean * count, errors })
         })
         .map_err(|error| refused(&error))
     }
@@ -93,7 +93,7 @@ impl Torch {
 
 impl Drop for Torch {
     fn drop(&mut self) {
-        // What a process that is ending no longer does matters to nobody.
+        // It may fail in a process that is ending.
         let _ = Python::attach(|py| self.engine.call_method0(py, "close").map(drop));
     }
 }
@@ -117,6 +117,14 @@ fn tensors(arrays: &Bound<'_, PyDict>) -> PyResult<Vec<Named>> {
     arrays.iter().map(tensor).collect()
 }
 
+fn table(tensors: Vec<Named>) -> Result<TensorTable, Error> {
+    let mut table = TensorTable::new();
+    for (name, shape, values) in tensors {
+        table.insert(name, Tensor::new(&*shape, values)?)?;
+    }
+    Ok(table)
+}
+
 /// The sentence of an exception; of one that is not ours, with its type.
 fn refused(error: &PyErr) -> Error {
     let ours = |py: Python<'_>| {
@@ -129,5 +137,5 @@ fn refused(error: &PyErr) -> Error {
         let kind = error.get_type(py).name().map_or_else(|_| "exception".into(), |name| name.to_string());
         if ours(py) { line } else { format!("PyTorch failed: {kind}: {line}") }
     });
-    Error::ForeignEngine { reason }
+    Error::Backend { reason }
 }

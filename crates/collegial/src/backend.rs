@@ -1,14 +1,15 @@
-//! Engines of training besides the native one, for a host that brings them.
+//! Backends of training, for a caller that brings PyTorch.
 
 use collegial_arch::Spec;
-pub use collegial_train::Engine;
-pub use collegial_train::engine::{Device, EngineState, ForeignEngine, Setup, Stepped, provide, table};
+pub use collegial_train::backend::{
+    Backend, BackendState, Backends, Constructor, Device, Engine, Setup, StepOutput,
+};
 pub use collegial_train::{Error as TrainError, Recipe};
 use serde::Serialize;
 
 use crate::{Error, to_json};
 
-/// What an engine is made of, as data.
+/// Arguments of a backend's constructor, as data.
 #[derive(Serialize)]
 struct Document<'a> {
     spec: &'a Spec,
@@ -20,7 +21,7 @@ struct Document<'a> {
     threads: usize,
 }
 
-/// The setup of an engine as JSON: `spec`, `recipe`, `image`, `factors` and `threads`.
+/// The setup of a backend as JSON: `spec`, `recipe`, `image`, `factors` and `threads`.
 ///
 /// # Errors
 ///

@@ -1,0 +1,99 @@
+//! The native backend: `collegial-nn` on the threads of the current pool.
+
+use collegial_nn::{Mode, Network, Optimiser};
+
+use super::{Backend, BackendState, Device, Setup, StepOutput};
+use crate::evaluate::count_errors;
+use crate::{Error, Loss};
+
+/// A network and its optimiser, with the buffers of a step.
+struct Native {
+    network: Network,
+    optimiser: Optimiser,
+    loss: Loss,
+    batch: usize,
+    micro_batch: usize,
+    /// Gradients summed over the micro-batches of a step; empty where there is only one.
+    sum: Vec<f32>,
+    labels: Vec<usize>,
+    output_gradient: Vec<f32>,
+}
+
+/// Plans the memory of the recipe's micro-batches.
+pub(super) fn start(setup: &Setup<'_>) -> Result<Box<dyn Backend>, Error> {
+    let (graph, recipe) = (setup.job.spec.graph()?, &setup.job.recipe);
+    let (batch, micro_batch) = (recipe.batch, recipe.micro_batch());
+    let network =
+        Network::builder(&graph).batch(micro_batch).parametrisation(recipe.parametrisation).build()?;
+    let parameters = network.values().len();
+    Ok(Box::new(Native {
+        optimiser: Optimiser::new(recipe.optimiser, parameters),
+        loss: recipe.loss,
+        batch,
+        micro_batch,
+        sum: if micro_batch < batch { vec![0.0; parameters] } else { vec![] },
+        labels: vec![],
+        output_gradient: vec![0.0; micro_batch * graph.output_shape().elements() as usize],
+        network,
+    }))
+}
+
+impl Backend for Native {
+    fn load(&mut self, state: &BackendState) -> Result<(), Error> {
+        for (name, tensor) in state.network.iter() {
+            self.network.set(name, tensor.values())?;
+        }
+        for (kind, values) in self.optimiser.state_mut() {
+            for entry in self.network.parameters() {
+                let saved = state.optimiser.get(&format!("{}.{kind}", entry.name))?;
+                values[entry.range.clone()].copy_from_slice(saved.values());
+            }
+        }
+        self.optimiser.set_steps(state.steps);
+        Ok(())
+    }
+
+    fn state(&mut self) -> Result<BackendState, Error> {
+        BackendState::of(&self.network, &self.optimiser)
+    }
+
+    /// The batch is cut into micro-batches, over which gradients are averaged.
+    fn step(&mut self, images: &[f32], labels: &[u32], rate: f64) -> Result<StepOutput, Error> {
+        let share = self.micro_batch as f32 / self.batch as f32;
+        let size = images.len() / labels.len().max(1);
+        let mut output = StepOutput { loss: 0.0, errors: 0 };
+        self.sum.fill(0.0);
+        for (images, labels) in images.chunks(self.micro_batch * size).zip(labels.chunks(self.micro_batch)) {
+            self.labels.clear();
+            self.labels.extend(labels.iter().map(|&label| label as usize));
+            let logits = self.network.forward(images, Mode::Train)?;
+            let loss = self.loss.compute(logits, &self.labels, &mut self.output_gradient)?;
+            if !loss.is_finite() {
+                return Ok(StepOutput { loss, ..output });
+            }
+            output.loss += loss * labels.len() as f64;
+            output.errors += count_errors(logits, &self.labels);
+            if self.sum.is_empty() {
+                self.network.backward(&self.output_gradient)?;
+            } else {
+                self.output_gradient.iter_mut().for_each(|value| *value *= share);
+                self.network.backward(&self.output_gradient)?;
+                self.sum.iter_mut().zip(self.network.gradients()).for_each(|(sum, value)| *sum += value);
+            }
+        }
+        if self.sum.is_empty() {
+            self.network.update(&mut self.optimiser, rate as f32)?;
+        } else {
+            self.optimiser.step(rate as f32, self.network.values_mut(), &self.sum)?;
+        }
+        Ok(output)
+    }
+
+    fn outputs(&mut self, images: &[f32]) -> Result<Vec<f32>, Error> {
+        Ok(self.network.forward(images, Mode::Evaluate)?.to_vec())
+    }
+
+    fn device(&self) -> Device {
+        Device::Cpu
+    }
+}
