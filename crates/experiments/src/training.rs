@@ -7,8 +7,8 @@ use collegial_arch::{Spec, Totals};
 use collegial_core::files::disk;
 use collegial_train::data::Identity;
 use collegial_train::{
-    Backends, Data, Engine, Error as TrainError, Job, Outcome, Recipe, RunDirectory, Saving, Trainer,
-    run_error,
+    Backends, CheckpointPolicy, Data, Engine, Error as TrainError, Job, Outcome, Recipe, RunDirectory,
+    Trainer, run_error,
 };
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ const SMALL: u64 = 1_000_000;
 
 /// Between two checkpoints of a run at least. Hundreds of workers may share a file system, and small
 /// networks finish several epochs a second; what a kill costs is no more than this.
-const APART: Duration = Duration::from_secs(20);
+const EPOCH_INTERVAL: Duration = Duration::from_secs(20);
 
 /// How designs are trained.
 #[derive(Clone, Copy, Debug)]
@@ -233,8 +233,8 @@ fn train(job: Job, directory: &Path, backends: Backends, watch: &Watch) -> Resul
     let begun = run.latest().is_some();
     let start = if begun { Trainer::resume } else { Trainer::begin };
     let mut trainer = start(job, run, backends)?;
-    let saving = Saving { apart: APART, ..Saving::default() };
-    let history = match trainer.run(watch, saving) {
+    let policy = CheckpointPolicy { epoch_interval: EPOCH_INTERVAL, ..CheckpointPolicy::default() };
+    let history = match trainer.run(watch, policy) {
         Ok(Outcome::Finished) => trainer.progress().history.clone(),
         Ok(Outcome::Stopped) => return Err(Error::Interrupted),
         Err(TrainError::Diverged { .. }) => vec![],

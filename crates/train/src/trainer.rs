@@ -11,7 +11,7 @@ use crate::data::{Batch, Loader, Position};
 use crate::error::io;
 use crate::evaluate::count_all;
 use crate::history::{Epoch, Progress};
-use crate::{Error, Evaluation, EventFile, Job, RunDirectory, Saving};
+use crate::{CheckpointPolicy, Error, Evaluation, EventFile, Job, RunDirectory};
 
 /// A point of the training loss goes to TensorBoard every so many steps.
 const EVENT_EVERY: u64 = 50;
@@ -87,9 +87,9 @@ impl Trainer {
     }
 
     /// Trains until all epochs are done or the monitor says stop.
-    pub fn run(&mut self, monitor: &dyn TrainingMonitor, saving: Saving) -> Result<Outcome, Error> {
+    pub fn run(&mut self, monitor: &dyn TrainingMonitor, policy: CheckpointPolicy) -> Result<Outcome, Error> {
         let mut loader = self.loader()?;
-        self.run_on(&mut loader, monitor, saving)
+        self.run_on(&mut loader, monitor, policy)
     }
 
     /// The batches that are still to be trained on.
@@ -106,7 +106,7 @@ impl Trainer {
         &mut self,
         loader: &mut Loader,
         monitor: &dyn TrainingMonitor,
-        saving: Saving,
+        policy: CheckpointPolicy,
     ) -> Result<Outcome, Error> {
         let mut events = EventFile::create(self.run.path()).map_err(io("write", self.run.path()))?;
         let (steps, epochs) = (self.job.steps_per_epoch(), self.job.recipe.epochs);
@@ -134,7 +134,7 @@ impl Trainer {
                 if self.progress.steps.is_multiple_of(EVENT_EVERY) {
                     self.record(&mut events, self.progress.steps, &[("loss/step", loss)])?;
                 }
-                self.save_if_due(saving)?;
+                self.save_if_due(policy)?;
                 let share = (self.progress.steps - first) as f64 / total.max(1) as f64;
                 monitor.progress(share, Some(&self.summary()));
             }
@@ -143,7 +143,7 @@ impl Trainer {
                 return Ok(Outcome::Stopped);
             };
             self.progress.finish_epoch(epoch.clone());
-            if self.progress.epoch == epochs || self.saved.elapsed() >= saving.apart {
+            if self.progress.epoch == epochs || self.saved.elapsed() >= policy.epoch_interval {
                 self.save()?;
                 self.write_history()?;
             }
@@ -220,9 +220,9 @@ impl Trainer {
         format!("epoch {}, loss {loss:.4}, {speed:.0} images/s", epoch + 1)
     }
 
-    fn save_if_due(&mut self, saving: Saving) -> Result<(), Error> {
-        let by_steps = saving.steps.is_some_and(|steps| self.progress.steps.is_multiple_of(steps.max(1)));
-        if by_steps || self.saved.elapsed() >= saving.time { self.save() } else { Ok(()) }
+    fn save_if_due(&mut self, policy: CheckpointPolicy) -> Result<(), Error> {
+        let by_steps = policy.steps.is_some_and(|steps| self.progress.steps.is_multiple_of(steps.max(1)));
+        if by_steps || self.saved.elapsed() >= policy.time { self.save() } else { Ok(()) }
     }
 
     fn save(&mut self) -> Result<(), Error> {

@@ -13,8 +13,8 @@ use collegial_train::backend::{Backend, BackendState, Device, Setup, StepOutput}
 use collegial_train::checkpoint::CheckpointFile;
 use collegial_train::data::Dataset;
 use collegial_train::{
-    Backends, Builtin, Data, Engine, Epoch, Error, Job, Loss, Outcome, RunDirectory, Saving, Trainer,
-    seconds_per_step, spec_for,
+    Backends, Builtin, CheckpointPolicy, Data, Engine, Epoch, Error, Job, Loss, Outcome, RunDirectory,
+    Trainer, seconds_per_step, spec_for,
 };
 
 /// Images of the steps so far.
@@ -109,7 +109,7 @@ fn train(run: &Path, job: Job) -> (Vec<(String, Vec<f32>)>, Vec<Epoch>) {
         Trainer::begin(job, directory, BACKENDS)
     }
     .unwrap();
-    assert_eq!(trainer.run(&Silent, Saving::default()).unwrap(), Outcome::Finished);
+    assert_eq!(trainer.run(&Silent, CheckpointPolicy::default()).unwrap(), Outcome::Finished);
     let untimed =
         |epoch: &Epoch| Epoch { seconds: 0.0, images_per_second: 0.0, waited: 0.0, ..epoch.clone() };
     let history = trainer.progress().history.iter().map(untimed).collect();

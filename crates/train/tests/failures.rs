@@ -13,7 +13,8 @@ use collegial_testing::{NETWORK, write_data};
 use collegial_train::checkpoint::{CheckpointFile, TRAINING_FILE, TrainingHeader};
 use collegial_train::data::Dataset;
 use collegial_train::{
-    Backends, Builtin, Data, Engine, Epoch, Error, Job, Outcome, RunDirectory, Saving, Trainer, spec_for,
+    Backends, Builtin, CheckpointPolicy, Data, Engine, Epoch, Error, Job, Outcome, RunDirectory, Trainer,
+    spec_for,
 };
 
 fn job(data: &Path) -> Job {
@@ -32,7 +33,7 @@ fn train(root: &Path, job: &Job) -> Result<(), Error> {
         Some(_) => Trainer::resume(job.clone(), run, Backends::NATIVE)?,
         None => Trainer::begin(job.clone(), run, Backends::NATIVE)?,
     };
-    let outcome = trainer.run(&Silent, Saving { steps: Some(3), ..Saving::default() })?;
+    let outcome = trainer.run(&Silent, CheckpointPolicy { steps: Some(3), ..CheckpointPolicy::default() })?;
     assert_eq!(outcome, Outcome::Finished);
     Ok(())
 }

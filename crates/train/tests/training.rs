@@ -12,7 +12,7 @@ use collegial_testing::{NETWORK, write_data};
 use collegial_train::checkpoint::{Checkpoint, CheckpointFile, MODEL_FILE, ModelHeader, TRAINING_FILE};
 use collegial_train::data::{Dataset, Position};
 use collegial_train::{
-    Backends, Builtin, Data, Engine, Epoch, Error, Job, Outcome, RunDirectory, Saving, Trainer,
+    Backends, Builtin, CheckpointPolicy, Data, Engine, Epoch, Error, Job, Outcome, RunDirectory, Trainer,
     TrainingMonitor, spec_for,
 };
 use proptest::prelude::*;
@@ -78,7 +78,7 @@ fn train(root: &Path, job: &Job, stop: u64) -> (Vec<f32>, Vec<Epoch>) {
             Trainer::begin(job.clone(), directory, Backends::NATIVE)
         }
         .unwrap();
-        if trainer.run(&StopAfter::new(stop), Saving::default()).unwrap() == Outcome::Finished {
+        if trainer.run(&StopAfter::new(stop), CheckpointPolicy::default()).unwrap() == Outcome::Finished {
             let weights = weights(&mut trainer);
             let timeless =
                 |epoch: &Epoch| Epoch { seconds: 0.0, images_per_second: 0.0, waited: 0.0, ..epoch.clone() };
@@ -137,7 +137,7 @@ fn more_epochs_may_follow() {
     let mut trainer =
         Trainer::resume(long.clone(), RunDirectory::open(&root.path().join("a")).unwrap(), Backends::NATIVE)
             .unwrap();
-    trainer.run(&StopAfter::new(NEVER), Saving::default()).unwrap();
+    trainer.run(&StopAfter::new(NEVER), CheckpointPolicy::default()).unwrap();
     let (expected, _) = train(&root.path().join("b"), &long, NEVER);
     assert_eq!(weights(&mut trainer), expected);
 }
@@ -172,7 +172,7 @@ fn divergence_is_noticed_and_the_checkpoint_kept() {
     let job = job(&root.path().join("data"), "fc3-4x16", &changes, 0).unwrap();
     let run = root.path().join("run");
     let mut trainer = Trainer::begin(job, RunDirectory::open(&run).unwrap(), Backends::NATIVE).unwrap();
-    let error = trainer.run(&StopAfter::new(NEVER), Saving::default()).unwrap_err();
+    let error = trainer.run(&StopAfter::new(NEVER), CheckpointPolicy::default()).unwrap_err();
     assert!(matches!(error, Error::Diverged { epoch: 1, .. }), "{error}");
     let said = error.to_string();
     assert!(said.contains("checkpoint-000000") && said.contains("lower the rate"), "{said}");
@@ -279,8 +279,8 @@ fn files_that_do_not_belong_together() {
     let run = root.path().join("run");
     let first = std::fs::read(run.join("checkpoint-000000").join(TRAINING_FILE)).unwrap();
     let mut trainer = Trainer::resume(job, RunDirectory::open(&run).unwrap(), Backends::NATIVE).unwrap();
-    let saving = Saving { steps: Some(1), time: Duration::MAX, ..Saving::default() };
-    trainer.run(&StopAfter::new(2), saving).unwrap();
+    let policy = CheckpointPolicy { steps: Some(1), time: Duration::MAX, ..CheckpointPolicy::default() };
+    trainer.run(&StopAfter::new(2), policy).unwrap();
     let latest = trainer.checkpoint();
     std::fs::write(latest.with_file_name(TRAINING_FILE), first).unwrap();
     let said = Checkpoint::read(latest.parent().unwrap()).err().unwrap().to_string();
@@ -295,7 +295,7 @@ fn files_of_one_number_and_different_steps() {
     let [first, second] = [1, 2].map(|steps| {
         let run = RunDirectory::open(&root.path().join(format!("run-{steps}"))).unwrap();
         let mut trainer = Trainer::begin(job.clone(), run, Backends::NATIVE).unwrap();
-        trainer.run(&StopAfter::new(steps), Saving::default()).unwrap();
+        trainer.run(&StopAfter::new(steps), CheckpointPolicy::default()).unwrap();
         trainer.checkpoint().parent().unwrap().to_owned()
     });
     assert_eq!(first.file_name(), second.file_name());

@@ -14,7 +14,7 @@ use collegial_train::checkpoint::Checkpoint;
 use collegial_train::data::Dataset;
 use collegial_train::recipe::{self, Builtin, Recipe};
 use collegial_train::{
-    Backends, Data, Engine, Error as TrainError, Job, Outcome, RunDirectory, Saving, Trainer,
+    Backends, CheckpointPolicy, Data, Engine, Error as TrainError, Job, Outcome, RunDirectory, Trainer,
     TrainingMonitor, run as runs, spec_for,
 };
 use serde::Serialize;
@@ -291,8 +291,9 @@ fn train(
     } else {
         Trainer::begin(job, directory, backends)?
     };
-    let saving = Saving { steps: request.save_every.map(NonZeroU64::get), ..Saving::default() };
-    let outcome = trainer.run(watch, saving)?;
+    let policy =
+        CheckpointPolicy { steps: request.save_every.map(NonZeroU64::get), ..CheckpointPolicy::default() };
+    let outcome = trainer.run(watch, policy)?;
     if outcome == Outcome::Stopped {
         let checkpoint = trainer.checkpoint();
         let path = checkpoint.display();

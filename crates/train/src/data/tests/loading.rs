@@ -12,7 +12,8 @@ use crate::data::{
     Dataset, Key, Kind, Loader, Order, Part, Plan, Position, Scratch, Shape, Transform, epoch_order,
 };
 use crate::{
-    Backends, Builtin, Data, Engine, Job, Outcome, RunDirectory, Saving, Trainer, TrainingMonitor, spec_for,
+    Backends, Builtin, CheckpointPolicy, Data, Engine, Job, Outcome, RunDirectory, Trainer, TrainingMonitor,
+    spec_for,
 };
 
 const SHAPE: Shape = Shape { channels: 3, height: 8, width: 8 };
@@ -185,7 +186,10 @@ fn the_training_loop_never_waits_for_batches_that_are_there() {
     let mut loader = trainer.loader().unwrap();
     wait_for(&loader.finished(), 1);
     let monitor = SlowStep { finished: loader.finished(), done: AtomicU64::new(0), total: 15 };
-    assert_eq!(trainer.run_on(&mut loader, &monitor, Saving::default()).unwrap(), Outcome::Finished);
+    assert_eq!(
+        trainer.run_on(&mut loader, &monitor, CheckpointPolicy::default()).unwrap(),
+        Outcome::Finished
+    );
     assert_eq!((trainer.progress().steps, loader.stalls().load(Ordering::SeqCst)), (15, 0));
     assert!(trainer.progress().history.iter().all(|epoch| epoch.waited == 0.0));
 }
