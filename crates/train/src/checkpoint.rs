@@ -86,6 +86,9 @@ pub struct TrainingHeader {
     /// State of the backend's own, besides tensors.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub backend_state: Value,
+    /// The instruction set of the CPU on which the last bits depend, where the backend tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
 }
 
 /// A header with the place of the file's checksum.

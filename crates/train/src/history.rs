@@ -27,6 +27,21 @@ pub struct Epoch {
     pub waited: f64,
 }
 
+impl Epoch {
+    /// Its points for TensorBoard.
+    pub(crate) fn scalars(&self) -> [(&'static str, f64); 7] {
+        [
+            ("loss/train", self.loss),
+            ("loss/test", self.test_loss),
+            ("error/train", self.train_error),
+            ("error/test", self.test_error),
+            ("error/test_top5", self.top5_error),
+            ("learning_rate", self.learning_rate),
+            ("images_per_second", self.images_per_second),
+        ]
+    }
+}
+
 /// Sums over the steps of an epoch so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sums {

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use collegial_arch::{Overrides, Spec};
-use collegial_core::Silent;
+use collegial_core::{Monitor, Silent};
 use collegial_nn::{Mode, Network, Optimiser};
 use collegial_testing::{NETWORK, write_data};
 use collegial_train::backend::{Backend, BackendState, Device, Setup, StepOutput};
@@ -14,11 +14,14 @@ use collegial_train::checkpoint::CheckpointFile;
 use collegial_train::data::Dataset;
 use collegial_train::{
     Backends, Builtin, CheckpointPolicy, Data, Engine, Epoch, Error, Job, Loss, Outcome, RunDirectory,
-    Trainer, seconds_per_step, spec_for,
+    Trainer, TrainingMonitor, seconds_per_step, spec_for,
 };
 
 /// Images of the steps so far.
 static BATCHES: Mutex<Vec<usize>> = Mutex::new(vec![]);
+
+/// Whether the backend computes with other instructions than before.
+static OTHER_INSTRUCTIONS: AtomicBool = AtomicBool::new(false);
 
 /// Whether the backend's state lacks a tensor.
 static LOSES_A_TENSOR: AtomicBool = AtomicBool::new(false);
@@ -89,7 +92,27 @@ impl Backend for Mirror {
     fn device(&self) -> Device {
         Device::Cpu
     }
+
+    fn instructions(&self) -> Option<&'static str> {
+        Some(if OTHER_INSTRUCTIONS.load(Ordering::SeqCst) { "portable" } else { "avx2" })
+    }
 }
+
+/// Keeps what it is told.
+#[derive(Default)]
+struct Sentences(Mutex<Vec<String>>);
+
+impl Monitor for Sentences {
+    fn progress(&self, _: f64, _: Option<&str>) {}
+    fn say(&self, sentence: &str) {
+        self.0.lock().unwrap().push(sentence.to_owned());
+    }
+    fn stopped(&self) -> bool {
+        false
+    }
+}
+
+impl TrainingMonitor for Sentences {}
 
 fn job(data: &Path, engine: Engine, epochs: u32) -> Job {
     let dataset = Dataset::open(data).unwrap();
@@ -155,6 +178,21 @@ fn another_backend_is_trained_saved_and_resumed_like_the_native_one() {
     );
     let said = other.err().unwrap().to_string();
     assert!(said.contains("engine") && said.contains("torch"), "{said}");
+
+    let resumed = |epochs| {
+        let heard = Sentences::default();
+        let directory = RunDirectory::open(&run("parts")).unwrap();
+        let mut trainer = Trainer::resume(job(&data, Engine::Torch, epochs), directory, BACKENDS).unwrap();
+        trainer.run(&heard, CheckpointPolicy::default()).unwrap();
+        heard.0.into_inner().unwrap()
+    };
+    assert!(resumed(4).is_empty());
+    OTHER_INSTRUCTIONS.store(true, Ordering::SeqCst);
+    let said = resumed(5);
+    assert!(
+        said.len() == 1 && said[0].contains("with avx2 instructions and goes on with portable"),
+        "{said:?}"
+    );
 
     // A checkpoint with a tensor less would not resume.
     LOSES_A_TENSOR.store(true, Ordering::SeqCst);

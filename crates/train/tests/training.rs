@@ -35,17 +35,21 @@ fn job(data: &Path, spec: &str, changes: &[&str], seed: u64) -> Result<Job, Erro
 struct StopAfter {
     steps: AtomicU64,
     epochs: Mutex<Vec<Epoch>>,
+    shares: Mutex<Vec<f64>>,
 }
 
 impl StopAfter {
     fn new(steps: u64) -> Self {
-        Self { steps: AtomicU64::new(steps), epochs: Mutex::default() }
+        Self { steps: AtomicU64::new(steps), epochs: Mutex::default(), shares: Mutex::default() }
     }
 }
 
 impl Monitor for StopAfter {
-    fn progress(&self, _: f64, _: Option<&str>) {
-        self.steps.fetch_sub(1, Ordering::SeqCst);
+    fn progress(&self, share: f64, state: Option<&str>) {
+        self.shares.lock().unwrap().push(share);
+        if !state.unwrap().contains("testing") {
+            self.steps.fetch_sub(1, Ordering::SeqCst);
+        }
     }
     fn stopped(&self) -> bool {
         self.steps.load(Ordering::SeqCst) == 0
@@ -125,6 +129,29 @@ fn resumes_to_the_bit() {
             assert_eq!(epochs_again, epochs, "{case}, {stop}");
         }
     }
+}
+
+/// Training and test images count, and a resumed run goes on where it stopped.
+#[test]
+fn progress_is_that_of_the_whole_run() {
+    let root = tempfile::tempdir().unwrap();
+    let job = job(&root.path().join("data"), NETWORK, &["epochs=2"], 3).unwrap();
+    let run = || RunDirectory::open(&root.path().join("run")).unwrap();
+    let first = StopAfter::new(7);
+    let mut trainer = Trainer::begin(job.clone(), run(), Backends::NATIVE).unwrap();
+    trainer.run(&first, CheckpointPolicy::default()).unwrap();
+    drop(trainer);
+    let second = StopAfter::new(NEVER);
+    let mut trainer = Trainer::resume(job, run(), Backends::NATIVE).unwrap();
+    trainer.run(&second, CheckpointPolicy::default()).unwrap();
+    let shares = [first.shares.into_inner().unwrap(), second.shares.into_inner().unwrap()].concat();
+    // Ten steps of 20 images and batches of 20, 20 and 10 test images per epoch.
+    let expected = (0..2).flat_map(|epoch| {
+        let steps = (1..=10).map(|step| 60.0 * f64::from(step));
+        let tests = [20.0, 40.0, 50.0].map(|tested| 600.0 + tested);
+        steps.chain(tests).map(move |done| (650.0 * f64::from(epoch) + done) / 1300.0)
+    });
+    assert_eq!(shares, expected.collect::<Vec<_>>());
 }
 
 #[test]

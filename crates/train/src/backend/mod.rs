@@ -59,6 +59,12 @@ pub trait Backend: Send {
 
     /// Where it computes.
     fn device(&self) -> Device;
+
+    /// The instruction set on which the last bits of its results depend, as a value of
+    /// `COLLEGIAL_INSTRUCTIONS`; `None` if it does not tell.
+    fn instructions(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 /// Loss and errors of a step.

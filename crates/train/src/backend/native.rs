@@ -1,5 +1,6 @@
 //! The native backend: `collegial-nn` on the threads of the current pool.
 
+use collegial_nn::kernels::Isa;
 use collegial_nn::{Mode, Network, Optimiser};
 
 use super::{Backend, BackendState, Device, Setup, StepOutput};
@@ -95,5 +96,14 @@ impl Backend for Native {
 
     fn device(&self) -> Device {
         Device::Cpu
+    }
+
+    /// AVX2 and AVX-512 give the same bits.
+    fn instructions(&self) -> Option<&'static str> {
+        Some(match Isa::detect() {
+            Isa::Avx512 | Isa::Avx2 => "avx2",
+            Isa::Neon => "neon",
+            Isa::Portable => "portable",
+        })
     }
 }

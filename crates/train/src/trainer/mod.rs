@@ -1,20 +1,21 @@
 //! The training loop.
 
+mod loss_growth;
+mod saving;
+mod testing;
+
 use std::path::PathBuf;
 use std::time::Instant;
 
 use collegial_core::{Monitor, Silent};
 
 use crate::backend::{Backend, BackendState, Backends, Layout, initial_state};
-use crate::checkpoint::{Checkpoint, MODEL_FILE, ModelHeader, TrainingHeader, training_bytes, weight_bytes};
+use crate::checkpoint::{Checkpoint, MODEL_FILE, TrainingHeader};
 use crate::data::{Batch, Loader, Position};
 use crate::error::io;
-use crate::evaluate::count_all;
 use crate::history::{Epoch, Progress};
-use crate::{CheckpointPolicy, Error, Evaluation, EventFile, Job, RunDirectory};
-
-/// A point of the training loss goes to TensorBoard every so many steps.
-const EVENT_EVERY: u64 = 50;
+use crate::{CheckpointPolicy, Error, EventFile, Job, RunDirectory};
+use loss_growth::LossGrowth;
 
 /// A monitor of a training run: it hears of steps by [`Monitor::progress`], and of epochs.
 pub trait TrainingMonitor: Monitor {
@@ -42,6 +43,8 @@ pub struct Trainer {
     layout: Layout,
     progress: Progress,
     saved: Instant,
+    /// A sentence about the resumed run, to be said when it goes on.
+    note: Option<String>,
 }
 
 impl Trainer {
@@ -66,6 +69,7 @@ impl Trainer {
         let checkpoint = Checkpoint::read(latest)?;
         job.check_resumes(&checkpoint)?;
         let mut trainer = Self::start(job, run, backends, Some(&checkpoint))?;
+        trainer.note = other_instructions(&checkpoint.training_header, trainer.backend.as_ref());
         trainer.progress = checkpoint.training_header.progress;
         trainer.run.remove_older()?;
         trainer.write_documents()?;
@@ -83,7 +87,7 @@ impl Trainer {
         let mut backend = backends.start(&job, factors)?;
         backend.load(&state)?;
         let (layout, progress) = (state.layout(), Progress::default());
-        Ok(Self { job, run, backend, layout, progress, saved: Instant::now() })
+        Ok(Self { job, run, backend, layout, progress, saved: Instant::now(), note: None })
     }
 
     /// Trains until all epochs are done or the monitor says stop.
@@ -109,48 +113,70 @@ impl Trainer {
         policy: CheckpointPolicy,
     ) -> Result<Outcome, Error> {
         let mut events = EventFile::create(self.run.path()).map_err(io("write", self.run.path()))?;
-        let (steps, epochs) = (self.job.steps_per_epoch(), self.job.recipe.epochs);
-        let first = self.progress.steps;
-        let total = (u64::from(epochs) * steps as u64).saturating_sub(first);
         self.saved = Instant::now();
+        if let Some(note) = self.note.take() {
+            monitor.say(&note);
+        }
         // A failure after its checkpoint may have kept these points from being written.
         if let Some(last) = self.progress.history.last() {
-            self.record_epoch(&mut events, last)?;
+            self.record(&mut events, self.steps_after(last), &last.scalars())?;
         }
-        while self.progress.epoch < epochs {
-            while self.progress.step < steps {
-                if monitor.stopped() {
-                    self.save()?;
-                    return Ok(Outcome::Stopped);
-                }
-                let waited = loader.waited();
-                let started = Instant::now();
-                let Some(batch) = loader.next()? else { break };
-                let rate = self.rate();
-                let loss = self.step(batch, rate)?;
-                let sums = &mut self.progress.sums;
-                sums.seconds += started.elapsed().as_secs_f64();
-                sums.waited += (loader.waited() - waited).as_secs_f64();
-                if self.progress.steps.is_multiple_of(EVENT_EVERY) {
-                    self.record(&mut events, self.progress.steps, &[("loss/step", loss)])?;
-                }
-                self.save_if_due(policy)?;
-                let share = (self.progress.steps - first) as f64 / total.max(1) as f64;
-                monitor.progress(share, Some(&self.summary()));
+        let mut growth = LossGrowth::from_step(self.progress.steps);
+        while self.progress.epoch < self.job.recipe.epochs {
+            if !self.train_epoch(loader, monitor, policy, &mut events, &mut growth)? {
+                self.save()?;
+                return Ok(Outcome::Stopped);
             }
-            let Some(epoch) = self.test(&|| monitor.stopped())? else {
+            let Some(epoch) = self.test(monitor)? else {
                 self.save()?;
                 return Ok(Outcome::Stopped);
             };
             self.progress.finish_epoch(epoch.clone());
-            if self.progress.epoch == epochs || self.saved.elapsed() >= policy.epoch_interval {
+            let last = self.progress.epoch == self.job.recipe.epochs;
+            if last || self.saved.elapsed() >= policy.epoch_interval {
                 self.save()?;
                 self.write_history()?;
             }
-            self.record_epoch(&mut events, &epoch)?;
+            self.record(&mut events, self.steps_after(&epoch), &epoch.scalars())?;
             monitor.finished_epoch(&epoch);
         }
         Ok(Outcome::Finished)
+    }
+
+    /// The steps that are left of the current epoch; gives whether all were done.
+    fn train_epoch(
+        &mut self,
+        loader: &mut Loader,
+        monitor: &dyn TrainingMonitor,
+        policy: CheckpointPolicy,
+        events: &mut EventFile,
+        growth: &mut LossGrowth,
+    ) -> Result<bool, Error> {
+        while self.progress.step < self.job.steps_per_epoch() {
+            if monitor.stopped() {
+                return Ok(false);
+            }
+            let waited = loader.waited();
+            let started = Instant::now();
+            let Some(batch) = loader.next()? else { break };
+            let rate = self.rate();
+            let loss = self.step(batch, rate)?;
+            let sums = &mut self.progress.sums;
+            sums.seconds += started.elapsed().as_secs_f64();
+            sums.waited += (loader.waited() - waited).as_secs_f64();
+            self.record(events, self.progress.steps, &[("loss/step", loss)])?;
+            if let Some(warning) = growth.warning(loss, rate) {
+                monitor.say(&warning);
+            }
+            self.save_if_due(policy)?;
+            monitor.progress(share(&self.job, &self.progress, 0), Some(&self.summary()));
+        }
+        Ok(true)
+    }
+
+    /// The steps of all epochs up to this one.
+    fn steps_after(&self, epoch: &Epoch) -> u64 {
+        u64::from(epoch.epoch) * self.job.steps_per_epoch() as u64
     }
 
     /// One step of the optimiser on a batch; gives the mean loss.
@@ -175,43 +201,6 @@ impl Trainer {
         recipe.schedule.rate(recipe.learning_rate, *epoch, *step, self.job.steps_per_epoch())
     }
 
-    /// Tests, and sums up the epoch; `None` if stopped.
-    fn test(&mut self, stopped: &dyn Fn() -> bool) -> Result<Option<Epoch>, Error> {
-        let started = Instant::now();
-        let Some(test) = self.evaluate(stopped)? else { return Ok(None) };
-        let (recipe, steps, Progress { epoch, sums, .. }) =
-            (&self.job.recipe, self.job.steps_per_epoch(), &self.progress);
-        let learning_rate =
-            recipe.schedule.rate(recipe.learning_rate, *epoch, steps.saturating_sub(1), steps);
-        if !test.loss.is_finite() {
-            return Err(self.diverged(test.loss, learning_rate));
-        }
-        let images = sums.images.max(1) as f64;
-        Ok(Some(Epoch {
-            epoch: epoch + 1,
-            loss: sums.loss / images,
-            train_error: sums.errors as f64 / images,
-            test_error: test.error(),
-            seconds: sums.seconds + started.elapsed().as_secs_f64(),
-            test_loss: test.loss,
-            top5_error: test.top5_error(),
-            learning_rate,
-            images_per_second: sums.images as f64 / sums.seconds.max(1e-9),
-            waited: sums.waited,
-        }))
-    }
-
-    /// The errors on the test images; `None` if stopped.
-    fn evaluate(&mut self, stopped: &dyn Fn() -> bool) -> Result<Option<Evaluation>, Error> {
-        let mut loader: Loader = self.job.data.test_batches(self.job.recipe.micro_batch())?;
-        let width = self.job.spec.graph()?.output_shape().elements() as usize;
-        let mut forward = |images: &[f32], logits: &mut Vec<f32>| {
-            logits.extend(self.backend.outputs(images)?);
-            Ok(())
-        };
-        count_all(width, self.job.recipe.loss, &mut loader, None, stopped, &mut forward)
-    }
-
     /// The epoch so far, for people.
     fn summary(&self) -> String {
         let Progress { epoch, sums, .. } = &self.progress;
@@ -220,77 +209,7 @@ impl Trainer {
         format!("epoch {}, loss {loss:.4}, {speed:.0} images/s", epoch + 1)
     }
 
-    fn save_if_due(&mut self, policy: CheckpointPolicy) -> Result<(), Error> {
-        let by_steps = policy.steps.is_some_and(|steps| self.progress.steps.is_multiple_of(steps.max(1)));
-        if by_steps || self.saved.elapsed() >= policy.time { self.save() } else { Ok(()) }
-    }
-
-    fn save(&mut self) -> Result<(), Error> {
-        let state = self.backend.state()?;
-        self.layout.check(&state)?;
-        let (number, &Progress { epoch, steps, .. }) = (self.run.next_number()?, &self.progress);
-        let recipe = &self.job.recipe;
-        let header = ModelHeader {
-            spec: self.job.spec.clone(),
-            parametrisation: recipe.parametrisation,
-            loss: recipe.loss,
-            epoch,
-            steps,
-            number,
-        };
-        let batches = steps * (recipe.batch / recipe.micro_batch()) as u64;
-        let model = weight_bytes(state.network, &header, batches)?;
-        let header = TrainingHeader {
-            seed: self.job.seed,
-            recipe: recipe.clone(),
-            data: self.job.data.identity().clone(),
-            progress: self.progress.clone(),
-            number,
-            engine: self.job.engine,
-            backend_state: state.extra,
-        };
-        let training = training_bytes(state.optimiser, &header)?;
-        self.run.save(&model, &training)?;
-        self.saved = Instant::now();
-        Ok(())
-    }
-
-    /// The files for people beside a checkpoint, which holds all that is in them.
-    fn write_documents(&self) -> Result<(), Error> {
-        self.run.write("model.toml", &self.job.spec.to_toml())?;
-        self.run.write("recipe.toml", &self.job.recipe.to_toml())?;
-        self.write_history()
-    }
-
-    fn write_history(&self) -> Result<(), Error> {
-        if self.progress.history.is_empty() {
-            return Ok(());
-        }
-        let mut text = String::new();
-        for epoch in &self.progress.history {
-            text += &serde_json::to_string(epoch).map_err(Error::Header)?;
-            text.push('\n');
-        }
-        self.run.write("epochs.jsonl", &text)
-    }
-
-    fn record_epoch(&self, events: &mut EventFile, epoch: &Epoch) -> Result<(), Error> {
-        let steps = u64::from(epoch.epoch) * self.job.steps_per_epoch() as u64;
-        self.record(
-            events,
-            steps,
-            &[
-                ("loss/train", epoch.loss),
-                ("loss/test", epoch.test_loss),
-                ("error/train", epoch.train_error),
-                ("error/test", epoch.test_error),
-                ("error/test_top5", epoch.top5_error),
-                ("learning_rate", epoch.learning_rate),
-                ("images_per_second", epoch.images_per_second),
-            ],
-        )
-    }
-
+    /// Adds points to TensorBoard's file.
     fn record(&self, events: &mut EventFile, steps: u64, scalars: &[(&str, f64)]) -> Result<(), Error> {
         self.run.check_lock()?;
         events.scalars(steps, scalars).map_err(io("write", events.path()))
@@ -315,4 +234,24 @@ impl Trainer {
     pub fn checkpoint(&self) -> PathBuf {
         self.run.latest().unwrap_or(self.run.path()).join(MODEL_FILE)
     }
+}
+
+/// The share of the whole run that is done, with so many test images of the current epoch. A test
+/// image has no backward pass and counts a third of a training image.
+fn share(job: &Job, progress: &Progress, tested: usize) -> f64 {
+    let steps = |steps: usize| 3.0 * (steps * job.recipe.batch) as f64;
+    let epoch = steps(job.steps_per_epoch()) + job.data.dataset().test().len() as f64;
+    let done = f64::from(progress.epoch) * epoch + steps(progress.step) + tested as f64;
+    done / (f64::from(job.recipe.epochs) * epoch).max(1.0)
+}
+
+/// A sentence where a run goes on with other instructions than it was computed with.
+fn other_instructions(saved: &TrainingHeader, backend: &dyn Backend) -> Option<String> {
+    let (before, now) = (saved.instructions.as_deref()?, backend.instructions()?);
+    (before != now).then(|| {
+        format!(
+            "note: this run was computed with {before} instructions and goes on with {now}: results agree to \
+             rounding only; COLLEGIAL_INSTRUCTIONS={before} keeps the bits on a CPU that has them"
+        )
+    })
 }
