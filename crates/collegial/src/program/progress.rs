@@ -5,9 +5,10 @@ use std::io::IsTerminal;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use crate::Monitor;
+use collegial_report::duration;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::Monitor;
 use crate::program::arguments::{Common, eprint};
 use crate::program::signals;
 
@@ -20,8 +21,24 @@ const LINE_EVERY: Duration = Duration::from_secs(10);
 /// Shows progress and listens for signals.
 pub struct Progress {
     display: Display,
-    /// Since when the current work goes on, and how far it is.
-    current: Mutex<(Instant, f64)>,
+    current: Mutex<Option<Current>>,
+}
+
+/// The current piece of work: when it was first heard of and how far it was then, and how far it is.
+/// A resumed one may begin anywhere.
+#[derive(Clone, Copy)]
+struct Current {
+    since: Instant,
+    first: f64,
+    share: f64,
+}
+
+impl Current {
+    /// By the pace so far; `None` before there is any.
+    fn seconds_left(self) -> Option<f64> {
+        let done = self.share - self.first;
+        (done > 0.0).then(|| self.since.elapsed().as_secs_f64() * (1.0 - self.share) / done)
+    }
 }
 
 enum Display {
@@ -38,7 +55,7 @@ impl Progress {
             Display::Nothing
         } else if std::io::stderr().is_terminal() {
             let bar = ProgressBar::new(STEPS);
-            let style = ProgressStyle::with_template("{msg} [{bar:40}] {percent} %, {eta} left")
+            let style = ProgressStyle::with_template("{msg} [{bar:40}] {percent} %{prefix}")
                 .unwrap_or_else(|_| ProgressStyle::default_bar());
             bar.set_style(style.progress_chars("=> "));
             bar.set_message(what.to_owned());
@@ -46,7 +63,7 @@ impl Progress {
         } else {
             Display::Lines(Mutex::new(Instant::now()))
         };
-        Self { display, current: Mutex::new((Instant::now(), 0.0)) }
+        Self { display, current: Mutex::new(None) }
     }
 
     /// Prints something that the bar would otherwise be drawn over.
@@ -57,22 +74,18 @@ impl Progress {
         }
     }
 
-    /// Whether another piece of work has begun: a share below the last one.
-    fn follow(&self, share: f64) -> bool {
-        let Ok(mut current) = self.current.lock() else { return false };
-        let again = share < current.1;
-        *current = (if again { Instant::now() } else { current.0 }, share);
-        again
-    }
-
+    /// Takes the share that is done, and gives the time that is left, where it is known, as
+    /// ", about 12 seconds left". A share below the last one begins another piece of work.
     fn remaining(&self, share: f64) -> String {
-        let done = format!("{:.0} % done", 100.0 * share);
-        match self.current.lock() {
-            Ok(current) if share > 0.0 => {
-                let seconds = current.0.elapsed().as_secs_f64() * (1.0 - share) / share;
-                format!("{done}, about {seconds:.0} s left")
-            }
-            _ => done,
+        let Ok(mut current) = self.current.lock() else { return String::new() };
+        let now = match *current {
+            Some(before) if share >= before.share => Current { share, ..before },
+            _ => Current { since: Instant::now(), first: share, share },
+        };
+        *current = Some(now);
+        match now.seconds_left() {
+            Some(seconds) => format!(", about {} left", duration(seconds.round())),
+            None => String::new(),
         }
     }
 }
@@ -80,12 +93,10 @@ impl Progress {
 impl Monitor for Progress {
     fn progress(&self, share: f64, state: Option<&str>) {
         let share = share.clamp(0.0, 1.0);
-        let again = self.follow(share);
+        let remaining = self.remaining(share);
         match &self.display {
             Display::Bar(bar) => {
-                if again {
-                    bar.reset_eta();
-                }
+                bar.set_prefix(remaining);
                 if let Some(state) = state {
                     bar.set_message(state.to_owned());
                 }
@@ -96,7 +107,7 @@ impl Monitor for Progress {
                 if last.elapsed() >= LINE_EVERY {
                     *last = Instant::now();
                     let state = state.map_or(String::new(), |state| format!("{state}, "));
-                    eprint(&format!("{state}{}", self.remaining(share)));
+                    eprint(&format!("{state}{:.0} % done{remaining}", 100.0 * share));
                 }
             }
             Display::Nothing => {}
@@ -120,5 +131,25 @@ impl Drop for Progress {
         if let Display::Bar(bar) = &self.display {
             bar.finish_and_clear();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run that is resumed at half its way has done nothing here yet.
+    #[test]
+    fn time_left_goes_by_the_pace_since_the_first_news() {
+        let progress = Progress { display: Display::Nothing, current: Mutex::new(None) };
+        assert_eq!(progress.remaining(0.5), "");
+        std::thread::sleep(Duration::from_millis(20));
+        assert!(progress.remaining(0.6).ends_with(" left"));
+        let begun = Instant::now().checked_sub(Duration::from_secs(10)).unwrap();
+        let current = Current { since: begun, first: 0.5, share: 0.6 };
+        // A tenth took ten seconds, and four are left.
+        let seconds = current.seconds_left().unwrap();
+        assert!((40.0..45.0).contains(&seconds), "{seconds}");
+        assert_eq!(progress.remaining(0.1), "", "another piece of work");
     }
 }
