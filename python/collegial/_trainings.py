@@ -26,6 +26,7 @@ def train(
     set: dict[str, object] | Iterable[str] = (),
     epochs: int | None = None,
     limit: int | None = None,
+    test_limit: int | None = None,
     runs: int = 1,
     save_every: int | None = None,
     classes: int | None = None,
@@ -53,6 +54,7 @@ def train(
         set: Changes to the recipe: {"learning_rate": 0.05, "schedule.milestones": [5, 8]}, or "key=value" texts.
         epochs: Epochs in all; the recipe's by default.
         limit: Train on the first images only.
+        test_limit: Test on so many images only, spread evenly over the test images.
         runs: Train several times, with seeds from `seed` on.
         save_every: Save a checkpoint every so many steps too, not only every ten minutes and after every epoch.
         classes: Number of classes; must be the data set's.
@@ -67,7 +69,7 @@ def train(
     """
     question = request(
         model, data=data, out=out, resume=resume, recipe=recipe, set=changes(set), epochs=epochs, limit=limit,
-        runs=runs, save_every=save_every, classes=classes, inputs=inputs, outputs=outputs, image=image, seed=seed,
+        test_limit=test_limit, runs=runs, save_every=save_every, classes=classes, inputs=inputs, outputs=outputs, image=image, seed=seed,
         engine=engine,
     )  # fmt: skip
     with watching(progress) as callback:

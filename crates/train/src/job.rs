@@ -21,11 +21,14 @@ pub struct Data {
 }
 
 impl Data {
-    /// Applies the recipe's limit and augmentation. Normalisation is that of the whole data set.
+    /// Applies the recipe's limits and augmentation. Normalisation is that of the whole data set.
     pub fn new(mut dataset: Dataset, recipe: &Recipe) -> Result<Self, Error> {
         let normalise = Normalise::usual(&dataset)?;
         if let Some(limit) = recipe.limit {
             dataset.limit_training(limit);
+        }
+        if let Some(limit) = recipe.test_limit {
+            dataset.limit_test(limit);
         }
         let training = Transform::new(&dataset, recipe.augment, normalise.clone())?;
         let test = Transform::new(&dataset, Augment::None, normalise)?;

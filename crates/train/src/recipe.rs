@@ -34,6 +34,9 @@ pub struct Recipe {
     /// Train on the first images only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
+    /// Test on so many images only, spread evenly over the test images.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test_limit: Option<usize>,
     /// What is made small.
     #[serde(default)]
     pub loss: Loss,
@@ -107,6 +110,7 @@ impl Recipe {
         count("batch", self.batch)?;
         count("micro_batch", self.micro_batch())?;
         count("limit", self.limit.unwrap_or(1))?;
+        count("test_limit", self.test_limit.unwrap_or(1))?;
         if !self.batch.is_multiple_of(self.micro_batch()) {
             let (batch, micro_batch) = (self.batch, self.micro_batch());
             return Err(RecipeError::MicroBatch { batch, micro_batch });

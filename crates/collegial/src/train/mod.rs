@@ -61,6 +61,9 @@ options! {
         /// Train on the first images only
         #[arg(long, value_name = "IMAGES")]
         pub limit: Option<NonZeroUsize>,
+        /// Test on so many images only, spread evenly over the test images
+        #[arg(long, value_name = "IMAGES")]
+        pub test_limit: Option<NonZeroUsize>,
         /// Train several times, with seeds from --seed on, and give mean and standard error
         #[arg(long, value_name = "COUNT")]
         pub runs: NonZeroU32 = NonZeroU32::MIN,
@@ -236,6 +239,7 @@ fn directories(request: &Request, spec: &Spec, dataset: &Dataset) -> Vec<(u64, P
 fn choose_recipe(request: &Request, dataset: &Dataset, runs: &[(u64, PathBuf)]) -> Result<Recipe, Error> {
     let mut changes = request.set.clone();
     changes.extend(request.limit.map(|limit| format!("limit={limit}")));
+    changes.extend(request.test_limit.map(|limit| format!("test_limit={limit}")));
     // What is given again on resuming changes the run's own recipe, so that a difference is found
     // and named.
     let saved = runs.iter().filter(|_| request.resume && request.recipe.is_none());

@@ -135,6 +135,11 @@ impl Dataset {
         self.train.truncate(images);
     }
 
+    /// Tests on so many images only, spread evenly over the test split.
+    pub fn limit_test(&mut self, images: usize) {
+        self.test.thin(images);
+    }
+
     /// Which data set it is.
     pub fn kind(&self) -> Kind {
         self.kind

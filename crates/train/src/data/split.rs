@@ -76,6 +76,25 @@ impl Split {
         }
     }
 
+    /// Leaves out all but so many images, spread evenly: files are often in the order of classes. At
+    /// least one stays.
+    pub(crate) fn thin(&mut self, images: usize) {
+        let length = self.len();
+        let images = images.clamp(1, length.max(1));
+        let kept = |index: usize| index * length / images;
+        match self {
+            Self::Stored(stored) => {
+                let size = stored.shape.len();
+                for index in 0..images {
+                    stored.labels[index] = stored.labels[kept(index)];
+                    stored.pixels.copy_within(kept(index) * size..(kept(index) + 1) * size, index * size);
+                }
+            }
+            Self::Photos(photos) => (0..images).for_each(|index| photos.files.swap(index, kept(index))),
+        }
+        self.truncate(images);
+    }
+
     /// The class of an image, counted from 0; `None` beyond the last.
     pub fn label(&self, index: usize) -> Option<u16> {
         match self {
@@ -192,5 +211,33 @@ impl Photos {
             DataError::Request(Mismatch::new(expected, index.to_string()))
         })?;
         Rgb::decode(&super::error::read(&path)?).map_err(|mismatch| mismatch.in_file(&path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thinned_splits_are_spread_evenly() {
+        let shape = Shape { channels: 1, height: 1, width: 2 };
+        let images: Vec<u16> = (0..7).collect();
+        let pixels = images.iter().flat_map(|&image| [image as u8, 10 + image as u8]).collect();
+        let files = images.iter().map(|&image| (image, OsString::from(image.to_string()))).collect();
+        let stored = Split::Stored(Stored::new(shape, 7, pixels, images).unwrap());
+        for (mut split, images, expected) in
+            [(stored, 3, &[0, 2, 4][..]), (Split::Photos(Photos::new(vec![], files)), 5, &[0, 1, 2, 4, 5])]
+        {
+            split.thin(images);
+            let labels: Vec<u16> = (0..).map_while(|index| split.label(index)).collect();
+            assert_eq!(labels, expected);
+            if let Split::Stored(stored) = &split {
+                assert_eq!(stored.pixels, [0, 10, 2, 12, 4, 14]);
+            }
+            split.thin(0);
+            assert_eq!(split.len(), 1, "at least one stays");
+            split.thin(9);
+            assert_eq!((split.len(), split.label(0)), (1, Some(0)));
+        }
     }
 }
