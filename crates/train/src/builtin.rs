@@ -1,4 +1,4 @@
-//! The recipes that are part of the program.
+//! Built-in recipes.
 
 use std::fmt;
 use std::path::Path;

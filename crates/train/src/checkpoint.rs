@@ -1,5 +1,5 @@
-//! Checkpoints: two safetensors files, the network under torchvision's names and what training
-//! needs besides.
+//! Checkpoints: two safetensors files, the network under torchvision's names and the training
+//! state.
 //!
 //! The header of each file holds one JSON document under the key `collegial` (one key, so that
 //! equal states make equal bytes). Both carry the number of the checkpoint, by which files that do
@@ -31,18 +31,18 @@ pub const TRAINING_FILE: &str = "training.safetensors";
 const KEY: &str = "collegial";
 const TRACKED: &str = "num_batches_tracked";
 
-/// What the file of a network says about it.
+/// The header of a network's file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelHeader {
     /// The network. What is read from a file is checked, its name included: names become those of
     /// new files.
     #[serde(deserialize_with = "checked_spec")]
     pub spec: Spec,
-    /// What its weights are: those of the NTK parametrisation still have to be multiplied by
+    /// The parametrisation of its weights: those of the NTK parametrisation still have to be multiplied by
     /// sqrt(gain / fan-in).
     #[serde(default)]
     pub parametrisation: Parametrisation,
-    /// What it was trained to make small.
+    /// The loss it was trained with.
     #[serde(default)]
     pub loss: Loss,
     /// Epochs finished.
@@ -60,21 +60,21 @@ fn checked_spec<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Spec, D::E
 }
 
 impl ModelHeader {
-    /// That of weights that this program has not trained.
+    /// The header of weights that this program has not trained.
     pub fn untrained(spec: Spec) -> Self {
         let (parametrisation, loss) = Default::default();
         Self { spec, parametrisation, loss, epoch: 0, steps: 0, number: 0 }
     }
 }
 
-/// What the second file says.
+/// The header of the training state's file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrainingHeader {
     /// Seeds weights, order and augmentation.
     pub seed: u64,
     /// How it is trained.
     pub recipe: Recipe,
-    /// What it is trained on.
+    /// The data it is trained on.
     pub data: Identity,
     /// Where it stands.
     pub progress: Progress,
@@ -333,11 +333,11 @@ impl CheckpointFile {
 pub struct Checkpoint {
     /// The network's file.
     pub model: CheckpointFile,
-    /// What it says.
+    /// The header of the network's file.
     pub model_header: ModelHeader,
     /// The second file.
     pub training: CheckpointFile,
-    /// What it says.
+    /// The header of the second file.
     pub training_header: TrainingHeader,
 }
 

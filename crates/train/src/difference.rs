@@ -1,4 +1,4 @@
-//! What differs between two settings, field by field.
+//! Differences between two settings, field by field.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,9 +11,9 @@ use serde_json::Value;
 pub struct Difference {
     /// The path of the field, its parts joined by points.
     pub field: String,
-    /// What the run has; `None` where the field is not set.
+    /// The run's value; `None` where the field is not set.
     pub saved: Option<String>,
-    /// What was given now.
+    /// The value given now.
     pub given: Option<String>,
 }
 

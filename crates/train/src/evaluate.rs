@@ -1,4 +1,4 @@
-//! How good a network is on images it was not trained on.
+//! Evaluation: loss and errors on images that a network was not trained on.
 
 use collegial_nn::{Mode, Network};
 use serde::Serialize;
@@ -44,7 +44,7 @@ impl Evaluation {
     }
 }
 
-/// Goes through a loader once; `None` if `stopped` said so. Batches must not be larger than the
+/// Evaluates on all batches of a loader; `None` if `stopped` said so. Batches must not be larger than the
 /// network's.
 pub fn evaluate(
     network: &mut Network,

@@ -1,4 +1,4 @@
-//! Where a run stands, and what its epochs brought.
+//! Progress of a run, and the results of its epochs.
 
 use serde::{Deserialize, Serialize};
 

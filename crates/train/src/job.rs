@@ -1,4 +1,4 @@
-//! What is to be trained: a network, a recipe, a seed and the data, checked to belong together.
+//! A training job: a network, a recipe, a seed and the data, checked to belong together.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ impl Data {
         &self.dataset
     }
 
-    /// What a resumed run must find again.
+    /// Kind, sizes and fingerprint, which a resumed run must find again.
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
@@ -80,16 +80,16 @@ impl Data {
     }
 }
 
-/// What is to be trained.
+/// A training job.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// The network, made to measure by [`spec_for`](crate::spec_for()).
     pub spec: Spec,
-    /// How.
+    /// How it is trained.
     pub recipe: Recipe,
     /// Seeds weights, order and augmentation.
     pub seed: u64,
-    /// On what.
+    /// The data it is trained on.
     pub data: Data,
     /// The backend that computes it.
     pub engine: Engine,

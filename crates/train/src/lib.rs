@@ -1,4 +1,4 @@
-//! Does the design hold up: from the files of a data set to a trained network and its test error.
+//! Training of networks on image data sets: data, recipes, the loop, checkpoints, import and export.
 //!
 //! The main type is [`Trainer`]: a network, its optimiser and its place in the data, which it saves
 //! and resumes to the bit. [`data`] reads and augments the data sets of the paper's section 5 and

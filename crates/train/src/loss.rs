@@ -1,4 +1,4 @@
-//! What training makes small.
+//! Loss functions.
 
 use collegial_nn::{Error, cross_entropy, half_squares};
 use serde::{Deserialize, Serialize};

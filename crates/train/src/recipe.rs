@@ -37,10 +37,10 @@ pub struct Recipe {
     /// Test on so many images only, spread evenly over the test images.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test_limit: Option<usize>,
-    /// What is made small.
+    /// The loss.
     #[serde(default)]
     pub loss: Loss,
-    /// What the weights are.
+    /// The parametrisation of the weights.
     #[serde(default)]
     pub parametrisation: Parametrisation,
     /// The rule of a step.
@@ -48,7 +48,7 @@ pub struct Recipe {
     /// How the rate changes.
     #[serde(default)]
     pub schedule: Schedule,
-    /// What is done to training images.
+    /// The augmentation of training images.
     pub augment: Augment,
 }
 

@@ -1,8 +1,8 @@
-//! A run's directory: its lock, its checkpoints and what is written beside them.
+//! A run's directory: its lock, its checkpoints and the files beside them.
 //!
 //! A checkpoint is a directory `checkpoint-000012` of two files. It is written under another name,
-//! forced to disk and then renamed, so that at every moment the one with the highest number is
-//! whole; older ones are removed afterwards.
+//! forced to disk and then renamed (an atomic write), so that the one with the highest number is
+//! always complete; older ones are removed afterwards.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
@@ -35,7 +35,7 @@ impl RunDirectory {
     pub fn open(root: &Path) -> Result<Self, Error> {
         disk::create_directories(root).map_err(io("create", root))?;
         let lock = lock(root)?;
-        sweep(root)?;
+        remove_stale_temporaries(root)?;
         let latest = latest_in(root)?;
         Ok(Self { root: root.to_owned(), lock, latest })
     }
@@ -56,8 +56,8 @@ impl RunDirectory {
         number.checked_add(1).ok_or_else(|| Error::LastNumber { path: path.clone() })
     }
 
-    /// Whether the lock file is still the one that this process locked: if it was removed or
-    /// replaced it, another process may hold the directory too.
+    /// Checks that the lock file is still the one that this process locked: if it was removed or
+    /// replaced, another process may hold the directory too.
     pub fn check_lock(&self) -> Result<(), Error> {
         let path = self.root.join(LOCK);
         if is_same_file(&self.lock, &path) { Ok(()) } else { Err(Error::LostLock { path }) }
@@ -128,7 +128,7 @@ fn lock(root: &Path) -> Result<File, Error> {
         .truncate(false)
         .open(&path)
         .map_err(io("write", &path))?;
-    match patient_lock(&file) {
+    match lock_with_retries(&file) {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
             let mut process = String::new();
@@ -164,9 +164,8 @@ fn host() -> Option<String> {
     told.ok().map(|name| name.trim().to_owned()).filter(|name| !name.is_empty())
 }
 
-/// Locks, or tries again for a moment: a process that looks whether a run is going on holds its
-/// lock for an instant.
-fn patient_lock(file: &File) -> Result<(), TryLockError> {
+/// Locks, with retries: a process that looks whether a run is going on holds its lock for a moment.
+fn lock_with_retries(file: &File) -> Result<(), TryLockError> {
     for _ in 0..10 {
         match file.try_lock() {
             Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(10)),
@@ -190,9 +189,9 @@ fn is_same_file(_file: &File, path: &Path) -> bool {
     path.exists()
 }
 
-/// Removes what processes that were killed left behind. Whoever holds the lock is alone here, so
-/// nothing of it is in use.
-fn sweep(root: &Path) -> Result<(), Error> {
+/// Removes temporary files of killed processes. The holder of the lock is alone here, so that none
+/// of them is in use.
+fn remove_stale_temporaries(root: &Path) -> Result<(), Error> {
     remove(&root.join(SAVING))?;
     for entry in fs::read_dir(root).map_err(io("read", root))?.filter_map(Result::ok) {
         let name = entry.file_name();
@@ -264,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn one_process_at_a_time_and_leftovers_are_swept() {
+    fn one_process_at_a_time_and_stale_temporaries_are_removed() {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir(root.path().join(SAVING)).unwrap();
         let leftover = root.path().join(".collegial-recipe.toml");

@@ -12,7 +12,7 @@ pub struct Schedule {
     /// Epochs after which the rate is multiplied by `factor`.
     #[serde(default)]
     pub milestones: Vec<f64>,
-    /// What it is multiplied by.
+    /// The factor of the rate at every milestone.
     #[serde(default = "a_tenth")]
     pub factor: f64,
     /// Epochs over which the rate rises linearly from nothing, step by step.

@@ -1,4 +1,4 @@
-//! A network made to measure for a data set: its inputs are the images, its outputs the classes.
+//! Input and output sizes of a network, set to a data set's images and classes.
 
 use collegial_arch::{Overrides, Spec};
 

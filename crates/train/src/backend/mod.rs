@@ -2,8 +2,9 @@
 //!
 //! Everything else is the same for all of them: [`Trainer`](crate::Trainer) has the data, their
 //! order and augmentation, the schedule, the tests, the checkpoints and the history. A [`Backend`]
-//! is given weights, batches and rates, and gives losses and outputs. The native one is part of this
-//! crate; PyTorch lives in Python processes, so that the wheel brings it ([`Backends::with_torch`]).
+//! is given weights, batches and rates, and gives losses and outputs. The native one is part of
+//! this crate; PyTorch lives in Python processes, so that the wheel brings it
+//! ([`Backends::with_torch`]).
 
 mod native;
 mod state;
@@ -89,10 +90,9 @@ pub enum Device {
 
 /// Arguments of a backend's constructor.
 pub struct Setup<'a> {
-    /// What is trained, and how.
+    /// Network, recipe and data.
     pub job: &'a Job,
-    /// What every tensor of weights is multiplied by, by its name; 1 in the standard
-    /// parametrisation.
+    /// The factor of every tensor of weights, by its name; 1 in the standard parametrisation.
     pub factors: Vec<(String, f64)>,
     /// Threads to compute with.
     pub threads: usize,

@@ -65,8 +65,8 @@ impl Layout {
 /// The state in which a training begins, or goes on from a checkpoint, and the factors of the
 /// parametrisation by parameter.
 ///
-/// Weights are initial_state, and those of a checkpoint are checked, by a native network that lives no
-/// longer than this call, whichever backend computes.
+/// A native network, which lives no longer than this call, draws the weights or checks those of the
+/// checkpoint, whichever backend computes.
 pub(crate) fn initial_state(
     job: &Job,
     checkpoint: Option<&Checkpoint>,

@@ -1,8 +1,8 @@
-//! How much a compressed file may become: a few kilobytes can claim gigabytes.
+//! Limit of decompressed sizes: a few kilobytes can claim gigabytes.
 
 use std::sync::LazyLock;
 
-/// What any file may become.
+/// The size that any file may decompress to.
 const FLOOR: u64 = 64 << 20;
 /// How many times its size a larger file may become; photographs of low quality reach a hundred.
 const RATIO: u64 = 256;

@@ -40,7 +40,7 @@ impl Key {
     }
 }
 
-/// What is done to an image before it is normalised.
+/// The augmentation of an image before it is normalised.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Augment {

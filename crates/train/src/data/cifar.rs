@@ -9,7 +9,7 @@ use super::error::read;
 use super::split::{Split, Stored};
 use super::{DataError, Mismatch, Shape};
 
-/// What every CIFAR image is.
+/// The shape of every CIFAR image.
 pub(crate) const SHAPE: Shape = Shape { channels: 3, height: 32, width: 32 };
 
 /// Which of the two.
@@ -77,7 +77,7 @@ fn check_labels(bytes: &[u8], record: usize, counts: &[u8]) -> Result<(), Mismat
 
 const TRAIN_10: [&str; 5] =
     ["data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"];
-/// What each file of the real CIFAR-10 holds.
+/// Images of each file of the real CIFAR-10.
 const OFFICIAL_BATCH: usize = 10_000;
 
 impl Variant {

@@ -1,4 +1,4 @@
-//! What a data set contains, in a few digits: by it a run that is resumed knows its images again.
+//! Fingerprint of a data set: checksums by which a resumed run knows its images again.
 
 use std::fmt;
 

@@ -10,7 +10,7 @@ use super::split::{Photos, Split};
 use super::{DataError, Mismatch, Shape};
 
 const EXTENSIONS: [&str; 3] = ["jpeg", "jpg", "png"];
-/// What the crops of the usual recipe measure.
+/// The side of the usual recipe's crops.
 pub(crate) const CROP: Shape = Shape { channels: 3, height: 224, width: 224 };
 
 /// Whether a directory has a folder for training or one for validation.

@@ -46,7 +46,7 @@ pub struct Position {
     pub batch: usize,
 }
 
-/// What a loader is to deliver.
+/// The order and the size of a loader's batches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// Images per batch.
@@ -262,7 +262,7 @@ fn refuse(expected: impl Into<String>, found: impl Into<String>) -> DataError {
     DataError::Request(Mismatch::new(expected.into(), found.into()))
 }
 
-/// What the thread works from.
+/// The state of the loader's thread.
 struct Job {
     dataset: Arc<Dataset>,
     part: Part,

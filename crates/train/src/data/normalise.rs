@@ -1,4 +1,4 @@
-//! From bytes to the numbers a network sees.
+//! Normalisation: from bytes to the numbers a network sees.
 
 use super::resize::Scratch;
 use super::{DataError, Dataset, Kind, Shape, Split, augment};
@@ -23,7 +23,7 @@ pub enum Normalise {
 }
 
 impl Normalise {
-    /// What is usual for a data set: the published constants where there are some, the mean image
+    /// The usual one for a data set: the published constants where there are some, the mean image
     /// of downsampled ImageNet, the training split's own statistics otherwise.
     pub fn usual(dataset: &Dataset) -> Result<Self, DataError> {
         if let Some(mean) = dataset.mean_image() {
@@ -66,7 +66,7 @@ impl Normalise {
         }
     }
 
-    /// What a black border becomes: normalised black after per-channel normalisation, as in the
+    /// The values of a black border: normalised black after per-channel normalisation, as in the
     /// usual CIFAR code, which pads the bytes; zero after the mean image, as in the code of
     /// downsampled ImageNet, which pads the difference.
     pub(crate) fn border(&self, channel: usize) -> f32 {

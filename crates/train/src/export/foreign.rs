@@ -1,11 +1,10 @@
-//! Files of other programs: their names of tensors in torchvision's, and what is no network of
-//! ours.
+//! Foreign files: their tensor names translated to torchvision's.
 
 use collegial_arch::Spec;
 
 use crate::export::infer::Shapes;
 
-/// What `DistributedDataParallel` and `torch.compile` put in front of every name.
+/// Prefixes that `DistributedDataParallel` and `torch.compile` put in front of every name.
 const WRAPPERS: [&str; 2] = ["module.", "_orig_mod."];
 
 /// A tensor that every RegNet of timm has.
@@ -13,7 +12,7 @@ const TIMM_REGNET: &str = "s1.b1.conv3.conv.weight";
 
 /// How the tensors of a file are called here.
 pub struct Names {
-    /// What all names begin with.
+    /// The length of the prefix of all names.
     prefix: usize,
     timm_regnet: bool,
 }

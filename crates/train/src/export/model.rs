@@ -1,4 +1,4 @@
-//! A network with its weights, on its way out.
+//! A network with its weights, ready for export.
 
 use crate::checkpoint::{ModelHeader, model_bytes, renamed_model_bytes};
 use crate::recipe::Parametrisation;
@@ -34,7 +34,7 @@ impl Model {
         Ok(Self { header, network, batches: file.batches() })
     }
 
-    /// What it is.
+    /// The network.
     pub fn spec(&self) -> &Spec {
         &self.header.spec
     }

@@ -107,7 +107,7 @@ impl WeightFile {
         self.file.path()
     }
 
-    /// What the network was trained to make small.
+    /// The loss it was trained with.
     pub fn loss(&self) -> Loss {
         self.header.loss
     }

@@ -1,4 +1,4 @@
-//! What the pickle machine can hold, and how NumPy's arrays are put together from it.
+//! Objects of the pickle machine, and NumPy's arrays made of them.
 
 use std::borrow::Cow;
 

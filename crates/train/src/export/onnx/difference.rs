@@ -1,4 +1,4 @@
-//! What shows that an ONNX file is not one of ours, or was changed.
+//! Differences between an ONNX file and the graph that its metadata name.
 
 use std::path::PathBuf;
 

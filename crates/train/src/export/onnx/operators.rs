@@ -10,7 +10,7 @@ use collegial_arch::{self as arch, Activation, Graph, Op};
 
 use super::message::{Attribute, FLOAT, INT64, Node, tensor};
 
-/// What a batch norm adds to the variance, as everywhere.
+/// The epsilon that a batch norm adds to the variance, PyTorch's default.
 const EPSILON: f32 = 1e-5;
 
 pub(crate) const INPUT: &str = "input";

@@ -1,4 +1,4 @@
-//! From an ONNX file of ours back to its spec and tensors.
+//! Import of ONNX files of ours: spec and tensors.
 //!
 //! The spec in the metadata says what the graph must be; it is compared operator by operator, so
 //! that a file whose graph was changed is not taken for what it was. The tensors then go
@@ -24,7 +24,7 @@ pub(super) const MOST: usize = 100_000;
 /// More axes than any tensor has.
 pub(super) const MOST_AXES: usize = 8;
 
-/// What a file says about itself.
+/// The metadata of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {
     /// The same as a checkpoint.

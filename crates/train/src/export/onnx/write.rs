@@ -1,5 +1,4 @@
-//! From a network to the bytes of an ONNX file, and of a second one where its weights lie beside
-//! it.
+//! Export to ONNX: one file, or two where the weights lie in a file of their own.
 
 use crate::checkpoint::{ModelHeader, network_tensors};
 use collegial_core::checksum;
@@ -30,7 +29,7 @@ pub struct Options {
     pub beside: bool,
 }
 
-/// What was written.
+/// The files of an export.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Files {
     /// The model.
