@@ -248,6 +248,7 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--program", type=pathlib.Path, default=ROOT / "target" / "release" / "collegial")
     parsed = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # So that the small disk is unmounted.
     PROGRAM = parsed.program.resolve()
     PLACE = pathlib.Path(tempfile.mkdtemp(prefix="collegial-soak-"))
     INPUTS = PLACE / "inputs"
