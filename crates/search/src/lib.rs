@@ -22,8 +22,8 @@ pub mod timing;
 
 pub use curve::{CurvePoint, Flat};
 pub use designs::{
-    BlockInputs, BlockVariance, BothProblems, DesignAnswer, DesignOptimum, DesignSearch, Edge, Freedom, Gain,
-    NearbyDesign, OtherInputs, Redesigned, ScoredBlocks, StageAnswer, StageDesigns,
+    BlockInputs, BlockVariance, BothProblems, DesignAnswer, DesignOptimum, DesignSearch, Edge, Freedom,
+    FriendlyDesign, Gain, NearbyDesign, OtherInputs, Redesigned, ScoredBlocks, StageAnswer, StageDesigns,
 };
 pub use error::Error;
 pub use limits::Limits;

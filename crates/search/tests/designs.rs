@@ -318,3 +318,30 @@ fn modules_without_a_formula_are_sampled() {
     let refusal = DesignSearch::new(Spec::from_toml(toml).unwrap()).exact().run().unwrap_err().to_string();
     assert!(refusal.contains("tanh") && refusal.contains("layer"), "{refusal}");
 }
+
+/// The friendly designs are those of a search that is restricted to such widths.
+#[test]
+fn friendly_designs_are_the_best_of_their_multiples() {
+    for name in ["resnext29-1x128d", "resnext50-1x64d", "bottleneck-7", "fc6-200"] {
+        let answer = DesignSearch::new(name.parse().unwrap()).run().unwrap();
+        for friendly in &answer.friendly {
+            let limits = Limits::new().multiple_of(friendly.multiple_of);
+            let restricted = DesignSearch::new(name.parse().unwrap()).within(limits).run().unwrap();
+            let best = match friendly.design.problem {
+                Problem::Primal => restricted.primal,
+                Problem::Dual => restricted.dual,
+            };
+            assert_eq!(
+                (friendly.design.design, friendly.design.network),
+                (best.design, best.network),
+                "{name}"
+            );
+            assert!(friendly.design.distance >= 0.0);
+        }
+        let listed = answer.friendly.iter().filter(|other| other.design.problem == Problem::Primal).count();
+        let own = answer.primal.design.width;
+        let widest = answer.curve.last().unwrap().width;
+        let expected = [8, 16].iter().filter(|step| own % *step != 0 && widest >= **step).count();
+        assert_eq!(listed, expected, "{name}");
+    }
+}

@@ -87,6 +87,16 @@ pub struct NearbyDesign {
     pub distance: f64,
 }
 
+/// The best design whose width is a multiple that hardware likes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct FriendlyDesign {
+    /// What the width is a multiple of: 8 or 16.
+    pub multiple_of: usize,
+    /// The design, and how far it is from the optimum.
+    #[serde(flatten)]
+    pub design: NearbyDesign,
+}
+
 /// One kind of block of the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct BlockVariance {
@@ -162,6 +172,9 @@ pub struct DesignAnswer {
     pub flat: Option<Flat>,
     /// Other widths' best designs.
     pub nearby: Vec<NearbyDesign>,
+    /// The best designs of either problem with n a multiple of 8 and of 16, where n is not one and
+    /// such widths were looked at.
+    pub friendly: Vec<FriendlyDesign>,
     /// The baseline's blocks.
     pub blocks: Vec<BlockVariance>,
     /// What the other kind of block inputs would say, for networks.

@@ -23,7 +23,8 @@ mod variances;
 mod width;
 
 pub use answer::{
-    BlockVariance, DesignAnswer, DesignOptimum, Edge, Gain, NearbyDesign, OtherInputs, Redesigned,
+    BlockVariance, DesignAnswer, DesignOptimum, Edge, FriendlyDesign, Gain, NearbyDesign, OtherInputs,
+    Redesigned,
 };
 pub use blocks::{BlockInputs, ScoredBlocks};
 pub use search::DesignSearch;

@@ -5,7 +5,7 @@ use collegial_core::{Monitor, Silent};
 use collegial_ntk::covariance::Images;
 use collegial_ntk::fit::measure_variance;
 
-use super::answer::{DesignAnswer, OtherInputs};
+use super::answer::{DesignAnswer, FriendlyDesign, OtherInputs};
 use super::blocks::{BlockInputs, ScoredBlocks};
 use super::cost::network_cost;
 use super::describe::{Describe, baseline_design};
@@ -225,10 +225,16 @@ impl DesignSearch {
         let (primal, dual) = (table.primal()?, table.dual()?);
         let baseline = self.baseline.graph()?.counts()?.total;
         let describe = Describe { baseline: &self.baseline, table };
-        let mut nearby = vec![];
+        let (mut nearby, mut friendly) = (vec![], vec![]);
         for (problem, best) in [(Problem::Primal, primal), (Problem::Dual, dual)] {
             for candidate in table.nearby(problem, best) {
                 nearby.push(describe.nearby(problem, candidate, best)?);
+            }
+            for multiple_of in FRIENDLY.into_iter().filter(|step| !best.design.width.is_multiple_of(*step)) {
+                if let Some(candidate) = table.best_multiple(problem, multiple_of) {
+                    let design = describe.nearby(problem, candidate, best)?;
+                    friendly.push(FriendlyDesign { multiple_of, design });
+                }
             }
         }
         let curve = table.curve();
@@ -252,6 +258,7 @@ impl DesignSearch {
             strong_duality: primal.design.width == dual.design.width,
             flat: Flat::around(&curve, FLATNESS),
             nearby,
+            friendly,
             blocks: variances.blocks(),
             other_inputs: None,
             left_out,
@@ -297,6 +304,9 @@ impl DesignSearch {
         if plan.is_empty() { Err(Error::NoDual) } else { Ok(plan) }
     }
 }
+
+/// Widths that vector units and tensor cores fill are multiples of these.
+const FRIENDLY: [usize; 2] = [8, 16];
 
 /// Powers of two that are timed unless widths are given.
 const TIMED_WIDTHS: (usize, usize) = (4, 32);

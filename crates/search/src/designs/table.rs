@@ -147,14 +147,10 @@ impl<'a> Table<'a> {
 
     /// The best of the other widths, and of those that are kind to hardware; by width.
     pub fn nearby(&self, problem: Problem, best: Candidate) -> Vec<Candidate> {
-        let objective = |candidate: &Candidate| match problem {
-            Problem::Primal => candidate.score,
-            Problem::Dual => candidate.cost as f64,
-        };
         let others = self.of(problem).iter().copied();
         let mut others: Vec<Candidate> =
             others.filter(|candidate| candidate.design.width != best.design.width).collect();
-        others.sort_by(|a, b| objective(a).total_cmp(&objective(b)));
+        others.sort_by(|a, b| objective(problem, a).total_cmp(&objective(problem, b)));
         let kind = others.iter().copied().filter(|other| other.design.width.is_multiple_of(8)).take(2);
         let mut chosen: Vec<Candidate> = kind.collect();
         for other in others {
@@ -166,9 +162,24 @@ impl<'a> Table<'a> {
         chosen
     }
 
+    /// The best of the widths that are a multiple of something, where there is one.
+    pub fn best_multiple(&self, problem: Problem, multiple_of: usize) -> Option<Candidate> {
+        let of_problem = self.of(problem).iter().copied();
+        let fitting = of_problem.filter(|candidate| candidate.design.width.is_multiple_of(multiple_of));
+        fitting.min_by(|a, b| objective(problem, a).total_cmp(&objective(problem, b)))
+    }
+
     /// Both objectives at every width, with a real-valued m.
     pub fn curve(&self) -> Vec<CurvePoint> {
         let point = |width: &Width| width.point(self.allowed.budget, self.baseline_cost, self.baseline_score);
         self.widths.iter().map(point).collect()
+    }
+}
+
+/// What a problem minimises.
+fn objective(problem: Problem, candidate: &Candidate) -> f64 {
+    match problem {
+        Problem::Primal => candidate.score,
+        Problem::Dual => candidate.cost as f64,
     }
 }

@@ -4,12 +4,16 @@ use collegial_arch::{Cost, Design, Designs as Named};
 use collegial_nn::NormPolicy;
 use collegial_report::{grouped, significant};
 use collegial_search::{
-    BlockInputs, DesignAnswer, DesignOptimum, Edge, Flat, Freedom, Gain, StageDesigns, VarianceSource,
+    BlockInputs, DesignAnswer, DesignOptimum, Edge, Flat, Freedom, FriendlyDesign, Gain, Problem, Redesigned,
+    StageDesigns, VarianceSource,
 };
 
 use super::super::called;
 use super::check::{Agreement, Checked};
 use super::{Designs, Subject};
+
+/// A count that moved by less is not worth naming: it would print as 100.0 %.
+const MOVED: f64 = 0.0005;
 
 /// A baseline whose score is this near to the best one's is called good.
 const NEAR: f64 = 1.05;
@@ -32,6 +36,7 @@ impl Designs {
     pub(super) fn beyond_cards(&self) -> Vec<String> {
         let mut sentences: Vec<String> = self.chosen_by_trial().into_iter().collect();
         sentences.extend(self.whole_members());
+        sentences.extend(self.friendly_sentence());
         sentences.extend(self.flat_sentence());
         for (name, optimum) in
             [(self.primal_group(), &self.answer.primal), ("same variance", &self.answer.dual)]
@@ -95,23 +100,23 @@ impl Designs {
     }
 
     fn primal_sentence(&self) -> String {
-        let DesignAnswer { primal, baseline, cost, .. } = &self.answer;
-        let (unit, what, budget) = (cost.unit(), self.what(), self.budget_name());
+        let DesignAnswer { primal, baseline, .. } = &self.answer;
+        let (what, budget) = (self.what(), self.budget_name());
         match primal.gain {
             Gain::BaselineIsBest => format!(
                 "{budget}: {baseline} is itself the best design. No other m x n within its budget has less {what}."
             ),
             Gain::Better if self.near_best() => format!(
-                "{budget}: {baseline} is within {} of the best design, {}, with {} of the {unit}, by {what}.",
+                "{budget}: {baseline} is within {} of the best design, {}, with {}, by {what}.",
                 percent(primal.network.score_ratio - 1.0),
                 self.primal_name(),
-                percent(1.0 / primal.network.cost_ratio)
+                self.costs(&primal.network)
             ),
             Gain::Better => format!(
-                "{budget}: {} has {:.2} times less {what}, with {} of the {unit}.",
+                "{budget}: {} has {:.2} times less {what}, with {}.",
                 self.primal_name(),
                 primal.network.score_ratio,
-                percent(1.0 / primal.network.cost_ratio)
+                self.costs(&primal.network)
             ),
             Gain::Worse => format!(
                 "{budget}: nothing that is allowed is as good as {baseline}. The best, {}, has {:.2} times as much {what}.",
@@ -130,6 +135,48 @@ impl Designs {
         }
     }
 
+    /// Every cost of a network as a share of the baseline's: the compared one, then counts that
+    /// moved.
+    fn costs(&self, network: &Redesigned) -> String {
+        let own = format!("{} of the {}", percent(1.0 / network.cost_ratio), self.answer.cost.unit());
+        [vec![own], self.moved_counts(network)].concat().join(" and ")
+    }
+
+    /// Parameters and FLOPs that moved, beside the compared cost.
+    fn moved_counts(&self, network: &Redesigned) -> Vec<String> {
+        let DesignAnswer { cost, baseline_parameters, baseline_flops, .. } = &self.answer;
+        let counted = [
+            (Cost::Params, network.parameters as f64 / *baseline_parameters as f64),
+            (Cost::Flops, network.flops as f64 / *baseline_flops as f64),
+        ];
+        let moved =
+            counted.into_iter().filter(|(other, share)| other != cost && (share - 1.0).abs() >= MOVED);
+        moved.map(|(cost, share)| format!("{} of the {}", percent(share), cost.unit())).collect()
+    }
+
+    /// The best designs with widths that vector units fill, where they gain, and what they give up.
+    fn friendly_sentence(&self) -> Option<String> {
+        let best = &self.answer.primal;
+        let gains = |other: &&FriendlyDesign| {
+            other.design.problem == Problem::Primal && other.design.network.score_ratio > 1.0
+        };
+        let mut friendly: Vec<&FriendlyDesign> = self.answer.friendly.iter().filter(gains).collect();
+        // A multiple of 16 is one of 8 too.
+        friendly.dedup_by_key(|other| other.design.design);
+        let told = |other: &&FriendlyDesign| {
+            let (name, ratio) = (self.design_text(other.design.design), other.design.network.score_ratio);
+            format!("{name} has {ratio:.2}")
+        };
+        let told: Vec<String> = friendly.iter().map(told).collect();
+        (best.gain == Gain::Better && !told.is_empty()).then(|| {
+            format!(
+                "With widths that suit hardware: {} times less, against {:.2}.",
+                told.join(" and "),
+                best.network.score_ratio
+            )
+        })
+    }
+
     /// Whether the baseline itself is nearly as good as the best at its own cost.
     fn near_best(&self) -> bool {
         self.own_budget && self.answer.primal.network.score_ratio < NEAR
@@ -143,15 +190,16 @@ impl Designs {
                 format!("Same variance: no design with as little variance {} than {baseline}.", fewer(*cost))
             }
             Gain::Better => {
-                let (takes, fewer, and) = match cost {
-                    Cost::Time => ("takes", "less", "and has"),
-                    _ => ("has", "fewer", "and"),
+                let (takes, fewer) = match cost {
+                    Cost::Time => ("takes", "less"),
+                    _ => ("has", "fewer"),
                 };
+                let variance = format!("{} of the variance", percent(1.0 / dual.network.score_ratio));
                 format!(
-                    "Same variance: {} {takes} {:.2} times {fewer} {unit}, {and} {} of the variance.",
+                    "Same variance: {} {takes} {:.2} times {fewer} {unit}, with {}.",
                     self.dual_name(),
                     dual.network.cost_ratio,
-                    percent(1.0 / dual.network.score_ratio)
+                    [self.moved_counts(&dual.network), vec![variance]].concat().join(" and ")
                 )
             }
             Gain::Worse => format!(
