@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 from torch import nn
 
@@ -53,11 +53,15 @@ class Weights:
         return "\n".join(sentences)
 
 
-class Conversion(NamedTuple, Generic[Model]):
+@dataclass(frozen=True, repr=False)
+class Conversion(Generic[Model]):
     """A converted model and what it kept: `better, weights = convert(model)`."""
 
     model: Model
     weights: Weights
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.model, self.weights))
 
     def __repr__(self) -> str:
         return f"{type(self.model).__name__}, {self.weights.parameters:,} parameters\n{self.weights}"
