@@ -216,13 +216,14 @@ def page(rows, table):
     plain = lambda library: library.__version__.split("+")[0]
     verdicts = collections.Counter(row["verdict"] for row in rows)
     theirs = sum(row["model"].startswith("timm/") for row in rows)
-    counts = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in (*VERDICTS, "crash"))
+    counts = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in VERDICTS)
+    also = f" and {theirs} of timm {plain(timm)}, some of every family" if theirs else ""
     lines = [
         "# Which networks does this help?",
         "",
         *_wrapped(
-            f"`collegial.torch.suggest(model)` was asked about all {len(rows) - theirs} image classifiers of torchvision {plain(torchvision)} "
-            f"and {theirs} of timm {plain(timm)}, with PyTorch {plain(torch)}: {counts}."
+            f"`collegial.torch.suggest(model)` was asked about all {len(rows) - theirs} image classifiers of torchvision {plain(torchvision)}"
+            f"{also}, with PyTorch {plain(torch)}: {counts}; {verdicts['crash']} crashed."
         ),
         "",
         *_summary(rows),
@@ -267,20 +268,27 @@ def _wrapped(text, indent=""):
     return textwrap.wrap(text, 100, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
-# Kinds of networks as people call them, by words that their families' names hold, in this order.
-KINDS = [
-    ("ResNet, ResNeXt, Wide ResNet, SE-ResNet", ["resnet", "senet", "tresnet", "gluon"]),
-    ("RegNet", ["regnet"]),
-    ("MobileNet, EfficientNet, MNASNet", ["mobilenet", "efficientnet", "mnasnet", "rexnet"]),
-    ("CSPNet, DLA, HRNet, DPN", ["cspnet", "dla", "hrnet", "dpn"]),
-    ("ByobNet, ByoaNet (GENet, BoTNet, RepVGG, ...)", ["byobnet", "byoanet"]),
-    ("NFNet", ["nfnet"]),
-    ("VGG, AlexNet", ["vgg", "alexnet"]),
-    ("ConvNeXt, ConvMixer, MetaFormer", ["convnext", "convmixer", "metaformer"]),
-    ("DenseNet, Inception, GoogLeNet, SqueezeNet", ["densenet", "inception", "googlenet", "squeezenet", "rdnet"]),
-    ("ShuffleNet, GhostNet, Xception, NASNet", ["shufflenet", "ghost", "xception", "nasnet"]),
-    ("transformers (ViT, DeiT, Swin, ...) and MLP-Mixers", []),
-]
+# Kinds of networks as people call them, by what their families' names begin with.
+KINDS = {
+    "ResNet, ResNeXt, Wide ResNet, SE-ResNet": ["resnet", "senet", "tresnet"],
+    "RegNet": ["regnet"],
+    "MobileNet, EfficientNet, MNASNet": ["mobilenet", "efficientnet", "mnasnet", "rexnet"],
+    "CSPNet, DLA, HRNet, DPN": ["cspnet", "dla", "hrnet", "dpn"],
+    "ByobNet, ByoaNet (GENet, BoTNet, RepVGG, ...)": ["byobnet", "byoanet"],
+    "NFNet": ["nfnet"],
+    "VGG, AlexNet": ["vgg", "alexnet"],
+    "ConvNeXt, ConvMixer, MetaFormer": ["convnext", "convmixer", "metaformer", "inception_next"],
+    "DenseNet, Inception, GoogLeNet, SqueezeNet": ["densenet", "inception", "googlenet", "squeezenet", "rdnet"],
+    "ShuffleNet, GhostNet, Xception, NASNet": ["shufflenet", "ghostnet", "repghost", "xception", "nasnet", "pnasnet"],
+    "transformers (ViT, Swin, MaxViT, ...) and MLP-Mixers": ["swin", "beit", "cait", "coat", "eva", "hiera", "mlp_mixer", "nest", "pit", "pvt",
+                                                       "tnt", "twins", "vision", "volo", "xcit", "deit", "maxvit", "maxxvit"],
+}
+
+
+def _kind(family):
+    """The longest beginning decides: InceptionNeXt is no Inception."""
+    fitting = [(len(word), kind) for kind, words in KINDS.items() for word in words if family.startswith(word)]
+    return max(fitting)[1] if fitting else "others"
 
 
 def _summary(rows):
@@ -288,16 +296,12 @@ def _summary(rows):
     median = lambda values: f"{statistics.median(values):.2f} x" if values else ""
     grouped = collections.defaultdict(list)
     for row in rows:
-        family = row["family"]
-        kind = next((name for name, words in KINDS[:-1] if any(word in family for word in words)), None)
-        if kind is None:
-            kind = KINDS[-1][0] if any(word in family for word in TRANSFORMERS) else "others"
-        grouped[kind].append(row)
+        grouped[_kind(row["family"])].append(row)
     lines = [
         "| networks | models | helped | less variance, same parameters | fewer parameters, same variance | otherwise |",
         "|---|---:|---:|---:|---:|---|",
     ]
-    for kind in [*(name for name, _ in KINDS), "others"]:
+    for kind in [*KINDS, "others"]:
         members = grouped[kind]
         if members:
             counts = collections.Counter(row["verdict"] for row in members)
@@ -305,9 +309,6 @@ def _summary(rows):
             less, fewer = (median([row[key] for row in members if key in row]) for key in ("less_variance", "fewer_parameters"))
             lines.append(f"| {kind} | {len(members)} | {counts['served']} | {less} | {fewer} | {others} |")
     return [*lines, "", "Factors are medians over the models that are helped."]
-
-
-TRANSFORMERS = ["vit", "former", "swin", "deit", "beit", "cait", "coat", "eva", "hiera", "mixer", "nest", "pit", "pvt", "tnt", "twins", "vision", "volo", "xcit"]
 
 
 def write_table(path, rows):
