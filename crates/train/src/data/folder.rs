@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::dataset::{Dataset, Kind};
 use super::split::{Photos, Split};
-use super::{DataError, Mismatch, Shape};
+use super::{DataError, Mismatch, Part, Shape};
 
 const EXTENSIONS: [&str; 3] = ["jpeg", "jpg", "png"];
 /// The side of the usual recipe's crops.
@@ -39,8 +39,8 @@ pub(crate) fn open(dir: &Path) -> Result<Dataset, DataError> {
         }
     }
     let names = classes.iter().map(|class| Some(class.to_string_lossy().into_owned())).collect();
-    let train = photos(&train_dir, &classes, true)?;
-    let test = photos(&val_dir, &classes, false)?;
+    let train = photos(&train_dir, &classes, Part::Train)?;
+    let test = photos(&val_dir, &classes, Part::Test)?;
     Ok(Dataset::new(Kind::ClassFolders, CROP, names, Split::Photos(train), Split::Photos(test)))
 }
 
@@ -73,7 +73,9 @@ fn class_folders(dir: &Path) -> Result<Vec<OsString>, DataError> {
     Ok(entries.into_iter().map(|(name, _)| name).collect())
 }
 
-fn photos(dir: &Path, classes: &[OsString], every_class: bool) -> Result<Photos, DataError> {
+/// The photographs of a split. There must be some of every class to train on, not to test on.
+fn photos(dir: &Path, classes: &[OsString], part: Part) -> Result<Photos, DataError> {
+    let every_class = part == Part::Train;
     let folders: Vec<_> = classes.iter().map(|class| dir.join(class)).collect();
     let mut files = Vec::new();
     for (label, folder) in (0_u16..).zip(&folders) {
