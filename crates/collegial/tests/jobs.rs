@@ -166,6 +166,74 @@ fn a_plan_grows_when_its_pilot_is_finished() {
     assert!(some["answer"]["sentence"].as_str().unwrap().starts_with("of 15 trainings 9 are finished; "));
 }
 
+/// A part's file with another result, and the checksum of the whole.
+fn forged(content: &[u8], change: impl Fn(&mut Value)) -> Vec<u8> {
+    use collegial_core::checksum;
+    let mut file: Value = serde_json::from_slice(content).unwrap();
+    change(&mut file["result"]);
+    file["checksum"] = checksum::BLANK.into();
+    let mut bytes = serde_json::to_vec(&file).unwrap();
+    checksum::seal(&mut bytes, 0..64);
+    bytes
+}
+
+/// Whatever is wrong with a part, `gather` names it, counts it as missing, and trains nothing.
+#[test]
+fn parts_that_cannot_be_used_are_named_and_missing() {
+    let bench = Bench::new();
+    let plan =
+        ["sweep", "fc3-8", "fc3-2x4", "--data", "data", "--epochs", "1", "--runs", "2", "--plan", "plan"];
+    assert_eq!(bench.json(&plan)["jobs"], 4);
+    assert!(bench.run(&["job", "plan", "0-3"]).status.success());
+    let complete = bench.json(&["gather", "plan"]);
+    assert_eq!(complete["complete"], true);
+    let plan: Value = serde_json::from_slice(&read(&bench.path("plan/plan.json"))).unwrap();
+    let file = |job: usize| {
+        bench.path("plan/parts").join(format!("{}.json", plan["jobs"][job]["part"].as_str().unwrap()))
+    };
+    let (whole, other) = (read(&file(2)), read(&file(0)));
+
+    for (content, expected) in [
+        (other, "of another name or of other settings"),
+        (whole[..whole.len() / 2].to_vec(), "the part is broken"),
+        (forged(&whole, |result| result["test_errors"][0] = (-0.5).into()), "a test error is -0.5"),
+        (forged(&whole, |result| result["test_errors"][0] = Value::Null), "the part's result is broken"),
+        (forged(&whole, |result| result["seed"] = 77.into()), "its seed is 77"),
+    ] {
+        std::fs::write(file(2), &content).unwrap();
+        let output = bench.run(&["gather", "plan", "--json"]);
+        assert_eq!(output.status.code(), Some(1), "{expected}");
+        let gathered: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(gathered["status"]["missing"], serde_json::json!([2]), "{expected}");
+        let failed = &gathered["status"]["failed"][0];
+        let said = failed["sentence"].as_str().unwrap();
+        assert!(said.contains(expected) && said.contains(".json"), "{said}");
+        assert_eq!(failed["index"], 2);
+        assert!(read(&file(2)) == content, "gather left the file as it was: {expected}");
+        // One repetition is whole, and the answer says so.
+        let runs = |network: &Value| network["test_errors"].as_array().unwrap().len();
+        let networks = gathered["answer"]["networks"].as_array().unwrap();
+        assert!(networks.iter().all(|network| runs(network) == 1), "{expected}: {networks:?}");
+    }
+    // Its job does it again.
+    assert!(bench.run(&["job", "plan", "2"]).status.success());
+    assert_eq!(bench.json(&["gather", "plan"]), complete);
+}
+
+/// Data that changed after the jobs were done: their results are of other data, and none is used.
+#[test]
+fn results_of_other_data_are_missing() {
+    let bench = Bench::new();
+    let plan = ["sweep", "fc3-8", "--data", "data", "--epochs", "1", "--runs", "1", "--plan", "plan"];
+    bench.json(&plan);
+    assert!(bench.run(&["job", "plan", "0"]).status.success());
+    collegial_experiments::synthetic::write_digits(&bench.path("data"), 200, 60, 1).unwrap();
+    let output = bench.run(&["gather", "plan"]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("of other settings or data than the plan's request has now"), "{said}");
+}
+
 #[test]
 fn what_cannot_be_planned_is_said_in_one_sentence() {
     let bench = Bench::new();

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::jobs::Share;
+use crate::parts::PartDefect;
 use crate::{Error, Parts};
 
 /// What a sweep is given. Threads are those of the current rayon pool.
@@ -43,40 +44,33 @@ impl<'a> Context<'a> {
         settings: &impl Serialize,
         compute: impl FnOnce() -> Result<T, E>,
     ) -> Result<T, E> {
-        self.part_or_old(name, settings, None::<&()>, compute)
+        self.checked_part(name, settings, |_| Ok(()), compute)
     }
 
-    /// The same; a part that an older version kept under `old` settings is taken too.
-    ///
-    /// # Errors
-    ///
-    /// As [`part`](Self::part).
-    pub fn part_or_old<T: Serialize + DeserializeOwned, E: From<Error>>(
+    /// The same for results that can be impossible: a file whose result is so is not used.
+    pub(crate) fn checked_part<T: Serialize + DeserializeOwned, E: From<Error>>(
         &self,
         name: &str,
         settings: &impl Serialize,
-        old: Option<&impl Serialize>,
+        check: impl FnOnce(&T) -> Result<(), PartDefect>,
         compute: impl FnOnce() -> Result<T, E>,
     ) -> Result<T, E> {
         self.go_on()?;
-        if let Some(kept) = self.parts.find(name, &(self.seed, settings), self.monitor)? {
-            return Ok(kept);
-        }
-        if let Some(old) = old
-            && let Some(kept) = self.parts.find(name, &(self.seed, old), self.monitor)?
-        {
-            return Ok(kept);
+        let settings = &(self.seed, settings);
+        let kept = self.parts.read(name, settings);
+        match kept.and_then(|kept| kept.map(|kept| check(&kept).map(|()| kept)).transpose()) {
+            Ok(Some(kept)) => return Ok(kept),
+            Ok(None) => {}
+            Err(reason) => {
+                let path = self.parts.file(name, settings)?;
+                self.monitor.say(&format!("{}: {reason}; computing it again", path.display()));
+            }
         }
         let start = std::time::Instant::now();
         let result = compute()?;
         self.go_on()?;
-        self.parts.keep(name, &(self.seed, settings), &result, start.elapsed().as_secs_f64())?;
+        self.parts.keep(name, settings, &result, start.elapsed().as_secs_f64())?;
         Ok(result)
-    }
-
-    /// Whether a part was computed before.
-    pub fn has_part(&self, name: &str, settings: &impl Serialize) -> bool {
-        self.parts.has(name, &(self.seed, settings))
     }
 
     /// Nothing, unless the monitor says stop.

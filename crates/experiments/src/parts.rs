@@ -1,15 +1,13 @@
-//! Finished parts, one JSON file each, so that a sweep that was stopped goes on where it was.
+//! Cache of results, one JSON file each, so that a sweep that was stopped goes on where it was.
 //!
 //! A part is known by its name and its settings, which hold all that its result depends on: models,
 //! recipes, seeds and the fingerprint of the data. Where the same settings come to mean another
 //! result, the settings get a field that says so; the version of the program is in the file for
-//! people only.
+//! people only. Every reader passes through one function, so that a part that is counted as
+//! finished is a part that can be used.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use collegial_core::Monitor;
 use collegial_core::checksum::{self, Checked};
 use collegial_core::files::{disk, sweep, write_whole};
 use serde::de::DeserializeOwned;
@@ -22,8 +20,6 @@ use crate::Error;
 #[derive(Clone, Debug)]
 pub struct Parts {
     directory: PathBuf,
-    /// Whether it was said that some part cannot be checked: a sweep may have hundreds.
-    noted: Arc<AtomicBool>,
 }
 
 /// What a part's file holds. Its settings are compared in full, so that two settings with one hash
@@ -31,9 +27,8 @@ pub struct Parts {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    /// Of the whole file; version 0.1.0 wrote none.
-    #[serde(default)]
-    checksum: Option<String>,
+    /// Of the whole file.
+    checksum: String,
     part: String,
     version: String,
     settings: Value,
@@ -41,11 +36,18 @@ struct File {
     result: Value,
 }
 
-/// A result that was kept, and whether a checksum covers it.
+/// A result and how long it took to compute.
 #[derive(Debug, PartialEq)]
-struct Kept<T> {
-    result: T,
-    sealed: bool,
+pub(crate) struct Timed<T> {
+    pub result: T,
+    pub seconds: f64,
+}
+
+impl File {
+    fn timed<T: DeserializeOwned>(self) -> Result<Timed<T>, PartDefect> {
+        let result = serde_json::from_value(self.result).map_err(PartDefect::BrokenResult)?;
+        Ok(Timed { result, seconds: self.seconds })
+    }
 }
 
 /// A checksum is the first field of its file.
@@ -62,10 +64,12 @@ pub(crate) enum PartDefect {
     Broken(#[source] serde_json::Error),
     #[error("the part has changed since it was written")]
     Changed,
-    #[error("the part is of other settings")]
+    #[error("the part is of another name or of other settings")]
     OtherSettings,
     #[error("the part's result is broken ({0})")]
     BrokenResult(#[source] serde_json::Error),
+    #[error("the part's result is impossible: {0}")]
+    Impossible(String),
 }
 
 impl Parts {
@@ -79,34 +83,7 @@ impl Parts {
         disk::create_directories(&directory)
             .map_err(|source| Error::Directory { path: directory.clone(), source })?;
         sweep(&directory);
-        Ok(Self { directory, noted: Arc::default() })
-    }
-
-    /// The kept result; `None` if there is none. A file that cannot be used is said.
-    pub(crate) fn find<T: DeserializeOwned>(
-        &self,
-        name: &str,
-        settings: &impl Serialize,
-        monitor: &dyn Monitor,
-    ) -> Result<Option<T>, Error> {
-        let settings = to_value(name, settings)?;
-        let path = self.path(name, &settings);
-        Ok(match self.read(name, &settings) {
-            Ok(None) => None,
-            Ok(Some(Kept { result, sealed })) => {
-                if !sealed && !self.noted.swap(true, Ordering::Relaxed) {
-                    let directory = self.directory.display();
-                    monitor.say(&format!(
-                        "note: {directory} has finished parts without a checksum: version 0.1.0 wrote them"
-                    ));
-                }
-                Some(result)
-            }
-            Err(reason) => {
-                monitor.say(&format!("{}: {reason}; computing it again", path.display()));
-                None
-            }
-        })
+        Ok(Self { directory })
     }
 
     /// Keeps a result.
@@ -120,7 +97,7 @@ impl Parts {
         let settings = to_value(name, settings)?;
         let path = self.path(name, &settings);
         let file = File {
-            checksum: Some(checksum::BLANK.to_owned()),
+            checksum: checksum::BLANK.to_owned(),
             part: name.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             settings,
@@ -135,6 +112,11 @@ impl Parts {
         Ok(write_whole(&path, &text)?)
     }
 
+    /// Where a part's file is.
+    pub(crate) fn file(&self, name: &str, settings: &impl Serialize) -> Result<PathBuf, Error> {
+        Ok(self.path(name, &to_value(name, settings)?))
+    }
+
     /// A directory for what a part keeps while it is being computed; its maker removes it.
     pub(crate) fn scratch(&self, name: &str, settings: &impl Serialize) -> Result<PathBuf, Error> {
         Ok(self.path(name, &to_value(name, settings)?).with_extension("run"))
@@ -145,49 +127,58 @@ impl Parts {
         Ok(stem(name, &to_value(name, settings)?))
     }
 
-    /// How long a part took that was computed before, by the name of its file.
-    pub(crate) fn seconds(directory: &Path, stem: &str) -> Option<f64> {
-        let bytes = std::fs::read(directory.join(format!("{stem}.json"))).ok()?;
-        let intact = |file: &File| {
-            file.checksum.is_none() || checksum::check(&bytes, seal_range(&bytes)) == Checked::Intact
-        };
-        serde_json::from_slice(&bytes).ok().filter(intact).map(|file: File| file.seconds)
-    }
-
-    /// Whether the part was computed before.
-    pub(crate) fn has(&self, name: &str, settings: &impl Serialize) -> bool {
-        to_value(name, settings)
-            .is_ok_and(|settings| matches!(self.read::<Value>(name, &settings), Ok(Some(_))))
-    }
-
     /// Where the parts are.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// The file's result; `None` if there is no file, a reason if it cannot be used.
-    fn read<T: DeserializeOwned>(&self, name: &str, settings: &Value) -> Result<Option<Kept<T>>, PartDefect> {
-        let bytes = match std::fs::read(self.path(name, settings)) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(PartDefect::Unreadable(error)),
-        };
-        let file: File = serde_json::from_slice(&bytes).map_err(PartDefect::Broken)?;
-        if file.checksum.is_some() && checksum::check(&bytes, seal_range(&bytes)) != Checked::Intact {
-            return Err(PartDefect::Changed);
-        }
-        if file.part != name || file.settings != *settings {
+    /// The result of a part; `None` if there is no file, a reason if it cannot be used.
+    pub(crate) fn read<T: DeserializeOwned>(
+        &self,
+        name: &str,
+        settings: &impl Serialize,
+    ) -> Result<Option<T>, PartDefect> {
+        let settings = serde_json::to_value(settings).map_err(PartDefect::Broken)?;
+        let Some(file) = load(&self.directory, &stem(name, &settings))? else { return Ok(None) };
+        if file.part != name || file.settings != settings {
             return Err(PartDefect::OtherSettings);
         }
-        let sealed = file.checksum.is_some();
-        serde_json::from_value(file.result)
-            .map(|result| Some(Kept { result, sealed }))
-            .map_err(PartDefect::BrokenResult)
+        file.timed().map(|timed| Some(timed.result))
     }
 
     fn path(&self, name: &str, settings: &Value) -> PathBuf {
-        self.directory.join(format!("{}.json", stem(name, settings)))
+        path(&self.directory, &stem(name, settings))
     }
+}
+
+/// The part of this file name, whose settings are known by their hash alone; `None` if there is
+/// none.
+pub(crate) fn read_by_stem<T: DeserializeOwned>(
+    directory: &Path,
+    stem: &str,
+) -> Result<Option<Timed<T>>, PartDefect> {
+    load(directory, stem)?.map(File::timed).transpose()
+}
+
+/// A part's file, whole and of the settings that its own name says; `None` if there is none.
+fn load(directory: &Path, name: &str) -> Result<Option<File>, PartDefect> {
+    let bytes = match std::fs::read(path(directory, name)) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(PartDefect::Unreadable(error)),
+    };
+    let file: File = serde_json::from_slice(&bytes).map_err(PartDefect::Broken)?;
+    if checksum::check(&bytes, seal_range(&bytes)) != Checked::Intact {
+        return Err(PartDefect::Changed);
+    }
+    if stem(&file.part, &file.settings) != name {
+        return Err(PartDefect::OtherSettings);
+    }
+    Ok(Some(file))
+}
+
+fn path(directory: &Path, stem: &str) -> PathBuf {
+    directory.join(format!("{stem}.json"))
 }
 
 fn stem(name: &str, settings: &Value) -> String {
@@ -252,28 +243,34 @@ mod tests {
         parts.keep("p", &3, &[0.25, 1.5], 0.5).unwrap();
         let path = parts.path("p", &3.into());
         let whole = std::fs::read(&path).unwrap();
-        let kept = Kept { result: vec![0.25, 1.5], sealed: true };
-        assert_eq!(parts.read::<Vec<f64>>("p", &3.into()).unwrap(), Some(kept));
+        assert_eq!(parts.read::<Vec<f64>>("p", &3).unwrap(), Some(vec![0.25, 1.5]));
         for bit in 0..8 * whole.len() {
             let mut flipped = whole.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
             std::fs::write(&path, &flipped).unwrap();
-            assert!(parts.read::<Vec<f64>>("p", &3.into()).is_err(), "bit {bit}");
+            assert!(parts.read::<Vec<f64>>("p", &3).is_err(), "bit {bit}");
         }
     }
 
+    /// By settings or by file name: a file with an intact checksum under a name that is not its own
+    /// is refused, and so is one without a checksum.
     #[test]
-    fn parts_of_any_version_and_of_old_settings_open() {
+    fn misplaced_and_unsealed_files_are_refused_by_every_reader() {
         let directory = tempfile::tempdir().unwrap();
         let parts = Parts::open(directory.path()).unwrap();
-        let settings = serde_json::to_value((7, "old")).unwrap();
-        let file = serde_json::json!({
-            "part": "p", "version": "0.1.0", "settings": settings, "seconds": 0.1, "result": 42,
-        });
-        std::fs::write(parts.path("p", &settings), file.to_string()).unwrap();
-        let fail = || -> Result<u64, Error> { panic!("it was computed before") };
-        assert_eq!(context(&parts).part("p", &"old", fail).unwrap(), 42);
-        assert_eq!(context(&parts).part_or_old("p", &"new", Some(&"old"), fail).unwrap(), 42);
+        parts.keep("p", &3, &0.25, 0.5).unwrap();
+        let content = std::fs::read_to_string(parts.path("p", &3.into())).unwrap();
+        let unsealed = {
+            let mut file: Value = serde_json::from_str(&content).unwrap();
+            file["checksum"] = "none".into();
+            file.to_string()
+        };
+        for (name, settings, content) in [("p", 4, &content), ("q", 3, &content), ("p", 3, &unsealed)] {
+            std::fs::write(parts.path(name, &settings.into()), content).unwrap();
+            assert!(parts.read::<f64>(name, &settings).is_err(), "{name} {settings}");
+            let stem = parts.stem(name, &settings).unwrap();
+            assert!(read_by_stem::<f64>(directory.path(), &stem).is_err(), "{name} {settings}");
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::board::{Board, Watch};
 use crate::jobs::{self, Ledger, Listed, Share};
+use crate::parts::PartDefect;
 use crate::pool::in_parallel;
 use crate::{Context, Error};
 
@@ -51,6 +52,23 @@ pub struct Run {
 }
 
 impl Run {
+    /// Nothing, if a training with this seed and so many epochs can have given it.
+    pub(crate) fn check(&self, seed: u64, epochs: u32) -> Result<(), PartDefect> {
+        let is_share = |error: &f64| (0.0..=1.0).contains(error);
+        let impossible = if self.seed != seed {
+            format!("its seed is {}, not {seed}", self.seed)
+        } else if let Some(error) = self.test_errors.iter().find(|error| !is_share(error)) {
+            format!("a test error is {error}, not a share between 0 and 1")
+        } else if !self.test_errors.is_empty() && self.test_errors.len() != epochs as usize {
+            format!("it has {} epochs, not {epochs}", self.test_errors.len())
+        } else if let Some(loss) = self.loss.filter(|loss| !loss.is_finite() || *loss < 0.0) {
+            format!("its loss is {loss}")
+        } else {
+            return Ok(());
+        };
+        Err(PartDefect::Impossible(impossible))
+    }
+
     /// The run's [test error](run_error); that of guessing where training diverged.
     pub fn test_error(&self, classes: usize) -> f64 {
         run_error(&self.test_errors).unwrap_or(1.0 - 1.0 / classes as f64)
@@ -64,18 +82,9 @@ struct Settings<'a> {
     recipe: &'a Recipe,
     run: u64,
     data: &'a Identity,
-    /// Versions that had one engine did not name it.
+    /// The native engine needs no name.
     #[serde(skip_serializing_if = "Engine::is_native")]
     engine: Engine,
-}
-
-/// The key that version 0.1.0 had: it knew the sizes of the data only.
-#[derive(Serialize)]
-struct OldSettings<'a> {
-    spec: &'a Spec,
-    recipe: &'a Recipe,
-    run: u64,
-    data: String,
 }
 
 impl Training<'_> {
@@ -84,28 +93,33 @@ impl Training<'_> {
         Settings { spec, recipe: self.recipe, run, data: self.data.identity(), engine: context.engine }
     }
 
-    /// None for an engine that version 0.1.0 did not have.
-    fn old_settings<'a>(&'a self, task: &Task<'a>, context: &Context) -> Option<OldSettings<'a>> {
-        let Task { spec, run, .. } = *task;
-        let data = self.data.identity().to_string();
-        context.engine.is_native().then_some(OldSettings { spec, recipe: self.recipe, run, data })
-    }
-
     /// The name of the result's file, without extension.
     fn part(&self, task: &Task, context: &Context) -> Result<String, Error> {
         context.parts.stem(self.name, &(context.seed, self.settings(task, context)))
     }
 
+    /// The run if it is finished; a reason if its file cannot be used.
+    fn finished(&self, task: &Task, context: &Context) -> Result<Option<Run>, PartDefect> {
+        let key = (context.seed, self.settings(task, context));
+        let run: Option<Run> = context.parts.read(self.name, &key)?;
+        run.map(|run| run.check(self.seed(task, context), self.recipe.epochs).map(|()| run)).transpose()
+    }
+
     fn is_finished(&self, task: &Task, context: &Context) -> bool {
-        context.has_part(self.name, &self.settings(task, context))
-            || self.old_settings(task, context).is_some_and(|old| context.has_part(self.name, &old))
+        matches!(self.finished(task, context), Ok(Some(_)))
+    }
+
+    /// Of weights, order and augmentation.
+    fn seed(&self, task: &Task, context: &Context) -> u64 {
+        context.seed.wrapping_add(task.run)
     }
 
     /// The run: read where it is finished, else trained.
     fn run(&self, task: &Task, board: &Board, context: &Context) -> Result<Run, Error> {
-        let (settings, old) = (self.settings(task, context), self.old_settings(task, context));
+        let settings = self.settings(task, context);
         let directory = context.parts.scratch(self.name, &(context.seed, &settings))?;
-        let run = context.part_or_old(self.name, &settings, old.as_ref(), || {
+        let check = |run: &Run| run.check(self.seed(task, context), self.recipe.epochs);
+        let run = context.checked_part(self.name, &settings, check, || {
             let watch = board.watch(task.index, task.spec.name());
             train(self.job(task, context), &directory, context.backends, &watch)
         })?;
@@ -119,20 +133,20 @@ impl Training<'_> {
         Job {
             spec: task.spec.clone(),
             recipe: self.recipe.clone(),
-            seed: context.seed.wrapping_add(task.run),
+            seed: self.seed(task, context),
             data: self.data.clone(),
             engine: context.engine,
         }
     }
 
     /// What a scheduler is told of it.
-    fn listed(&self, task: &Task, context: &Context) -> Result<Listed, Error> {
+    fn listed(&self, task: &Task, finished: bool, context: &Context) -> Result<Listed, Error> {
         let dataset = self.data.dataset();
         let (images, epochs) = (dataset.train().len(), u64::from(self.recipe.epochs));
         let job = jobs::Job {
             part: self.part(task, context)?,
             model: task.spec.name(),
-            seed: context.seed.wrapping_add(task.run),
+            seed: self.seed(task, context),
             epochs: self.recipe.epochs,
             steps: images.div_ceil(self.recipe.batch) as u64 * epochs,
             batch: self.recipe.batch,
@@ -140,7 +154,7 @@ impl Training<'_> {
             flops: task.spec.graph()?.counts()?.total.flops,
             seconds: None,
         };
-        Ok(Listed { job, training: self.job(task, context), finished: self.is_finished(task, context) })
+        Ok(Listed { job, training: self.job(task, context), finished })
     }
 }
 
@@ -171,7 +185,7 @@ pub fn train_all(training: &Training, specs: &[Spec], context: &Context) -> Resu
                 let only = Task { index: 0, ..*task };
                 train_tasks(training, &[only], context)?;
             }
-            tasks.iter().map(|task| diverged(context.seed.wrapping_add(task.run))).collect()
+            tasks.iter().map(|task| diverged(training.seed(task, context))).collect()
         }
         Share::Nothing(ledger) => finished_rounds(training, &tasks, specs.len(), ledger, context)?,
     };
@@ -193,22 +207,21 @@ fn finished_rounds(
     ledger: &Ledger,
     context: &Context,
 ) -> Result<Vec<Run>, Error> {
-    let mut rounds = vec![true; training.runs as usize];
+    let mut rounds: Vec<Vec<Run>> = vec![vec![]; training.runs as usize];
     for task in tasks {
-        let listed = training.listed(task, context)?;
-        rounds[task.run as usize] &= listed.finished;
-        ledger.enter(listed);
+        // A file that cannot be used counts as missing; the status of the jobs says why.
+        let run = training.finished(task, context).unwrap_or(None);
+        ledger.enter(training.listed(task, run.is_some(), context)?);
+        rounds[task.run as usize].extend(run);
     }
-    let finished: Vec<&Task> = tasks.iter().filter(|task| rounds[task.run as usize]).collect();
+    let whole = |round: &Vec<Run>| round.len() == designs;
+    let finished: Vec<Run> = rounds.into_iter().filter(whole).flatten().collect();
     if finished.is_empty() {
         ledger.note_nothing_finished();
-        return Ok(tasks[..designs.min(tasks.len())]
-            .iter()
-            .map(|task| diverged(context.seed.wrapping_add(task.run)))
-            .collect());
+        let first = &tasks[..designs.min(tasks.len())];
+        return Ok(first.iter().map(|task| diverged(training.seed(task, context))).collect());
     }
-    let board = Board::new(context, vec![0.0; tasks.len()]);
-    finished.into_iter().map(|task| training.run(task, &board, context)).collect()
+    Ok(finished)
 }
 
 fn train_tasks(training: &Training, tasks: &[Task], context: &Context) -> Result<Vec<Run>, Error> {

@@ -1,8 +1,8 @@
 //! `gather`: of what a plan's jobs have finished, what one process would have made.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use collegial_experiments::jobs::{Ledger, Plan, Share, Status};
+use collegial_experiments::jobs::{Job, Ledger, Plan, Share, Status};
 use collegial_experiments::reproduce::write_report;
 use collegial_report::{Page, Provenance, Section, Table, capitalised};
 use collegial_train::Backends;
@@ -46,15 +46,13 @@ pub struct Gathered {
 pub fn run(request: &Request, provenance: Provenance, monitor: &dyn Monitor) -> Result<Gathered, Error> {
     let directory = std::path::absolute(&request.directory).map_err(Error::reading(&request.directory))?;
     let plan = Plan::<Task>::read(&directory)?;
-    let status = Status::of(&plan.jobs, &directory);
-    let ledger = Ledger::default();
-    let task = plan.request.clone().settled(&directory)?;
-    let unfinished = Unfinished::of(&status);
-    let found = match task {
-        Task::Validate(request) => validated(&request, &ledger, &unfinished, provenance.clone(), monitor)?,
-        Task::Sweep(request) => swept(&request, &ledger, &unfinished, provenance.clone(), monitor)?,
-        Task::Reproduce(request) => reproduced(&request, &ledger, &unfinished, monitor)?,
+    let work = Work { jobs: &plan.jobs, directory: &directory, ledger: Ledger::default() };
+    let found = match plan.request.clone().settled(&directory)? {
+        Task::Validate(request) => validated(&request, &work, provenance.clone(), monitor)?,
+        Task::Sweep(request) => swept(&request, &work, provenance.clone(), monitor)?,
+        Task::Reproduce(request) => reproduced(&request, &work, monitor)?,
     };
+    let status = work.status();
     let page = directory.join("jobs.html");
     let (answer, page) = match found {
         Some((answer, page)) => (Some(answer), page),
@@ -69,6 +67,25 @@ pub fn run(request: &Request, provenance: Provenance, monitor: &dyn Monitor) -> 
 
 /// Of a plan that is not done.
 const NOTHING: &str = "Nothing can be said yet: some network has no finished training.";
+
+/// A plan's jobs, and the trainings that its request came across.
+struct Work<'a> {
+    jobs: &'a [Job],
+    directory: &'a Path,
+    ledger: Ledger,
+}
+
+impl Work<'_> {
+    /// How far the jobs are; asked once the request was answered. A training that the answer does not
+    /// use is not done, whatever its file says.
+    fn status(&self) -> Status {
+        Status::of(self.jobs, self.directory, Some(&self.ledger))
+    }
+
+    fn unfinished(&self) -> Unfinished {
+        Unfinished::of(&self.status())
+    }
+}
 
 /// What pages say where jobs are missing; nothing where none is.
 struct Unfinished {
@@ -98,15 +115,15 @@ type Found = Option<(Box<dyn Answer>, PathBuf)>;
 
 fn validated(
     request: &validate::Request,
-    ledger: &Ledger,
-    unfinished: &Unfinished,
+    work: &Work,
     provenance: Provenance,
     monitor: &dyn Monitor,
 ) -> Result<Found, Error> {
-    let mut answer = validate::answer(request, Share::Nothing(ledger), Backends::NATIVE, monitor)?;
-    if ledger.is_inconclusive() {
+    let mut answer = validate::answer(request, Share::Nothing(&work.ledger), Backends::NATIVE, monitor)?;
+    if work.ledger.is_inconclusive() {
         return Ok(None);
     }
+    let unfinished = work.unfinished();
     answer.validation.sentence.insert_str(0, &unfinished.note);
     let path = answer.write(provenance.clone())?;
     if let Some(page) = answer.page(provenance).filter(|_| unfinished.section.is_some()) {
@@ -117,50 +134,39 @@ fn validated(
 
 fn swept(
     request: &sweep::Request,
-    ledger: &Ledger,
-    unfinished: &Unfinished,
+    work: &Work,
     provenance: Provenance,
     monitor: &dyn Monitor,
 ) -> Result<Found, Error> {
-    let answer = sweep::answer(request, Share::Nothing(ledger), Backends::NATIVE, monitor)?;
-    if ledger.is_inconclusive() {
+    let answer = sweep::answer(request, Share::Nothing(&work.ledger), Backends::NATIVE, monitor)?;
+    if work.ledger.is_inconclusive() {
         return Ok(None);
     }
     files::write(&answer.out.join("sweep.csv"), answer.table().to_csv().as_bytes())?;
     files::write(&answer.out.join("sweep.json"), format!("{}\n", answer.json()?).as_bytes())?;
     let path = answer.out.join("sweep.html");
     if let Some(page) = answer.page(provenance) {
-        files::write(&path, unfinished.on(page).to_html().as_bytes())?;
+        files::write(&path, work.unfinished().on(page).to_html().as_bytes())?;
     }
     Ok(Some((Box::new(answer), path)))
 }
 
-fn reproduced(
-    request: &reproduce::Request,
-    ledger: &Ledger,
-    unfinished: &Unfinished,
-    monitor: &dyn Monitor,
-) -> Result<Found, Error> {
+fn reproduced(request: &reproduce::Request, work: &Work, monitor: &dyn Monitor) -> Result<Found, Error> {
     let mut reports = vec![];
-    reproduce::compute(
-        request,
-        Share::Nothing(ledger),
-        Backends::NATIVE,
-        monitor,
-        |_| true,
-        |mut report| {
-            if !ledger.is_inconclusive() {
-                let sentence = format!("{}{}", unfinished.note, report.outcome.sentence);
-                report.outcome.sentence = capitalised(&sentence);
-                report.outcome.sections.extend(unfinished.section.clone());
-                write_report(request.directory(), &report)?;
-                reports.push(report);
-            }
-            Ok(())
-        },
-    )?;
-    if ledger.is_inconclusive() {
+    let take = |report| {
+        reports.push(report);
+        Ok(())
+    };
+    reproduce::compute(request, Share::Nothing(&work.ledger), Backends::NATIVE, monitor, |_| true, take)?;
+    if work.ledger.is_inconclusive() {
         return Ok(None);
+    }
+    let unfinished = work.unfinished();
+    for report in &mut reports {
+        let sentence = format!("{}{}", unfinished.note, report.outcome.sentence);
+        report.outcome.sentence = capitalised(&sentence);
+        report.outcome.sections.extend(unfinished.section.clone());
+        write_report(request.directory(), report)?;
     }
     let answer = reproduce::finish(request, reports)?;
     let page = answer.first_page.clone();

@@ -35,7 +35,7 @@ options! {
 pub fn run(request: &Request) -> Result<Status, Error> {
     let directory = std::path::absolute(&request.directory).map_err(Error::reading(&request.directory))?;
     let plan = Plan::<Value>::read(&directory)?;
-    Ok(Status::of(&plan.jobs, &directory))
+    Ok(Status::of(&plan.jobs, &directory, None))
 }
 
 fn counts(status: &Status) -> String {

@@ -6,11 +6,15 @@ use std::path::{Path, PathBuf};
 use collegial_core::files::{disk, write_whole};
 use serde::Serialize;
 
-use super::Job;
-use crate::{Error, Parts};
+use super::{Job, Ledger};
+use crate::parts::{Timed, read_by_stem};
+use crate::{Error, Run};
 
 /// Where the sentences of failed jobs are, in a plan's directory.
 const FAILED: &str = "failed";
+
+/// What is said of a finished training that its request does not use.
+const UNUSED: &str = "its result is of other settings or data than the plan's request has now";
 
 /// How far all jobs are.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -67,13 +71,20 @@ impl State {
     /// That of a job in a plan's directory.
     pub fn of(job: &Job, directory: &Path) -> Self {
         let parts = parts_directory(directory);
-        if let Some(seconds) = Parts::seconds(&parts, &job.part) {
+        let kept = read_by_stem::<Run>(&parts, &job.part).and_then(|kept| match kept {
+            Some(Timed { result, seconds }) => result.check(job.seed, job.epochs).map(|()| Some(seconds)),
+            None => Ok(None),
+        });
+        if let Ok(Some(seconds)) = kept {
             return Self::Done(seconds);
         }
         let run = parts.join(format!("{}.run", job.part));
         let share = || epochs(&run) as f64 / f64::from(job.epochs.max(1));
         if is_locked(&run.join("lock")) {
             return Self::Running(share());
+        }
+        if let Err(defect) = kept {
+            return Self::Failed(format!("{}.json: {defect}", job.part));
         }
         match std::fs::read_to_string(failure_file(directory, job)) {
             Ok(sentence) => Self::Failed(sentence.trim().to_owned()),
@@ -84,8 +95,14 @@ impl State {
 }
 
 impl Status {
-    /// That of a plan's jobs.
-    pub fn of(jobs: &[Job], directory: &Path) -> Self {
+    /// That of a plan's jobs. Where the plan's request was answered, a job that is not among the
+    /// finished ones of its ledger has failed: data or request are no longer those of the plan.
+    pub fn of(jobs: &[Job], directory: &Path, answered: Option<&Ledger>) -> Self {
+        let entries = answered.map(Ledger::entries);
+        let is_used = |job: &Job| match &entries {
+            Some(entries) => entries.iter().any(|known| known.finished && known.job.part == job.part),
+            None => true,
+        };
         let mut status = Self {
             jobs: jobs.len(),
             done: 0,
@@ -100,7 +117,10 @@ impl Status {
         let (mut took, mut expected, mut left) = (0.0, 0.0, Some(0.0));
         for (index, job) in jobs.iter().enumerate() {
             let mut share = 0.0;
-            let state = State::of(job, directory);
+            let state = match State::of(job, directory) {
+                State::Done(_) if !is_used(job) => State::Failed(UNUSED.into()),
+                state => state,
+            };
             let is_done = matches!(state, State::Done(_));
             match state {
                 State::Done(seconds) => {
@@ -181,7 +201,7 @@ fn is_locked(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Context;
+    use crate::{Context, Parts};
     use collegial_core::Silent;
 
     fn job(part: &str) -> Job {
@@ -194,7 +214,8 @@ mod tests {
         let path = parts_directory(root.path());
         let parts = Parts::open(&path).unwrap();
         let context = Context::new(0, &parts, &Silent);
-        context.part("done", &1, || Ok::<_, Error>(1)).unwrap();
+        let run = Run { seed: 3, test_errors: vec![0.5; 4], loss: Some(0.1) };
+        context.part("done", &1, || Ok::<_, Error>(run.clone())).unwrap();
         let done = std::fs::read_dir(&path).unwrap().next().unwrap().unwrap().path();
         let done = done.file_stem().unwrap().to_str().unwrap().to_owned();
         for (name, epochs) in [("running", 1), ("stopped", 2)] {
@@ -207,17 +228,47 @@ mod tests {
         lock.lock().unwrap();
         let jobs = [done.as_str(), "running", "stopped", "failed", "waiting"].map(job);
         keep_failure(root.path(), &jobs[3], "the disk is full").unwrap();
-        let status = Status::of(&jobs, root.path());
+        let status = Status::of(&jobs, root.path(), None);
         assert_eq!((status.done, status.running, status.stopped, status.waiting), (1, 1, 1, 1));
         assert_eq!(status.failed.len(), 1);
         assert_eq!((status.failed[0].index, status.failed[0].sentence.as_str()), (3, "the disk is full"));
         assert_eq!(status.missing, [1, 2, 3, 4]);
         assert!(!status.is_complete());
         // 7.5 + 5 + 10 + 10 expected seconds are left, at the pace of the one that is done.
-        let pace = Parts::seconds(&path, &done).unwrap() / 10.0;
+        let pace = read_by_stem::<Run>(&path, &done).unwrap().unwrap().seconds / 10.0;
         let left = status.remaining_core_seconds.unwrap();
         assert!((left - 32.5 * if pace > 0.0 { pace } else { 1.0 }).abs() < 1e-9, "{left} {pace}");
         forget_failure(root.path(), &jobs[3]);
         assert_eq!(State::of(&jobs[3], root.path()), State::Waiting);
+    }
+
+    /// An error below 0, a foreign seed, epochs that are missing: the checksum is intact, and the
+    /// result is of no training.
+    #[test]
+    fn impossible_results_are_not_done() {
+        let root = tempfile::tempdir().unwrap();
+        let parts = Parts::open(parts_directory(root.path())).unwrap();
+        let good = Run { seed: 3, test_errors: vec![0.5; 4], loss: None };
+        let with = |test_errors: Vec<f64>| Run { test_errors, ..good.clone() };
+        for (at, (run, expected)) in [
+            (good.clone(), ""),
+            (with(vec![]), ""),
+            (with(vec![0.5, 0.5, 0.5, -0.1]), "a test error is -0.1, not a share between 0 and 1"),
+            (with(vec![0.5, 0.5, 0.5, 1.5]), "a test error is 1.5"),
+            (with(vec![0.5; 3]), "it has 3 epochs, not 4"),
+            (Run { seed: 4, ..good.clone() }, "its seed is 4, not 3"),
+            (Run { loss: Some(-1.0), ..good.clone() }, "its loss is -1"),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            parts.keep("run", &at, &run, 1.0).unwrap();
+            let job = job(&parts.stem("run", &at).unwrap());
+            match State::of(&job, root.path()) {
+                State::Done(_) => assert!(expected.is_empty(), "{run:?}"),
+                State::Failed(said) => assert!(!expected.is_empty() && said.contains(expected), "{said}"),
+                other => panic!("{other:?}"),
+            }
+        }
     }
 }
