@@ -256,6 +256,7 @@ def reproduce(
     *,
     scale: Literal["smoke", "laptop", "paper"] = "laptop",
     data: Path | None = None,
+    records: Path | None = None,
     out: Path = "reproduction",
     seed: int = 0,
     engine: Engine = "native",
@@ -269,6 +270,8 @@ def reproduce(
         items: "fig3", ["fig3", "table1"], or "all".
         scale: How much to compute: seconds, minutes on two cores, or the recipe as printed.
         data: Directory under which the data sets are (MNIST, CIFAR-10, ...).
+        records: Directory of studies for "fig4-recorded", "prediction" and "evidence", which judge kept records: `research` in the
+            repository.
         out: Where pages, figures, data and finished parts go.
         seed: Seed of everything random.
         engine: Who computes the trainings: "native", or "torch" for PyTorch, on a GPU if there is one.
@@ -278,7 +281,7 @@ def reproduce(
         progress: True for a bar, or a callable that is given how much is done and of how much.
     """
     names = [items] if isinstance(items, str) else list(items)
-    fields = dict(scale=scale, data=data, out=out, seed=seed, engine=engine)
+    fields = dict(scale=scale, data=data, records=records, out=out, seed=seed, engine=engine)
     command = call("reproduce", items, fields, defaults(reproduce))
     question = request(items=names, command=command, **fields)
     with watching(progress) as callback:

@@ -9,6 +9,7 @@ use collegial_experiments::reproduce::{
 };
 pub use collegial_experiments::reproduce::{Report, Scale};
 use collegial_report::{Align, Table};
+use serde::Serialize;
 use serde_json::json;
 
 use crate::message::{invalid, option};
@@ -25,7 +26,7 @@ options! {
     #[command(after_help = "Example:\n  collegial reproduce table1")]
     #[serde(deny_unknown_fields)]
     pub struct Request {
-        /// fig2, fig3, ..., table5, network, evidence, evidence-paper, ..., or all
+        /// fig2, fig3, ..., table5, network, group-widths, fig4-recorded, prediction, evidence, or all
         #[arg(value_name = "FIGURE|TABLE|all", required = true)]
         pub items: Vec<String>,
         /// How much to compute: smoke (seconds), laptop (minutes on two cores) or paper (the recipe
@@ -36,6 +37,11 @@ options! {
         #[arg(long, value_name = "DIR")]
         #[serde(with = "crate::paths::exact_option")]
         pub data: Option<PathBuf>,
+        /// Directory of studies for fig4-recorded, prediction and evidence, which judge kept records:
+        /// research in the repository
+        #[arg(long, value_name = "DIR")]
+        #[serde(with = "crate::paths::exact_option", skip_serializing_if = "Option::is_none")]
+        pub records: Option<PathBuf>,
         /// Where pages, figures, data and finished parts go [default: reproduction]
         #[arg(long, value_name = "DIR")]
         #[serde(with = "crate::paths::exact_option")]
@@ -60,11 +66,22 @@ impl Request {
     }
 }
 
+/// An item of `all` that could not be had.
+#[derive(Clone, Debug, Serialize)]
+pub struct LeftOut {
+    /// Its name.
+    pub item: &'static str,
+    /// What it needs.
+    pub reason: String,
+}
+
 /// A report per item.
 #[derive(Debug)]
 pub struct Reproduced {
     /// In the requested order.
     pub reports: Vec<Report>,
+    /// Items of `all` for which data or records are missing.
+    pub left_out: Vec<LeftOut>,
     /// How much was computed.
     pub scale: Scale,
     /// From which seed.
@@ -81,24 +98,21 @@ pub struct Reproduced {
 pub fn run(request: &Request, backends: Backends, monitor: &dyn Monitor) -> Result<Reproduced, Error> {
     backends.check(request.engine)?;
     let mut reports = vec![];
-    compute(
-        request,
-        Share::All,
-        backends,
-        monitor,
-        |_| true,
-        |report| {
-            write_report(request.directory(), &report)?;
-            monitor.say(&format!("{}: {}", report.item, report.summary.words()));
-            reports.push(report);
-            Ok(())
-        },
-    )?;
-    finish(request, reports)
+    let take = |report: Report| {
+        write_report(request.directory(), &report)?;
+        monitor.say(&format!("{}: {}", report.item, report.summary.words()));
+        reports.push(report);
+        Ok(())
+    };
+    let left_out = compute(request, Share::All, backends, monitor, |_| true, take)?;
+    for LeftOut { item, reason } in &left_out {
+        monitor.say(&format!("{item}: left out; {reason}"));
+    }
+    finish(request, reports, left_out)
 }
 
 /// Computes the items that are `wanted`, with a share of their trainings, and hands over the report
-/// of each.
+/// of each. Of `all`, those whose data or records are missing are left out.
 pub(crate) fn compute(
     request: &Request,
     share: Share<'_>,
@@ -106,8 +120,9 @@ pub(crate) fn compute(
     monitor: &dyn Monitor,
     wanted: impl Fn(&Item) -> bool,
     mut done: impl FnMut(Report) -> Result<(), Failed>,
-) -> Result<(), Error> {
+) -> Result<Vec<LeftOut>, Error> {
     let items = choose(&request.items)?;
+    let is_all = request.items.iter().any(|name| name == ALL);
     if let Some(root) = request.data.as_ref().filter(|root| !root.is_dir()) {
         return Err(invalid![format!("the data directory {} does not exist", root.display())].into());
     }
@@ -116,6 +131,7 @@ pub(crate) fn compute(
         scale: request.scale,
         seed: request.seed,
         data: request.data.clone(),
+        records: request.records.clone(),
         parts: &parts,
         command: &request.command,
         monitor,
@@ -123,23 +139,34 @@ pub(crate) fn compute(
         engine: request.engine,
         backends,
     };
+    let mut left_out = vec![];
     for item in items.into_iter().filter(|item| wanted(item)) {
-        reproduce(item, &context).and_then(&mut done).map_err(|error| told(error, monitor))?;
+        match reproduce(item, &context).and_then(&mut done) {
+            Err(error) if is_all && error.is_missing_input() => {
+                left_out.push(LeftOut { item: item.name(), reason: error.to_string() });
+            }
+            done => done.map_err(|error| told(error, monitor))?,
+        }
     }
-    Ok(())
+    Ok(left_out)
 }
 
 /// The answer of reports that are written; several get an index.
-pub(crate) fn finish(request: &Request, reports: Vec<Report>) -> Result<Reproduced, Error> {
+pub(crate) fn finish(
+    request: &Request,
+    reports: Vec<Report>,
+    left_out: Vec<LeftOut>,
+) -> Result<Reproduced, Error> {
     let first = match reports.as_slice() {
         [report] => report.item,
         _ => "index",
     };
     let first_page = request.directory().join(format!("{first}.html"));
     if reports.len() > 1 {
-        write_index(request.directory(), &reports, request.scale, &request.command)?;
+        let missing: Vec<(&str, &str)> = left_out.iter().map(|left| (left.item, &*left.reason)).collect();
+        write_index(request.directory(), &reports, &missing, request.scale, &request.command)?;
     }
-    Ok(Reproduced { reports, scale: request.scale, seed: request.seed, first_page })
+    Ok(Reproduced { reports, left_out, scale: request.scale, seed: request.seed, first_page })
 }
 
 /// What was interrupted says how it goes on.
@@ -150,9 +177,12 @@ pub(crate) fn told(error: Failed, monitor: &dyn Monitor) -> Error {
     error.into()
 }
 
+/// Stands for every item.
+const ALL: &str = "all";
+
 /// The items that were named, once each; `all` stands for every one.
 fn choose(names: &[String]) -> Result<Vec<&'static Item>, Error> {
-    if names.iter().any(|name| name == "all") {
+    if names.iter().any(|name| name == ALL) {
         return Ok(ITEMS.iter().collect());
     }
     if names.is_empty() {
@@ -185,6 +215,7 @@ impl Document for Reproduced {
         let items: Vec<_> = self.reports.iter().map(Report::to_json).collect();
         to_json(&json!({
             "scale": self.scale.name(), "seed": self.seed, "fails": self.fails(), "items": items,
+            "left_out": self.left_out,
         }))
     }
 }

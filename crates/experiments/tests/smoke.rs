@@ -19,6 +19,7 @@ fn run(name: &str, directory: &Path, monitor: &dyn Monitor) -> Result<Report, Er
         scale: Scale::Smoke,
         seed: 0,
         data: None,
+        records: Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../research")),
         parts: &parts,
         command,
         monitor,
@@ -65,7 +66,7 @@ snapshots! {
     table4: "table4";
     table5: "table5";
     evidence: "evidence";
-    evidence_paper: "evidence-paper";
+    fig4_recorded: "fig4-recorded";
 }
 
 /// Stops after so many questions, and remembers what was said.
@@ -152,7 +153,7 @@ fn a_broken_part_is_said_and_computed_again() {
 fn the_index_links_every_page() {
     let directory = tempfile::tempdir().unwrap();
     let reports = ["fig3", "table5"].map(|name| run(name, directory.path(), &Silent).unwrap());
-    write_index(directory.path(), &reports, Scale::Smoke, "collegial reproduce fig3 table5").unwrap();
+    write_index(directory.path(), &reports, &[], Scale::Smoke, "collegial reproduce fig3 table5").unwrap();
     let html = std::fs::read_to_string(directory.path().join("index.html")).unwrap();
     let markdown = std::fs::read_to_string(directory.path().join("index.md")).unwrap();
     for name in ["fig3", "table5"] {

@@ -2,17 +2,22 @@
 
 use collegial_core::Silent;
 use collegial_experiments::reproduce::{
-    Backends, Context, Engine, Parts, Report, Scale, Share, Summary, item, reproduce, write_report,
+    Backends, Context, Engine, Error, Parts, Report, Scale, Share, Summary, item, reproduce, write_report,
 };
 
 const ITEMS: [&str; 4] = ["fig4", "fig-cifar100", "fig-cifar10", "fig-dynamics"];
 
 fn run(name: &str, scale: Scale, parts: &Parts) -> Report {
+    try_run(name, scale, parts).unwrap()
+}
+
+fn try_run(name: &str, scale: Scale, parts: &Parts) -> Result<Report, Error> {
     let (command, share) = ("", Share::All);
     let context = Context {
         scale,
         seed: 1,
         data: None,
+        records: None,
         parts,
         command,
         monitor: &Silent,
@@ -20,7 +25,7 @@ fn run(name: &str, scale: Scale, parts: &Parts) -> Report {
         engine: Engine::Native,
         backends: Backends::NATIVE,
     };
-    reproduce(item(name).unwrap(), &context).unwrap()
+    reproduce(item(name)?, &context)
 }
 
 #[test]
@@ -39,35 +44,30 @@ fn smoke_runs_claim_nothing_and_resume() {
 }
 
 #[test]
-fn without_data_nothing_is_run() {
+fn without_data_they_say_what_to_give() {
     let root = tempfile::tempdir().unwrap();
     let parts = Parts::open(root.path()).unwrap();
     for name in ITEMS {
-        // The runs of Fig. 4 are kept with the program.
-        let scales = if name == "fig4" { vec![Scale::Paper] } else { vec![Scale::Laptop, Scale::Paper] };
-        for scale in scales {
-            let report = run(name, scale, &parts);
-            assert_eq!(report.summary, Summary::NotRun, "{name}");
-            assert!(
-                report
-                    .outcome
-                    .comparisons
-                    .iter()
-                    .all(|row| row.verdict.to_string().contains("no data: give a directory with"))
-            );
+        for scale in [Scale::Laptop, Scale::Paper] {
+            let error = try_run(name, scale, &parts).unwrap_err();
+            let said = error.to_string();
+            assert!(error.is_missing_input() && said.starts_with(&format!("{name} trains on ")), "{said}");
+            assert!(said.contains("as `data=`"), "{said}");
         }
     }
 }
 
 #[test]
-fn runs_by_the_papers_recipe_are_kept() {
+fn without_records_they_say_what_to_give() {
     let root = tempfile::tempdir().unwrap();
-    let report = run("fig4", Scale::Laptop, &Parts::open(root.path()).unwrap());
-    let verdict = |what: &str| {
-        let found = report.outcome.comparisons.iter().find(|row| row.what.starts_with(what)).unwrap();
-        found.verdict.name()
-    };
-    assert_eq!(verdict("ntk, rate 1e-3: at equal cost"), "reproduced");
-    assert_eq!(verdict("standard, rate 1e-3: at equal cost"), "undecided");
-    assert_eq!(verdict("standard, rate 1e-3: at equal variance"), "differs");
+    let parts = Parts::open(root.path()).unwrap();
+    for name in ["fig4-recorded", "prediction", "evidence"] {
+        let error = try_run(name, Scale::Laptop, &parts).unwrap_err();
+        let said = error.to_string();
+        assert!(error.is_missing_input(), "{said}");
+        assert_eq!(
+            said,
+            format!("{name} judges kept records: give the folder research of the repository as `records=`")
+        );
+    }
 }

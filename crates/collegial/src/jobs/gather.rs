@@ -157,7 +157,7 @@ fn reproduced(request: &reproduce::Request, work: &Work, monitor: &dyn Monitor) 
         reports.push(report);
         Ok(())
     };
-    reproduce::compute(request, Share::Nothing(&work.ledger), Backends::NATIVE, monitor, |_| true, take)?;
+    let left_out = reproduce::compute(request, Share::Nothing(&work.ledger), Backends::NATIVE, monitor, |_| true, take)?;
     if work.ledger.is_inconclusive() {
         return Ok(None);
     }
@@ -168,7 +168,7 @@ fn reproduced(request: &reproduce::Request, work: &Work, monitor: &dyn Monitor) 
         report.outcome.sections.extend(unfinished.section.clone());
         write_report(request.directory(), report)?;
     }
-    let answer = reproduce::finish(request, reports)?;
+    let answer = reproduce::finish(request, reports, left_out)?;
     let page = answer.first_page.clone();
     Ok(Some((Box::new(answer), page)))
 }

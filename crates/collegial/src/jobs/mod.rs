@@ -40,6 +40,7 @@ impl Task {
         Ok(match self {
             Self::Reproduce(request) => Self::Reproduce(reproduce::Request {
                 data: request.data.as_deref().map(whole).transpose()?,
+                records: request.records.as_deref().map(whole).transpose()?,
                 out: Some(directory.to_owned()),
                 ..request
             }),

@@ -40,11 +40,6 @@ impl Verdict {
             Self::NotRun(_) => "not run",
         }
     }
-
-    /// The verdict that no data leads to; `what` is the data that is wanted, such as "MNIST".
-    pub fn no_data(what: &str) -> Self {
-        Self::NotRun(format!("no data: give a directory with {what}"))
-    }
 }
 
 impl fmt::Display for Verdict {

@@ -10,6 +10,7 @@ use collegial_train::{Backends, Engine};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::reproduce::experiment::STUDY;
 use crate::reproduce::{Error, Scale};
 
 /// What an item is given. Threads are those of the current rayon pool.
@@ -20,6 +21,8 @@ pub struct Context<'a> {
     pub seed: u64,
     /// The directory under which data sets are looked for.
     pub data: Option<PathBuf>,
+    /// The directory of studies whose records are judged: `research` in the repository.
+    pub records: Option<PathBuf>,
     /// Finished parts.
     pub parts: &'a Parts,
     /// The command or call that gives the same again, for the pages.
@@ -60,6 +63,19 @@ impl Context<'_> {
             share: self.share,
             engine: self.engine,
             backends: self.backends,
+        }
+    }
+
+    /// The folder of a study that an item judges.
+    ///
+    /// # Errors
+    ///
+    /// If there are no records, or none of this study.
+    pub fn study(&self, item: &'static str, study: &str) -> Result<PathBuf, Error> {
+        let folder = self.records.as_ref().map(|records| records.join(study));
+        match folder {
+            Some(folder) if folder.join(STUDY).is_file() => Ok(folder),
+            folder => Err(Error::NoRecords { item, folder }),
         }
     }
 

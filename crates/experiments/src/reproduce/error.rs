@@ -1,5 +1,7 @@
 //! What keeps an item from an outcome.
 
+use std::path::PathBuf;
+
 /// Why nothing could be reproduced, in one sentence.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -11,6 +13,30 @@ pub enum Error {
         name: String,
         /// What there is.
         known: String,
+    },
+    /// An item that trains on a data set which is not there.
+    #[error(
+        "{item} trains on {what}: give a directory with it as `data=`{}",
+        data.as_ref().map_or(String::new(), |path| format!("; {} has none", path.display()))
+    )]
+    NoData {
+        /// The item.
+        item: &'static str,
+        /// The data set.
+        what: &'static str,
+        /// Where it was looked for.
+        data: Option<PathBuf>,
+    },
+    /// An item that judges records which are not there.
+    #[error(
+        "{item} judges kept records: give the folder research of the repository as `records=`{}",
+        folder.as_ref().map_or(String::new(), |path| format!("; there is no study in {}", path.display()))
+    )]
+    NoRecords {
+        /// The item.
+        item: &'static str,
+        /// Where they were looked for.
+        folder: Option<PathBuf>,
     },
     /// An experiment file or the published numbers, which are part of the program, do not fit it,
     /// or the data do not fit them.
@@ -58,6 +84,11 @@ impl Error {
     /// An experiment that does not fit the program.
     pub(crate) fn experiment(source_name: impl Into<String>, reason: Misfit) -> Self {
         Self::Experiment { source_name: source_name.into(), reason }
+    }
+
+    /// Whether data or records are missing, without which an item cannot be had.
+    pub fn is_missing_input(&self) -> bool {
+        matches!(self, Self::NoData { .. } | Self::NoRecords { .. })
     }
 
     /// Whether the monitor stopped it; finished parts are kept.
@@ -123,19 +154,13 @@ pub enum Misfit {
         /// The largest.
         high: f64,
     },
-    /// A cell of the kept runs.
-    #[error("{column} is missing or no number")]
-    Cell {
-        /// Its column.
-        column: String,
-    },
-    /// The same with the row, counted from 1.
-    #[error("row {row} has no {column}")]
+    /// A cell of recorded runs.
+    #[error("{column} of row {row} is missing or not what it should be")]
     NoCell {
-        /// The row.
+        /// The row, counted from 1.
         row: usize,
         /// Its column.
-        column: &'static str,
+        column: String,
     },
     /// Runs too few to compare designs.
     #[error("a design has too few runs")]

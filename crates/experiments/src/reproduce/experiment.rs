@@ -1,41 +1,77 @@
 //! Experiment files: what an item is about, and its settings at every scale.
 
+use std::path::{Path, PathBuf};
+
 use serde::de::DeserializeOwned;
-use toml::{Table, Value};
+use toml::{Table as Keys, Value};
 
 use crate::reproduce::error::Misfit;
 use crate::reproduce::{Error, Scale};
+use crate::score::Table;
+
+/// The file in a study's folder that says how its records are judged.
+pub(crate) const STUDY: &str = "study.toml";
 
 /// An experiment file. Keys of its `[all]` table hold at every scale unless the scale's own table
 /// says otherwise.
 #[derive(Clone, Debug)]
 pub struct Experiment {
     name: &'static str,
+    /// What errors call the file.
+    file: String,
+    /// The study's folder; empty for files that are part of the program.
+    folder: PathBuf,
     title: String,
     about: String,
-    tables: Table,
+    tables: Keys,
 }
 
 impl Experiment {
-    /// Reads the file of an item.
+    /// Reads an experiment file that is part of the program.
     ///
     /// # Errors
     ///
     /// If it is not TOML with `title` and `about`.
     pub fn parse(name: &'static str, text: &str) -> Result<Self, Error> {
-        let wrong = |reason: Misfit| Error::experiment(format!("experiments/{name}.toml"), reason);
-        let mut tables: Table =
+        Self::read(name, format!("experiments/{name}.toml"), PathBuf::new(), text)
+    }
+
+    /// Reads `study.toml` in a study's folder.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read, or is not TOML with `title` and `about`.
+    pub fn open(name: &'static str, folder: &Path) -> Result<Self, Error> {
+        let path = folder.join(STUDY);
+        let text = std::fs::read_to_string(&path);
+        let text = text.map_err(|source| crate::Error::Directory { path: path.clone(), source })?;
+        Self::read(name, path.display().to_string(), folder.to_owned(), &text)
+    }
+
+    fn read(name: &'static str, file: String, folder: PathBuf, text: &str) -> Result<Self, Error> {
+        let wrong = |reason: Misfit| Error::experiment(&file, reason);
+        let mut tables: Keys =
             toml::from_str(text).map_err(|error| wrong(Misfit::Settings(error.message().into())))?;
         let mut text = |key: &'static str| match tables.remove(key) {
             Some(Value::String(text)) => Ok(text.trim().to_owned()),
             _ => Err(wrong(Misfit::NoKey { key })),
         };
-        Ok(Self { name, title: text("title")?, about: text("about")?, tables })
+        let (title, about) = (text("title")?, text("about")?);
+        Ok(Self { name, file, folder, title, about, tables })
     }
 
     /// The item's name.
     pub fn name(&self) -> &'static str {
         self.name
+    }
+
+    /// A table of the study, such as its runs.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read.
+    pub(crate) fn table(&self, name: &str) -> Result<Table, Error> {
+        Ok(Table::open(&self.folder.join(name))?)
     }
 
     /// What the figure or table shows, as a title.
@@ -65,7 +101,7 @@ impl Experiment {
         settings.remove("reduced");
         settings.try_into().map_err(|error: toml::de::Error| {
             let reason = Misfit::Settings(error.message().into());
-            Error::experiment(format!("experiments/{}.toml at scale {scale}", self.name), reason)
+            Error::experiment(format!("{} at scale {scale}", self.file), reason)
         })
     }
 }

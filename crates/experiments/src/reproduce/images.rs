@@ -17,6 +17,22 @@ pub struct Synthetic {
     pub test: usize,
 }
 
+/// Opens a data set of this kind for an item that needs it; without one, a made-up one at the smoke
+/// scale.
+///
+/// # Errors
+///
+/// If it is not there, or cannot be read.
+pub fn required(
+    item: &'static str,
+    context: &Context,
+    kind: Kind,
+    made_up: Option<Synthetic>,
+) -> Result<Dataset, Error> {
+    let missing = || Error::NoData { item, what: kind.title(), data: context.data.clone() };
+    open(context, kind, made_up)?.ok_or_else(missing)
+}
+
 /// Opens a data set of this kind under the context's directory; without one, a made-up one at the
 /// smoke scale. `None` where there is nothing to train on.
 ///

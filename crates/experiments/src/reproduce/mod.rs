@@ -4,7 +4,8 @@
 //! at every [`Scale`] are in `experiments/NAME.toml`. An item computes with the other crates and
 //! gives an [`Outcome`]: comparisons with the numbers of `paper/tables.json` ([`published`]),
 //! sections for its page, and its data. Whatever takes long is a part ([`Context::part`]), kept in
-//! a file, so that a run that was interrupted goes on where it was.
+//! a file, so that a run that was interrupted goes on where it was. Some items train nothing and
+//! judge the records of a study (`studies/`).
 //!
 //! To add one: write its experiment file and a function from that to its outcome, and name both in
 //! [`ITEMS`].
@@ -22,6 +23,7 @@ mod pages;
 pub mod published;
 mod report;
 mod scale;
+mod studies;
 
 pub use crate::Parts;
 pub use crate::jobs::Share;

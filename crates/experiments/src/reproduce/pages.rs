@@ -76,12 +76,19 @@ pub fn write_report(directory: &Path, report: &Report) -> Result<(), Error> {
     write_page(directory, report.item, &report.page())
 }
 
-/// Writes the index of several reports: `index.html`, `index.md` and `index.json`.
+/// Writes the index of several reports, and of items that were left out with the reason:
+/// `index.html`, `index.md` and `index.json`.
 ///
 /// # Errors
 ///
 /// If a file cannot be written.
-pub fn write_index(directory: &Path, reports: &[Report], scale: Scale, command: &str) -> Result<(), Error> {
+pub fn write_index(
+    directory: &Path,
+    reports: &[Report],
+    left_out: &[(&str, &str)],
+    scale: Scale,
+    command: &str,
+) -> Result<(), Error> {
     let mut table =
         Table::new(&[("", Align::Left), ("verdict", Align::Left), ("what came out", Align::Left)]);
     for report in reports {
@@ -101,14 +108,21 @@ pub fn write_index(directory: &Path, reports: &[Report], scale: Scale, command: 
         count("not run")
     );
     let seed = reports.first().map(|report| report.seed);
-    let page = Page::new("Collegial Ensembles, reproduced")
+    let mut page = Page::new("Collegial Ensembles, reproduced")
         .verdict(verdict)
         .section(
             Section::new("Figures and tables")
-                .prose(format!("Every figure and table of the paper at scale `{scale}`, and what networks that others trained say, one page each."))
+                .prose(format!("Every figure and table of the paper at scale `{scale}`, one page each; then studies whose records were judged."))
                 .table(table, ""),
         )
         .provenance(Provenance { command: command.to_owned(), seed, version: VERSION.into() });
+    if !left_out.is_empty() {
+        let mut table = Table::new(&[("", Align::Left), ("what it needs", Align::Left)]);
+        for (item, reason) in left_out {
+            table.push([(*item).to_owned(), (*reason).to_owned()]);
+        }
+        page = page.section(Section::new("Left out").table(table, ""));
+    }
     write_page(directory, "index", &page)?;
     let json = Value::Array(reports.iter().map(Report::untimed_json).collect());
     write(&directory.join("index.json"), &json.to_string())

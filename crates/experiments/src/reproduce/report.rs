@@ -116,7 +116,7 @@ pub struct Report {
 /// Whatever keeps it from an outcome.
 pub fn reproduce(item: &Item, context: &Context) -> Result<Report, Error> {
     let start = Instant::now();
-    let experiment = item.experiment()?;
+    let experiment = item.experiment(context)?;
     let outcome = item.run(&experiment, context)?;
     Ok(Report {
         item: item.name(),

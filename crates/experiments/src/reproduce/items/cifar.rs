@@ -65,13 +65,7 @@ impl Cifar {
                 .into(),
             ..Outcome::default()
         };
-        let Some(dataset) = images::open(context, self.kind, settings.synthetic)? else {
-            let name = self.kind.title();
-            return Ok(nothing(
-                format!("There is no {name} under the data directory."),
-                &Verdict::no_data(name),
-            ));
-        };
+        let dataset = images::required(self.name, context, self.kind, settings.synthetic)?;
         let found = dataset.train().len();
         if found < settings.images {
             let why = format!("the data set has {found} training images, {} are wanted", settings.images);

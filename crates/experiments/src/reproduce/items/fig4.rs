@@ -1,11 +1,5 @@
 //! Fig. 4: test errors on MNIST along the primal curve, at fixed cost, and along the dual curve, at
 //! fixed variance.
-//!
-//! At the laptop's scale it reads runs by the paper's recipe that were made before ([`kept`]); at
-//! the others it trains.
-
-mod judged;
-mod kept;
 
 use crate::{Difference, Line, Order, Row, Sweep, Training};
 use collegial_arch::{Overrides, Spec};
@@ -40,18 +34,8 @@ const DUAL: &str = "at fixed Var(K), a larger cost does not lower the test error
 
 /// Fig. 4.
 pub fn run(experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {
-    if context.scale == Scale::Laptop {
-        return judged::outcome(context);
-    }
     let settings: Settings = experiment.settings(context.scale)?;
-    let Some(dataset) = images::open(context, Kind::Mnist, settings.synthetic)? else {
-        let open = |what| Comparison::claim(what, "", "", Verdict::no_data("MNIST"));
-        return Ok(Outcome {
-            sentence: "There is no MNIST under the data directory.".into(),
-            comparisons: vec![open(PRIMAL), open(DUAL)],
-            ..Outcome::default()
-        });
-    };
+    let dataset = images::required(experiment.name(), context, Kind::Mnist, settings.synthetic)?;
     let (primal, dual) = train(&settings, dataset, context)?;
     let [low, high] = primal.range().map(|error| 100.0 * error);
     let [dual_low, dual_high] = dual.range().map(|error| 100.0 * error);

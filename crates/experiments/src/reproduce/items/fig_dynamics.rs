@@ -47,14 +47,7 @@ const SMALLER: &str = "(c) changes less than (a) at equal parameters: ratio (c) 
 /// The figure of Theorem 1.
 pub fn run(experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {
     let settings: Settings = experiment.settings(context.scale)?;
-    let Some(dataset) = images::open(context, Kind::Mnist, settings.synthetic)? else {
-        let open = |what: &str| Comparison::claim(what, "", "", Verdict::no_data("MNIST"));
-        return Ok(Outcome {
-            sentence: "There is no MNIST under the data directory.".into(),
-            comparisons: CLAIMS.iter().chain(&[EQUAL, SMALLER]).map(|what| open(what)).collect(),
-            ..Outcome::default()
-        });
-    };
+    let dataset = images::required(experiment.name(), context, Kind::Mnist, settings.synthetic)?;
     let task = Task::new(&dataset, settings.images)?;
     let panels = follow(&settings, &task, dataset.shape().len(), context)?;
     let equal = ratio(&panels[1], &panels[0], context.seed);

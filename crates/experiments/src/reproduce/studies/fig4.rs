@@ -1,40 +1,84 @@
-//! What the kept runs say: two contrasts that were fixed before any run, setting by setting, with
-//! the rules of their verdicts.
+//! Runs of Fig. 4 by the paper's recipe that were made before: contrasts of designs that were fixed
+//! before any run, setting by setting.
+
+mod runs;
 
 use crate::{mean, standard_error};
 use collegial_core::{Regression, centred_logs};
 use collegial_report::{
     Align, Axis, Figure, Line, Marker, Point, Points, Section, Stroke, Table, Tone, grouped, significant,
 };
+use serde::Deserialize;
 use serde_json::json;
 
-use super::kept::{Cell, EPOCHS, SCORED, Setting, settings};
-use crate::reproduce::contrast::Contrast;
-use crate::reproduce::{Comparison, Context, Error, Outcome, Verdict};
+use crate::reproduce::contrast::{Contrast, Predicted};
+use crate::reproduce::{Comparison, Context, Error, Experiment, Outcome, Verdict};
+use runs::{Cell, EPOCHS, RUNS, Setting, settings};
 
-/// At equal cost: the optimum against members that are far too thin (7.7 times its variance).
-const PRIMAL: (&str, &str) = ("7x45", "132x3");
+/// What the study's file says.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Study {
+    /// Every network is `FAMILY-DESIGN`, with these inputs and outputs.
+    family: String,
+    inputs: usize,
+    outputs: usize,
+    /// The column of errors that is compared.
+    error: String,
+    /// Errors this near, in points of a per cent, count as equal.
+    equal_within: f64,
+    recipe: Recipe,
+    baseline: String,
+    /// The first is followed over training.
+    contrasts: Vec<Planned>,
+}
 
-/// At equal variance: 3.5 times the parameters against the cheapest.
-const DUAL: (&str, &str) = ("186x5", "5x45");
+/// What settings vary.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Recipe {
+    batch: String,
+    schedule: String,
+}
 
-/// What the optimum is for: against the baseline (1.37 times its variance).
-const BASELINE: (&str, &str) = ("7x45", "1x200");
+/// Two designs whose errors are compared.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Planned {
+    /// What is equal.
+    at: String,
+    first: String,
+    second: String,
+    /// Of the first beside the second, if it was fixed before any run.
+    prediction: Option<Predicted>,
+}
 
-/// Errors this near, in points of a per cent, count as equal: a twentieth of the errors here.
-const MARGIN: f64 = 0.1;
+impl Planned {
+    fn of(&self, setting: &Setting) -> Option<Contrast> {
+        setting.contrast(&self.first, &self.second)
+    }
 
-/// The page of the kept runs.
-pub(super) fn outcome(context: &Context) -> Result<Outcome, Error> {
-    let settings = settings()?;
+    fn title(&self) -> String {
+        format!("{} - {}, {}", self.first, self.second, self.at)
+    }
+}
+
+/// The page of the recorded runs.
+pub fn run(experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {
+    let study: Study = experiment.settings(context.scale)?;
+    let settings = settings(&experiment.table(RUNS)?, &study)?;
     // The varied ones come last.
     let (by_recipe, varied) = settings.split_at(settings.partition_point(|setting| !setting.varied));
+    let followed = study.contrasts.first();
     Ok(Outcome {
-        sentence: sentence(&settings),
-        comparisons: settings.iter().flat_map(comparisons).collect(),
-        figures: vec![errors(by_recipe), over_epochs(&settings)],
+        sentence: sentence(&study, &settings),
+        comparisons: settings.iter().flat_map(|setting| comparisons(&study, setting)).collect(),
+        figures: [errors(&study, by_recipe)]
+            .into_iter()
+            .chain(followed.map(|planned| over_epochs(planned, &settings)))
+            .collect(),
         sections: vec![
-            contrasts(&settings, context.seed),
+            contrasts(&study, &settings, context.seed),
             covariates(by_recipe),
             designs("The designs", by_recipe),
             designs("The designs with another batch or schedule", varied),
@@ -44,72 +88,43 @@ pub(super) fn outcome(context: &Context) -> Result<Outcome, Error> {
     })
 }
 
-fn comparisons(setting: &Setting) -> Vec<Comparison> {
-    let name = &setting.name;
-    let claim = |what: String, published: &str, found: Option<Contrast>, verdict: Verdict| {
-        let obtained = found.map_or("not run".into(), |found| found.words());
-        Comparison::claim(what, published, obtained, verdict)
+fn comparisons(study: &Study, setting: &Setting) -> Vec<Comparison> {
+    let compare = |planned: &Planned| {
+        let predicted = planned.prediction?;
+        let Planned { at, first, second, .. } = planned;
+        let what = format!("{}: at {at} {first} is {} than {second}", setting.name, predicted.words());
+        match planned.of(setting) {
+            Some(found) => {
+                let verdict = predicted.verdict(&found, study.equal_within);
+                Some(Comparison::claim(what, predicted.words(), found.words(), verdict))
+            }
+            // Where batch or schedule are varied only some designs were trained.
+            None if setting.varied => None,
+            None => {
+                let few = Verdict::NotRun("fewer than two runs of one of them".into());
+                Some(Comparison::claim(what, predicted.words(), "not run", few))
+            }
+        }
     };
-    let of = |(first, second): (&str, &str)| setting.contrast(first, second, SCORED);
-    let (primal, dual) = (of(PRIMAL), of(DUAL));
-    let claims = [
-        claim(
-            format!("{name}: at equal cost {} has a lower error than {}", PRIMAL.0, PRIMAL.1),
-            "lower",
-            primal,
-            primal_verdict(primal),
-        ),
-        claim(
-            format!("{name}: at equal variance {} is no better than {}", DUAL.0, DUAL.1),
-            "no better",
-            dual,
-            dual_verdict(dual),
-        ),
-    ];
-    // Where batch or schedule are varied only some designs were trained.
-    claims
-        .into_iter()
-        .filter(|claim| !(setting.varied && matches!(claim.verdict, Verdict::NotRun(_))))
-        .collect()
+    study.contrasts.iter().filter_map(compare).collect()
 }
 
-/// Lower variance must bring a lower error: the whole interval below 0.
-fn primal_verdict(found: Option<Contrast>) -> Verdict {
-    match found.map(|found| found.interval) {
-        None => Verdict::NotRun("fewer than two runs of one of them".into()),
-        Some([_, high]) if high < 0.0 => Verdict::Reproduced,
-        Some([low, _]) if low > 0.0 => Verdict::Differs("the design of lower variance is worse".into()),
-        Some(_) => Verdict::Undecided("the interval holds 0".into()),
-    }
-}
-
-/// Cost must not help: the interval above -[`MARGIN`]. An interval below 0 says that it does help.
-fn dual_verdict(found: Option<Contrast>) -> Verdict {
-    match found.map(|found| found.interval) {
-        None => Verdict::NotRun("fewer than two runs of one of them".into()),
-        Some([_, high]) if high < 0.0 => Verdict::Differs("the larger cost helps".into()),
-        Some([low, _]) if low > -MARGIN => Verdict::Reproduced,
-        Some(_) => Verdict::Undecided(format!("the interval holds 0 and also gains above {MARGIN} points")),
-    }
-}
-
-fn sentence(settings: &[Setting]) -> String {
-    let of = |(first, second): (&str, &str)| {
+fn sentence(study: &Study, settings: &[Setting]) -> String {
+    let of = |planned: &Planned| {
         let found = settings
             .iter()
-            .filter_map(|setting| Some((setting.name.as_str(), setting.contrast(first, second, SCORED)?)));
-        standing((first, second), &found.collect::<Vec<_>>())
+            .filter_map(|setting| Some((setting.name.as_str(), planned.of(setting)?)))
+            .collect::<Vec<_>>();
+        format!(" At {} {}.", planned.at, standing(&planned.first, &planned.second, &found))
     };
-    format!(
-        "By the paper's recipe (70 epochs, all images). At equal cost {}. At equal variance {}.",
-        of(PRIMAL),
-        of(DUAL)
-    )
+    let fixed = study.contrasts.iter().filter(|planned| planned.prediction.is_some());
+    let all: String = fixed.map(of).collect();
+    format!("By the paper's recipe (70 epochs, all images).{all}")
 }
 
 /// In which settings the first of two designs has the lower error, by the 95 % intervals; those in
 /// which it has not are named.
-fn standing((first, second): (&str, &str), found: &[(&str, Contrast)]) -> String {
+fn standing(first: &str, second: &str, found: &[(&str, Contrast)]) -> String {
     let told = |(setting, Contrast { difference, interval: [low, high], .. }): &(&str, Contrast)| {
         format!("{setting}: {difference:.2} points, {low:.2} to {high:.2}")
     };
@@ -133,14 +148,17 @@ fn standing((first, second): (&str, &str), found: &[(&str, Contrast)]) -> String
     )
 }
 
-fn errors(settings: &[Setting]) -> (Figure, String) {
+fn errors(study: &Study, settings: &[Setting]) -> (Figure, String) {
     let mut figure = Figure::new("Test error over variance, 70 epochs")
         .x(Axis::log("kernel variance Var(K), exact"))
         .y(Axis::linear("test error, %"));
     // Rings under the points, named where the first setting has them.
-    for (name, design, tone) in [("baseline", BASELINE.1, Tone::Base), ("optimum", BASELINE.0, Tone::Other)] {
+    let optimum = study.contrasts.first().map_or("", |planned| &planned.first);
+    for (name, design, tone) in
+        [("baseline", &*study.baseline, Tone::Base), ("optimum", optimum, Tone::Other)]
+    {
         let cells = settings.iter().filter_map(|setting| setting.cell(design));
-        let ring = |cell: &Cell| Point::new(cell.variance, mean(cell.scored().iter().copied()));
+        let ring = |cell: &Cell| Point::new(cell.variance, mean(cell.scored.iter().copied()));
         let mut points: Vec<Point> = cells.map(ring).collect();
         if let Some(first) = points.first_mut() {
             *first = first.clone().label(format!("{design}, {name}"));
@@ -150,10 +168,10 @@ fn errors(settings: &[Setting]) -> (Figure, String) {
     let markers = [Marker::Circle, Marker::Square, Marker::Triangle].into_iter().cycle();
     for (setting, marker) in settings.iter().zip(markers) {
         let point = |cell: &Cell| {
-            let mean = mean(cell.scored().iter().copied());
+            let mean = mean(cell.scored.iter().copied());
             let words = format!("{}, {}: {} %", cell.design, setting.name, words(cell));
             let point = Point::new(cell.variance, mean).title(words);
-            match standard_error(cell.scored()) {
+            match standard_error(&cell.scored) {
                 Some(error) => point.error(error),
                 None => point,
             }
@@ -164,13 +182,13 @@ fn errors(settings: &[Setting]) -> (Figure, String) {
     (figure, "Means over runs of the last ten epochs, with standard errors. Other designs are named when the pointer rests on them.".into())
 }
 
-fn over_epochs(settings: &[Setting]) -> (Figure, String) {
-    let mut figure = Figure::new(format!("{} minus {} over training", PRIMAL.0, PRIMAL.1))
+fn over_epochs(planned: &Planned, settings: &[Setting]) -> (Figure, String) {
+    let mut figure = Figure::new(format!("{} minus {} over training", planned.first, planned.second))
         .x(Axis::linear("epoch that is scored"))
         .y(Axis::linear("difference of test errors, points").include(0.0));
     for (at, setting) in settings.iter().enumerate() {
         let point = |epoch: u32| {
-            let found = setting.contrast(PRIMAL.0, PRIMAL.1, &format!("test_error_{epoch}"))?;
+            let found = setting.contrast_after(epoch, &planned.first, &planned.second)?;
             let [low, high] = found.interval;
             // Settings side by side around the epoch, so that bars do not cover each other.
             let x = f64::from(epoch) + at as f64 - 0.5 * (settings.len() - 1) as f64;
@@ -186,22 +204,19 @@ fn over_epochs(settings: &[Setting]) -> (Figure, String) {
     (figure, "Below 0 the paper's order holds. Single epochs; bars are 95 % intervals.".into())
 }
 
-fn contrasts(settings: &[Setting], seed: u64) -> Section {
-    let mut table = Table::new(&[
-        ("setting", Align::Left),
-        ("optimum 7x45 - thin 132x3", Align::Left),
-        ("optimum 7x45 - baseline 1x200", Align::Left),
-        ("186x5 - 5x45, equal variance", Align::Left),
-        ("rank correlation at equal cost", Align::Left),
-    ]);
+fn contrasts(study: &Study, settings: &[Setting], seed: u64) -> Section {
+    let titles: Vec<String> = study.contrasts.iter().map(Planned::title).collect();
+    let mut columns = vec![("setting", Align::Left)];
+    columns.extend(titles.iter().map(|title| (title.as_str(), Align::Left)));
+    columns.push(("rank correlation at equal cost", Align::Left));
+    let mut table = Table::new(&columns);
     for setting in settings {
-        let of = |(first, second): (&str, &str)| {
-            setting.contrast(first, second, SCORED).map_or("not run".into(), |found| found.words())
-        };
-        let correlation = setting
-            .primal_correlation(seed)
-            .map_or("n/a".into(), |(found, designs)| format!("{}, {designs} designs", found.words()));
-        table.push([setting.name.clone(), of(PRIMAL), of(BASELINE), of(DUAL), correlation]);
+        let of = |planned: &Planned| planned.of(setting).map_or("not run".into(), |found| found.words());
+        let correlation = setting.primal_correlation(&study.baseline, seed).map_or("n/a".into(), |found| {
+            format!("{}, {} designs", found.correlation.words(), found.designs)
+        });
+        let cells = [setting.name.clone()].into_iter().chain(study.contrasts.iter().map(of));
+        table.push_row(cells.chain([correlation]).collect());
     }
     Section::new("The contrasts").table(
         table,
@@ -227,7 +242,7 @@ fn covariates(settings: &[Setting]) -> Section {
             centred_logs(setting.cells.iter().map(|cell| cell.inner_width as f64)),
             centred_logs(setting.cells.iter().map(|cell| cell.parameters as f64)),
         ];
-        let errors = centred_logs(setting.cells.iter().map(|cell| mean(cell.scored().iter().copied())));
+        let errors = centred_logs(setting.cells.iter().map(|cell| mean(cell.scored.iter().copied())));
         for (name, chosen) in [
             ("variance", &[0][..]),
             ("m n", &[1]),
@@ -302,7 +317,7 @@ fn designs(title: &str, settings: &[Setting]) -> Section {
 /// "standard, rate 1e-3: 17 designs, 5 to 10 runs of each; ...".
 fn repetitions(settings: &[Setting]) -> String {
     let one = |setting: &Setting| {
-        let runs = || setting.cells.iter().map(|cell| cell.scored().len());
+        let runs = || setting.cells.iter().map(|cell| cell.scored.len());
         let (fewest, most) = (runs().min().unwrap_or(0), runs().max().unwrap_or(0));
         let runs = if fewest == most { most.to_string() } else { format!("{fewest} to {most}") };
         format!("{}: {} designs, {runs} runs of each", setting.name, setting.cells.len())
@@ -313,7 +328,7 @@ fn repetitions(settings: &[Setting]) -> String {
 
 /// "2.06 ± 0.04 (5)".
 fn words(cell: &Cell) -> String {
-    let errors = cell.scored();
+    let errors = &cell.scored;
     let spread = standard_error(errors).map_or("n/a".into(), |error| format!("{error:.2}"));
     format!("{:.2} ± {spread} ({})", mean(errors.iter().copied()), errors.len())
 }
@@ -322,38 +337,18 @@ fn words(cell: &Cell) -> String {
 mod tests {
     use super::*;
 
-    fn found(low: f64, high: f64) -> Option<Contrast> {
-        Some(Contrast { difference: 0.5 * (low + high), interval: [low, high], runs: [5, 5] })
-    }
-
     #[test]
     fn standings_name_what_does_not_agree() {
-        let of = |low, high| found(low, high).expect("a contrast");
+        let of = |low, high| Contrast { difference: 0.5 * (low + high), interval: [low, high], runs: [5, 5] };
         let all = [("a", of(-0.4, -0.2)), ("b", of(-0.1, 0.2)), ("c", of(0.1, 0.3)), ("d", of(-0.2, -0.1))];
         assert_eq!(
-            standing(("7x45", "132x3"), &all),
+            standing("7x45", "132x3", &all),
             "7x45 has a lower test error than 132x3 in 2 of 4 settings, by 0.15 to 0.30 points; a higher one in 1 (c: 0.20 points, 0.10 to 0.30); \
              undecided in 1 (b: 0.05 points, -0.10 to 0.20)"
         );
         assert_eq!(
-            standing(("7x45", "132x3"), &all[2..3]),
+            standing("7x45", "132x3", &all[2..3]),
             "7x45 has a lower test error than 132x3 in 0 of 1 settings; a higher one in 1 (c: 0.20 points, 0.10 to 0.30)"
         );
-    }
-
-    /// A clear effect, none, a reversed one, and nothing to go by.
-    #[test]
-    fn verdicts_are_no_stronger_than_their_intervals() {
-        let primal = |contrast| primal_verdict(contrast).name();
-        assert_eq!(primal(found(-0.4, -0.1)), "reproduced");
-        assert_eq!(primal(found(-0.2, 0.1)), "undecided");
-        assert_eq!(primal(found(0.05, 0.3)), "differs");
-        assert_eq!(primal(None), "not run");
-        let dual = |contrast| dual_verdict(contrast).name();
-        assert_eq!(dual(found(-0.6, -0.1)), "differs");
-        assert_eq!(dual(found(-0.05, 0.05)), "reproduced");
-        assert_eq!(dual(found(-0.3, 0.2)), "undecided");
-        assert_eq!(dual(found(0.1, 0.4)), "reproduced");
-        assert_eq!(dual(None), "not run");
     }
 }

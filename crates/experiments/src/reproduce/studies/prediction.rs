@@ -8,15 +8,12 @@ use collegial_report::{Align, Axis, Figure, Line, Point, Points, Section, Stroke
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::reproduce::contrast::Contrast;
+use crate::reproduce::contrast::{Contrast, Predicted};
 use crate::reproduce::error::Misfit;
 use crate::reproduce::{Comparison, Context, Error, Experiment, Outcome, Verdict};
 
-/// The runs that were made.
-const CSV: &str = include_str!("../../../evidence/prediction-runs.csv");
-
-/// Test errors after the last epoch.
-const SCORED: &str = "test_error_3";
+/// The study's runs.
+const RUNS: &str = "runs.csv";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -25,6 +22,8 @@ struct Settings {
     network: Spec,
     baseline: Design,
     designs: Vec<Planned>,
+    /// The column of test errors.
+    error: String,
     /// Errors this near, in points of a per cent, count as equal.
     equal_within: f64,
 }
@@ -35,15 +34,6 @@ struct Planned {
     design: Design,
     role: String,
     prediction: Predicted,
-}
-
-/// What the score says of a design's error beside the baseline's.
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Predicted {
-    Worse,
-    Equal,
-    Better,
 }
 
 /// A design, what its spec tells and what its runs gave.
@@ -60,10 +50,11 @@ struct Trained {
 /// Three designs against their baseline.
 pub fn run(experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {
     let settings: Settings = experiment.settings(context.scale)?;
-    let few = || Error::experiment("evidence/prediction-runs.csv", Misfit::FewRuns);
-    let mut all = vec![trained(&settings.network, settings.baseline, "baseline")?];
+    let runs = experiment.table(RUNS)?;
+    let few = || Error::experiment(RUNS, Misfit::FewRuns);
+    let mut all = vec![settings.trained(&runs, settings.baseline, "baseline")?];
     for planned in &settings.designs {
-        all.push(trained(&settings.network, planned.design, &planned.role)?);
+        all.push(settings.trained(&runs, planned.design, &planned.role)?);
     }
     let contrasts: Vec<Contrast> = all[1..]
         .iter()
@@ -84,51 +75,23 @@ pub fn run(experiment: &Experiment, context: &Context) -> Result<Outcome, Error>
     })
 }
 
-fn trained(network: &Spec, design: Design, role: &str) -> Result<Trained, Error> {
-    let runs = Runs::from_csv(CSV.as_bytes())?;
-    let error = |row: usize| -> Result<f64, Error> {
-        let number = runs.get(row, SCORED).and_then(|text| text.parse::<f64>().ok());
-        let reason = Misfit::NoCell { row: row + 1, column: SCORED };
-        number
-            .map(|error| 100.0 * error)
-            .ok_or_else(|| Error::experiment("evidence/prediction-runs.csv", reason))
-    };
-    let name = design.to_string();
-    let of_design =
-        |row: &usize| runs.get(*row, "design").is_some_and(|text| text == name.trim_end_matches('d'));
-    Ok(Trained {
-        design,
-        role: role.into(),
-        predictors: Predictors::of(&network.with_design(design)?)?,
-        errors: (0..runs.len()).filter(of_design).map(error).collect::<Result<_, _>>()?,
-    })
-}
-
-impl Predicted {
-    fn words(self) -> &'static str {
-        match self {
-            Self::Worse => "worse",
-            Self::Equal => "equal",
-            Self::Better => "better",
-        }
-    }
-
-    /// A direction holds or fails with the whole interval on one side of 0; equality holds if the
-    /// interval is within the margin, and fails if it leaves out 0 and is not.
-    fn verdict(self, contrast: &Contrast, margin: f64) -> Verdict {
-        let [low, high] = contrast.interval;
-        let holds_0 = low <= 0.0 && high >= 0.0;
-        let held = match self {
-            Self::Worse => low > 0.0,
-            Self::Better => high < 0.0,
-            Self::Equal => low > -margin && high < margin,
+impl Settings {
+    /// A design with the errors of its runs.
+    fn trained(&self, runs: &Runs, design: Design, role: &str) -> Result<Trained, Error> {
+        let name = design.to_string();
+        let of_design =
+            |row: &usize| runs.get(*row, "design").is_some_and(|text| text == name.trim_end_matches('d'));
+        let error = |row: usize| -> Result<f64, Error> {
+            let number = runs.get(row, &self.error).and_then(|text| text.parse::<f64>().ok());
+            let missing = || Misfit::NoCell { row: row + 1, column: self.error.clone() };
+            number.map(|error| 100.0 * error).ok_or_else(|| Error::experiment(RUNS, missing()))
         };
-        match held {
-            true => Verdict::Reproduced,
-            false if holds_0 => Verdict::Undecided("the interval holds 0".into()),
-            false if contrast.difference > 0.0 => Verdict::Differs("it is worse".into()),
-            false => Verdict::Differs("it is better".into()),
-        }
+        Ok(Trained {
+            design,
+            role: role.into(),
+            predictors: Predictors::of(&self.network.with_design(design)?)?,
+            errors: (0..runs.len()).filter(of_design).map(error).collect::<Result<_, _>>()?,
+        })
     }
 }
 
@@ -220,26 +183,4 @@ fn designs(all: &[Trained]) -> Section {
         table,
         "m n is the harmonic mean over the blocks; test errors after the last epoch, means over runs.",
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A clear effect, none, a reversed one, and an equality that the interval is too wide for.
-    #[test]
-    fn verdicts_follow_the_rules_that_were_planned() {
-        let verdict = |predicted: Predicted, low: f64, high: f64| {
-            let contrast = Contrast { difference: 0.5 * (low + high), interval: [low, high], runs: [20, 20] };
-            predicted.verdict(&contrast, 0.7).name()
-        };
-        assert_eq!(verdict(Predicted::Worse, 0.1, 1.0), "reproduced");
-        assert_eq!(verdict(Predicted::Worse, -0.1, 1.0), "undecided");
-        assert_eq!(verdict(Predicted::Worse, -1.0, -0.1), "differs");
-        assert_eq!(verdict(Predicted::Better, -1.0, -0.1), "reproduced");
-        assert_eq!(verdict(Predicted::Better, 0.1, 1.0), "differs");
-        assert_eq!(verdict(Predicted::Equal, 0.1, 0.6), "reproduced");
-        assert_eq!(verdict(Predicted::Equal, -0.3, 0.8), "undecided");
-        assert_eq!(verdict(Predicted::Equal, 0.2, 0.9), "differs");
-    }
 }

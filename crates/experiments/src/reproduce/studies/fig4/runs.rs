@@ -1,5 +1,4 @@
-//! Runs by the paper's recipe that were made before and are kept in `evidence/fig4-runs.csv`: 70
-//! epochs on all of MNIST.
+//! The recorded runs, setting by setting.
 
 use std::collections::BTreeMap;
 
@@ -10,21 +9,21 @@ use collegial_nn::Parametrisation;
 use collegial_search::paper::{Exact, Variance as _};
 use serde::Serialize;
 
+use super::Study;
 use crate::reproduce::Error;
 use crate::reproduce::contrast::Contrast;
 use crate::reproduce::error::Misfit;
 
-const CSV: &str = include_str!("../../../../evidence/fig4-runs.csv");
+/// The study's runs.
+pub(super) const RUNS: &str = "runs.csv";
 
-/// The mean over the last ten epochs, which is what is compared: a constant rate leaves single
-/// epochs noisy.
-pub(super) const SCORED: &str = "test_error_61_to_70";
-
-/// Batch and schedule of the recipe.
-const RECIPE: (&str, &str) = ("128", "constant");
-
-/// Epochs whose test errors are kept.
+/// Epochs whose test errors are recorded.
 pub(super) const EPOCHS: [u32; 7] = [10, 20, 30, 40, 50, 60, 70];
+
+/// The column of an epoch.
+pub(super) fn epoch_column(epoch: u32) -> String {
+    format!("test_error_{epoch}")
+}
 
 /// One design in one setting.
 #[derive(Clone, Debug, Serialize)]
@@ -37,15 +36,10 @@ pub(super) struct Cell {
     pub parameters: u64,
     /// m n.
     pub inner_width: usize,
-    /// By column, the errors of its runs in per cent.
-    pub errors: BTreeMap<String, Vec<f64>>,
-}
-
-impl Cell {
-    /// What is compared.
-    pub(super) fn scored(&self) -> &[f64] {
-        &self.errors[SCORED]
-    }
+    /// What is compared: the errors of its runs in per cent.
+    pub scored: Vec<f64>,
+    /// The same after single epochs.
+    pub errors: BTreeMap<u32, Vec<f64>>,
 }
 
 /// All designs that were trained with one parametrisation, rate, batch and schedule.
@@ -62,28 +56,78 @@ pub(super) struct Setting {
     pub cells: Vec<Cell>,
 }
 
+/// The rank correlation over designs of equal cost.
+pub(super) struct EqualCost {
+    pub correlation: crate::Correlation,
+    pub designs: usize,
+}
+
 impl Setting {
     /// A design's cell.
     pub(super) fn cell(&self, design: &str) -> Option<&Cell> {
         self.cells.iter().find(|cell| cell.design == design)
     }
 
-    /// The contrast of two designs in one column.
-    pub(super) fn contrast(&self, first: &str, second: &str, column: &str) -> Option<Contrast> {
-        Contrast::of(self.cell(first)?.errors.get(column)?, self.cell(second)?.errors.get(column)?)
+    /// The contrast of two designs.
+    pub(super) fn contrast(&self, first: &str, second: &str) -> Option<Contrast> {
+        Contrast::of(&self.cell(first)?.scored, &self.cell(second)?.scored)
+    }
+
+    /// The same after one epoch.
+    pub(super) fn contrast_after(&self, epoch: u32, first: &str, second: &str) -> Option<Contrast> {
+        Contrast::of(self.cell(first)?.errors.get(&epoch)?, self.cell(second)?.errors.get(&epoch)?)
     }
 
     /// The rank correlation of variance and error over the designs of about the baseline's cost,
     /// with as many runs of each as all have.
-    pub(super) fn primal_correlation(&self, seed: u64) -> Option<(crate::Correlation, usize)> {
-        let baseline = self.cell("1x200")?.parameters as f64;
+    pub(super) fn primal_correlation(&self, baseline: &str, seed: u64) -> Option<EqualCost> {
+        let baseline = self.cell(baseline)?.parameters as f64;
         let equal = |cell: &&Cell| (cell.parameters as f64 / baseline).ln().abs() < 0.06;
         let cells: Vec<&Cell> =
-            self.cells.iter().filter(equal).filter(|cell| cell.scored().len() > 1).collect();
-        let runs = cells.iter().map(|cell| cell.scored().len()).min()?;
+            self.cells.iter().filter(equal).filter(|cell| cell.scored.len() > 1).collect();
+        let runs = cells.iter().map(|cell| cell.scored.len()).min()?;
         let variances: Vec<f64> = cells.iter().map(|cell| cell.variance).collect();
-        let errors: Vec<Vec<f64>> = cells.iter().map(|cell| cell.scored()[..runs].to_vec()).collect();
-        Some((rank_correlation(&variances, &errors, seed)?, cells.len()))
+        let errors: Vec<Vec<f64>> = cells.iter().map(|cell| cell.scored[..runs].to_vec()).collect();
+        Some(EqualCost { correlation: rank_correlation(&variances, &errors, seed)?, designs: cells.len() })
+    }
+}
+
+/// One row of the table.
+struct Recorded<'a> {
+    table: &'a Table,
+    row: usize,
+}
+
+impl<'a> Recorded<'a> {
+    fn wrong(&self, column: &str) -> Error {
+        Error::experiment(RUNS, Misfit::NoCell { row: self.row + 1, column: column.to_owned() })
+    }
+
+    fn text(&self, column: &str) -> Result<&'a str, Error> {
+        self.table.get(self.row, column).ok_or_else(|| self.wrong(column))
+    }
+
+    /// A test error in per cent.
+    fn error(&self, column: &str) -> Result<f64, Error> {
+        let error: f64 = self.text(column)?.parse().map_err(|_| self.wrong(column))?;
+        if (0.0..=1.0).contains(&error) { Ok(100.0 * error) } else { Err(self.wrong(column)) }
+    }
+
+    /// Its setting, without designs.
+    fn setting(&self, study: &Study) -> Result<Setting, Error> {
+        let parametrisation = self.text("parametrisation")?;
+        let (batch, schedule) = (self.text("batch")?, self.text("schedule")?);
+        let mut name = format!("{parametrisation}, rate {}", self.text("learning_rate")?);
+        if batch != study.recipe.batch {
+            name.push_str(&format!(", batch {batch}"));
+        }
+        if schedule != study.recipe.schedule {
+            name.push_str(&format!(", divided by 10 after epochs {schedule}"));
+        }
+        let varied = batch != study.recipe.batch || schedule != study.recipe.schedule;
+        let parametrisation =
+            Parametrisation::named(parametrisation).ok_or_else(|| self.wrong("parametrisation"))?;
+        Ok(Setting { name, varied, parametrisation, cells: vec![] })
     }
 }
 
@@ -91,44 +135,29 @@ impl Setting {
 ///
 /// # Errors
 ///
-/// If the file is not what it should be.
-pub(super) fn settings() -> Result<Vec<Setting>, Error> {
-    let table = Table::from_csv(CSV.as_bytes())?;
-    let wrong = |column: &str| {
-        Error::experiment("evidence/fig4-runs.csv", Misfit::Cell { column: column.to_owned() })
-    };
+/// If the table is not what it should be.
+pub(super) fn settings(table: &Table, study: &Study) -> Result<Vec<Setting>, Error> {
     let mut settings: Vec<Setting> = vec![];
     for row in 0..table.len() {
-        let text = |column: &str| table.get(row, column).ok_or_else(|| wrong(column));
-        let parametrisation = text("parametrisation")?;
-        let (batch, schedule) = (text("batch")?, text("schedule")?);
-        let mut name = format!("{parametrisation}, rate {}", text("learning_rate")?);
-        if batch != RECIPE.0 {
-            name.push_str(&format!(", batch {batch}"));
-        }
-        if schedule != RECIPE.1 {
-            name.push_str(&format!(", divided by 10 after epochs {schedule}"));
-        }
-        let varied = (batch, schedule) != RECIPE;
-        let parametrisation =
-            Parametrisation::named(parametrisation).ok_or_else(|| wrong("parametrisation"))?;
-        let design = text("model")?.trim_start_matches("fc6-").to_owned();
-        let at = settings.iter().position(|setting| setting.name == name).unwrap_or_else(|| {
-            settings.push(Setting { name, varied, parametrisation, cells: vec![] });
+        let row = Recorded { table, row };
+        let setting = row.setting(study)?;
+        let at = settings.iter().position(|known| known.name == setting.name).unwrap_or_else(|| {
+            settings.push(setting);
             settings.len() - 1
         });
+        let prefix = format!("{}-", study.family);
+        let design = row.text("model")?.strip_prefix(&prefix).ok_or_else(|| row.wrong("model"))?;
         let cells = &mut settings[at].cells;
         let at = match cells.iter().position(|cell| cell.design == design) {
             Some(at) => at,
             None => {
-                cells.push(cell(design)?);
+                cells.push(cell(design, study)?);
                 cells.len() - 1
             }
         };
-        for column in EPOCHS.map(|epoch| format!("test_error_{epoch}")).into_iter().chain([SCORED.to_owned()])
-        {
-            let error: f64 = text(&column)?.parse().map_err(|_| wrong(&column))?;
-            cells[at].errors.entry(column).or_default().push(100.0 * error);
+        cells[at].scored.push(row.error(&study.error)?);
+        for epoch in EPOCHS {
+            cells[at].errors.entry(epoch).or_default().push(row.error(&epoch_column(epoch))?);
         }
     }
     for setting in &mut settings {
@@ -140,36 +169,20 @@ pub(super) fn settings() -> Result<Vec<Setting>, Error> {
     Ok(settings)
 }
 
-fn cell(design: String) -> Result<Cell, Error> {
-    let spec: Spec = format!("fc6-{design}").parse()?;
-    let mnist = Overrides { inputs: Some(784), outputs: Some(10), ..Overrides::default() };
-    let spec = spec.with(&mnist)?;
+/// A design without runs.
+fn cell(design: &str, study: &Study) -> Result<Cell, Error> {
+    let spec: Spec = format!("{}-{design}", study.family).parse()?;
+    let sizes =
+        Overrides { inputs: Some(study.inputs), outputs: Some(study.outputs), ..Overrides::default() };
+    let spec = spec.with(&sizes)?;
     let module = spec.analysed_module()?;
     let members = module.members();
     Ok(Cell {
-        design,
+        design: design.to_owned(),
         variance: Exact.of(&module)?.value / members as f64,
         parameters: spec.graph()?.counts()?.total.parameters,
         inner_width: members * module.width()?,
+        scored: vec![],
         errors: BTreeMap::new(),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn kept_runs_are_whole() {
-        let settings = settings().unwrap();
-        assert!(settings.len() >= 3);
-        assert_eq!(settings[0].name, "standard, rate 1e-3");
-        let optimum = settings[0].cell("7x45").unwrap();
-        // The counts and the variance of the paper's primal optimum as `search` has them.
-        assert_eq!((optimum.parameters, optimum.inner_width), (306_810, 315));
-        assert!((optimum.variance - 0.0656).abs() < 5e-5, "{}", optimum.variance);
-        assert!(
-            optimum.scored().len() >= 5 && optimum.scored().iter().all(|error| (1.0..4.0).contains(error))
-        );
-    }
 }

@@ -3,7 +3,7 @@
 use crate::score::pairs::{Among, Finding, PairTest, pair_test};
 use crate::score::{Group, Predictor};
 
-use crate::reproduce::{Comparison, Verdict};
+use crate::reproduce::Verdict;
 
 /// What is claimed, and of which pairs.
 pub(super) const CLAIMS: [(&str, Among); 3] = [
@@ -18,15 +18,6 @@ pub(super) const CLAIMS: [(&str, Among); 3] = [
 /// The tests of the three claims.
 pub(super) fn tests(groups: &[Group], seed: u64) -> [PairTest; 3] {
     CLAIMS.map(|(_, among)| pair_test(groups, Predictor::Score, among, seed))
-}
-
-/// One comparison per claim.
-pub(super) fn comparisons(tests: &[PairTest; 3]) -> Vec<Comparison> {
-    let compare = |((what, _), test): (&(&str, Among), &PairTest)| {
-        let obtained = format!("{} pairs, {}", test.tally.words(), chance(test.p_value));
-        Comparison::claim(*what, "the theory's claim", obtained, verdict(test))
-    };
-    CLAIMS.iter().zip(tests).map(compare).collect()
 }
 
 /// The verdict on a claim: only what shuffled errors bring in less than 5 % of cases is decided.
@@ -63,8 +54,7 @@ mod tests {
         let table = Table::from_csv(format!("depth,m,n,recipe,error\n{text}").as_bytes()).unwrap();
         let question = Question { targets: vec!["error".into()], group: vec!["recipe".into()], seed: 0 };
         let scored = ScoredTable::new(&table, &question).unwrap();
-        let tests = tests(&scored.groups(&question), 0);
-        comparisons(&tests).iter().map(|comparison| comparison.verdict.name()).collect()
+        tests(&scored.groups(&question), 0).iter().map(|test| verdict(test).name()).collect()
     }
 
     #[test]

@@ -1,88 +1,80 @@
 //! Networks that others trained: does less kernel variance go with less error in their published
 //! tables?
 //!
-//! One item per table ([`run`]), and one over all of them ([`summary`]). A table's file is in
-//! `evidence/`, with its sources in `evidence/README.md`. Designs are compared only within one
-//! recipe and one skeleton (blocks per stage), so that nothing but m and n differs.
+//! Designs are compared only within one recipe and one skeleton (blocks per stage), so that nothing
+//! but m and n differs. One table alone is `score`'s.
 
-mod body;
 mod claims;
-mod show;
-mod summary;
+mod pages;
+mod pool;
+mod scored;
 
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::reproduce::{Context, Error, Experiment, Outcome, item};
-use body::Body;
-pub use summary::run as summary;
+use crate::reproduce::{Context, Error, Experiment, Outcome};
+use pool::Pool;
+use scored::Scored;
 
-/// One published table.
-struct Table {
-    /// The item's name.
-    name: &'static str,
-    csv: &'static str,
-}
-
+/// What the study's file says.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Settings {
-    /// Columns of errors; the first is the one that verdicts are about.
-    targets: Vec<String>,
+struct Study {
+    /// The columns whose values together part rows into groups.
+    group: Vec<String>,
+    /// Of the figure, in order.
+    series: Vec<String>,
+    tables: Vec<Listed>,
 }
 
-macro_rules! tables {
-    ($($name:literal: $file:literal;)+) => {
-        /// The tables, the paper's own first.
-        const TABLES: &[Table] = &[$(Table {
-            name: concat!("evidence-", $name),
-            csv: include_str!(concat!("../../../../evidence/", $file, ".csv")),
-        }),+];
-    };
+/// One published table.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Listed {
+    file: String,
+    title: String,
+    /// The column of errors that it is judged by.
+    error: String,
+    /// Of the figure; a table whose rows cannot be scored has none.
+    series: Option<String>,
+    source: Source,
+    /// What to know of it.
+    note: String,
 }
 
-tables! {
-    "paper": "collegial-cifar";
-    "resnext": "resnext-imagenet-2017";
-    "cifar-zoo": "resnext-cifar-zoo";
-    "cifar-readmes": "resnext-cifar-readmes";
-    "wrn": "wrn-grouped-cifar10";
-    "timm": "timm-imagenet-groups";
-    "imgclsmob": "imgclsmob-imagenet";
-    "paddleclas": "paddleclas-imagenet";
-    "mmpretrain": "mmpretrain-imagenet";
-    "pycls": "regnet-pycls";
-    "resnest": "resnest-fast-ablation";
-    "deep-roots": "deep-roots-filter-groups";
+/// Whose networks they are.
+#[derive(Clone, Copy, Deserialize, PartialEq)]
+#[serde(rename_all = "lowercase")]
+enum Source {
+    /// The claim comes from them: they are shown, and are no part of the test.
+    Paper,
+    /// They are the test.
+    Others,
 }
 
-/// Published tables none of whose rows has a grouped bottleneck: kept, and listed with the reason.
-const NOT_COMPARED: [(&str, &str); 2] = [
-    ("ShuffleNet at equal cost", include_str!("../../../../evidence/shufflenet-groups.csv")),
-    ("Interleaved group convolutions", include_str!("../../../../evidence/igc-imagenet.csv")),
-];
-
-impl Table {
-    fn body(&self, seed: u64) -> Result<Body, Error> {
-        let experiment = item(self.name)?.experiment()?;
-        let settings: Settings = experiment.settings(crate::reproduce::Scale::Paper)?;
-        Body::read(self.name, experiment.title(), self.csv, settings.targets, seed)
-    }
-}
-
-/// What one table says.
+/// What all tables say together.
 pub fn run(experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {
-    let unknown = || Error::unknown_item(experiment.name());
-    let table = TABLES.iter().find(|table| table.name == experiment.name()).ok_or_else(unknown)?;
-    let body = table.body(context.seed)?;
-    let groups = body.groups(body.primary());
-    let tests = claims::tests(&groups, context.seed);
+    let study: Study = experiment.settings(context.scale)?;
+    let seed = context.seed;
+    let read = |table: &Listed| Scored::read(table, &experiment.table(&table.file)?, &study.group, seed);
+    let all: Vec<Scored> = study.tables.iter().map(read).collect::<Result<_, _>>()?;
+    let (compared, not_compared): (Vec<_>, Vec<_>) =
+        all.iter().partition(|table| !table.scored.rows.is_empty());
+    let others = || compared.iter().filter(|table| table.listed.source == Source::Others);
+    let pool = Pool::of(others().map(|table| table.groups()), seed);
+    let ordinary = Pool::of(others().map(|table| table.groups_without_outliers()), seed);
     Ok(Outcome {
-        sentence: show::sentence(&body, &tests),
-        comparisons: claims::comparisons(&tests),
-        figures: show::figures(&groups),
-        sections: show::sections(&body, context.seed),
-        data: json!({"table": body.scored, "tests": tests}),
+        sentence: pages::sentence(&pool),
+        comparisons: pages::comparisons(&pool),
+        figures: vec![pages::figure(&study.series, &compared)],
+        sections: vec![
+            pages::predictors(&pool),
+            pages::together(&pool),
+            pages::by_table(&compared, seed),
+            pages::sensitivity(&pool, &ordinary, &compared),
+            pages::not_compared(&not_compared),
+        ],
+        data: json!({"others": pool.tests, "without_outliers": ordinary.tests}),
         ..Outcome::default()
     })
 }
