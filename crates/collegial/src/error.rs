@@ -33,7 +33,7 @@ pub enum Error {
     Export(#[from] collegial_train::export::Error),
     /// A figure or table of the paper, or a validation.
     #[error(transparent)]
-    Reproduce(collegial_experiments::reproduce::Error),
+    Experiment(collegial_experiments::Error),
     /// Threads that could not be started.
     #[error("cannot start {threads} threads: {reason}")]
     Threads {
@@ -219,18 +219,12 @@ from_interruptible!(
     collegial_nn::Error => Engine,
     collegial_ntk::Error => Kernel,
     collegial_search::Error => Search,
-    collegial_experiments::reproduce::Error => Reproduce
+    collegial_experiments::Error => Experiment
 );
 
 impl From<collegial_ntk::fit::FitError> for Error {
     fn from(error: collegial_ntk::fit::FitError) -> Self {
         Self::Kernel(error.into())
-    }
-}
-
-impl From<collegial_experiments::Error> for Error {
-    fn from(error: collegial_experiments::Error) -> Self {
-        collegial_experiments::reproduce::Error::from(error).into()
     }
 }
 
@@ -271,10 +265,8 @@ impl Error {
 
     /// Whether trainings are to be computed by PyTorch and this process has none.
     pub fn needs_torch(&self) -> bool {
-        use collegial_experiments::Error as Trials;
-        use collegial_experiments::reproduce::Error as Reproduce;
         let error = match self {
-            Self::Train(error) | Self::Reproduce(Reproduce::Trials(Trials::Train(error))) => error,
+            Self::Train(error) | Self::Experiment(collegial_experiments::Error::Train(error)) => error,
             _ => return false,
         };
         matches!(error, collegial_train::Error::NoTorch)

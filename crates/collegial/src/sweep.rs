@@ -125,7 +125,7 @@ pub(crate) fn answer(
     let engine = request.engine;
     let context = Context { share, engine, backends, ..Context::new(request.seed, &parts, monitor) };
     let training = Training { name: "sweep", data: &data, recipe: &recipe, runs: request.runs.get() };
-    let trained = train_all(&training, &specs, &context).map_err(|error| told(error.into(), monitor))?;
+    let trained = train_all(&training, &specs, &context).map_err(|error| told(error, monitor))?;
     let mut networks = vec![];
     for (spec, runs) in specs.iter().zip(&trained) {
         let test_errors: Vec<f64> = runs.iter().map(|run| run.test_error(classes)).collect();

@@ -154,9 +154,12 @@ pub(crate) fn answer(
     let context = Context { share, engine, backends, ..Context::new(request.seed, &parts, monitor) };
     if matches!(share, Share::All) {
         let ledger = Ledger::default();
-        let listing =
-            Context { share: Share::Nothing(&ledger), engine, ..Context::new(request.seed, &parts, &Silent) };
-        question.answer(&listing).map_err(|error| told(error.into(), monitor))?;
+        let listing = Context {
+            share: Share::Nothing(&ledger),
+            engine: request.engine,
+            ..Context::new(request.seed, &parts, &Silent)
+        };
+        question.answer(&listing).map_err(|error| told(error, monitor))?;
         let mut listed = ledger.entries();
         // Small networks are trained one on each thread, by PyTorch one after the other.
         let threads = rayon::current_num_threads();
@@ -166,7 +169,7 @@ pub(crate) fn answer(
             monitor.say(&sentence);
         }
     }
-    let validation = question.answer(&context).map_err(|error| told(error.into(), monitor))?;
+    let validation = question.answer(&context).map_err(|error| told(error, monitor))?;
     Ok(Validated { validation, out, seed: request.seed })
 }
 

@@ -38,23 +38,23 @@ impl<'a> Context<'a> {
     /// # Errors
     ///
     /// Those of the computation; if it was interrupted meanwhile, its result is dropped.
-    pub fn part<T: Serialize + DeserializeOwned, E: From<Error>>(
+    pub fn part<T: Serialize + DeserializeOwned>(
         &self,
         name: &str,
         settings: &impl Serialize,
-        compute: impl FnOnce() -> Result<T, E>,
-    ) -> Result<T, E> {
+        compute: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<T, Error> {
         self.checked_part(name, settings, |_| Ok(()), compute)
     }
 
     /// The same for results that can be impossible: a file whose result is so is not used.
-    pub(crate) fn checked_part<T: Serialize + DeserializeOwned, E: From<Error>>(
+    pub(crate) fn checked_part<T: Serialize + DeserializeOwned>(
         &self,
         name: &str,
         settings: &impl Serialize,
         check: impl FnOnce(&T) -> Result<(), PartDefect>,
-        compute: impl FnOnce() -> Result<T, E>,
-    ) -> Result<T, E> {
+        compute: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<T, Error> {
         self.go_on()?;
         let settings = &(self.seed, settings);
         let kept = self.parts.read(name, settings);

@@ -1,4 +1,4 @@
-//! What keeps a sweep from its end.
+//! The error of this crate: why a sweep, a figure or a table has no result.
 
 use std::path::PathBuf;
 
@@ -6,6 +6,47 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// A name that is no figure and no table.
+    #[error("{name:?} is no figure or table of the paper; take one of {known}, or all")]
+    UnknownItem {
+        /// The requested name.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// An item that trains on a data set which is not there.
+    #[error(
+        "{item} trains on {what}: give a directory with it as `data=`{}",
+        data.as_ref().map_or(String::new(), |path| format!("; {} has none", path.display()))
+    )]
+    NoData {
+        /// The item.
+        item: &'static str,
+        /// The data set.
+        what: &'static str,
+        /// Where it was looked for.
+        data: Option<PathBuf>,
+    },
+    /// An item that judges records which are not there.
+    #[error(
+        "{item} judges kept records: give the folder research of the repository as `records=`{}",
+        folder.as_ref().map_or(String::new(), |path| format!("; there is no study in {}", path.display()))
+    )]
+    NoRecords {
+        /// The item.
+        item: &'static str,
+        /// Where they were looked for.
+        folder: Option<PathBuf>,
+    },
+    /// An experiment file or the published numbers, which are part of the program, do not fit it,
+    /// or the data do not fit them.
+    #[error("{source_name}: {reason}")]
+    Experiment {
+        /// The experiment file, the published tables or the data set.
+        source_name: String,
+        /// What does not fit.
+        reason: crate::reproduce::Misfit,
+    },
     /// A file that could not be written.
     #[error(transparent)]
     Write(#[from] collegial_core::files::WriteError),
@@ -82,12 +123,18 @@ impl Error {
         Self::Table { name: "the table".into(), reason: reason.into() }
     }
 
+    /// Whether data or records are missing, without which an item cannot be had.
+    pub fn is_missing_input(&self) -> bool {
+        matches!(self, Self::NoData { .. } | Self::NoRecords { .. })
+    }
+
     /// Whether the monitor stopped it; finished parts are kept.
     pub fn is_interruption(&self) -> bool {
         match self {
             Self::Interrupted => true,
             Self::Kernel(error) => error.is_interruption(),
             Self::Search(error) => error.is_interruption(),
+            Self::Engine(error) => error.is_interruption(),
             _ => false,
         }
     }

@@ -277,7 +277,7 @@ mod tests {
     fn a_failed_part_leaves_no_file() {
         let directory = tempfile::tempdir().unwrap();
         let parts = Parts::open(directory.path()).unwrap();
-        let failed = context(&parts).part::<f64, _>("p", &1, || Err(Error::Interrupted));
+        let failed = context(&parts).part::<f64>("p", &1, || Err(Error::Interrupted));
         assert!(matches!(failed, Err(Error::Interrupted)));
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
     }

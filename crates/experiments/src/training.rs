@@ -126,7 +126,7 @@ impl Training<'_> {
         // Only now that its result is kept: a disk without room for it costs no training. What
         // cannot be removed only takes room.
         let _ = disk::remove(&directory);
-        Ok::<Run, Error>(run)
+        Ok(run)
     }
 
     fn job(&self, task: &Task, context: &Context) -> Job {

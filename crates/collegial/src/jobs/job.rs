@@ -154,8 +154,7 @@ fn remember(error: &Error, job: &Job, directory: &std::path::Path, monitor: &dyn
 }
 
 fn is_busy(error: &Error) -> bool {
-    use collegial_experiments::reproduce::Error as Stopped;
-    matches!(error, Error::Reproduce(Stopped::Trials(Failed::Train(collegial_train::Error::Busy { .. }))))
+    matches!(error, Error::Experiment(Failed::Train(collegial_train::Error::Busy { .. })))
 }
 
 impl Answer for Worked {

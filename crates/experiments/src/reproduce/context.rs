@@ -87,7 +87,7 @@ impl Context<'_> {
     /// If the root cannot be read. A data set that is not there is no error.
     pub fn data_directory(&self, kind: Kind) -> Result<Option<PathBuf>, Error> {
         let Some(root) = &self.data else { return Ok(None) };
-        let unreadable = |source| crate::Error::Directory { path: root.clone(), source };
+        let unreadable = |source| Error::Directory { path: root.clone(), source };
         let entries = std::fs::read_dir(root).map_err(unreadable)?;
         let mut candidates: Vec<PathBuf> =
             entries.filter_map(Result::ok).map(|entry| entry.path()).filter(|path| path.is_dir()).collect();

@@ -1,78 +1,6 @@
-//! What keeps an item from an outcome.
+//! Constructors of the errors of items, and what can be wrong with an experiment file.
 
-use std::path::PathBuf;
-
-/// Why nothing could be reproduced, in one sentence.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// A name that is no figure and no table.
-    #[error("{name:?} is no figure or table of the paper; take one of {known}, or all")]
-    UnknownItem {
-        /// The requested name.
-        name: String,
-        /// What there is.
-        known: String,
-    },
-    /// An item that trains on a data set which is not there.
-    #[error(
-        "{item} trains on {what}: give a directory with it as `data=`{}",
-        data.as_ref().map_or(String::new(), |path| format!("; {} has none", path.display()))
-    )]
-    NoData {
-        /// The item.
-        item: &'static str,
-        /// The data set.
-        what: &'static str,
-        /// Where it was looked for.
-        data: Option<PathBuf>,
-    },
-    /// An item that judges records which are not there.
-    #[error(
-        "{item} judges kept records: give the folder research of the repository as `records=`{}",
-        folder.as_ref().map_or(String::new(), |path| format!("; there is no study in {}", path.display()))
-    )]
-    NoRecords {
-        /// The item.
-        item: &'static str,
-        /// Where they were looked for.
-        folder: Option<PathBuf>,
-    },
-    /// An experiment file or the published numbers, which are part of the program, do not fit it,
-    /// or the data do not fit them.
-    #[error("{source_name}: {reason}")]
-    Experiment {
-        /// The experiment file, the published tables or the data set.
-        source_name: String,
-        /// What does not fit.
-        reason: Misfit,
-    },
-    /// What it shares with every sweep: parts, directories, trainings, an interruption.
-    #[error(transparent)]
-    Trials(#[from] crate::Error),
-    /// The engine.
-    #[error(transparent)]
-    Network(#[from] collegial_nn::Error),
-}
-
-/// Errors that every sweep knows.
-macro_rules! from_trials {
-    ($($error:ty),*) => {$(
-        impl From<$error> for Error {
-            fn from(error: $error) -> Self {
-                Self::Trials(error.into())
-            }
-        }
-    )*};
-}
-
-from_trials!(
-    collegial_arch::Error,
-    collegial_ntk::Error,
-    collegial_search::Error,
-    collegial_train::Error,
-    collegial_train::data::DataError
-);
+use crate::Error;
 
 impl Error {
     /// The refusal of a name, with those that there are.
@@ -84,20 +12,6 @@ impl Error {
     /// An experiment that does not fit the program.
     pub(crate) fn experiment(source_name: impl Into<String>, reason: Misfit) -> Self {
         Self::Experiment { source_name: source_name.into(), reason }
-    }
-
-    /// Whether data or records are missing, without which an item cannot be had.
-    pub fn is_missing_input(&self) -> bool {
-        matches!(self, Self::NoData { .. } | Self::NoRecords { .. })
-    }
-
-    /// Whether the monitor stopped it; finished parts are kept.
-    pub fn is_interruption(&self) -> bool {
-        match self {
-            Self::Trials(error) => error.is_interruption(),
-            Self::Network(error) => error.is_interruption(),
-            _ => false,
-        }
     }
 }
 

@@ -44,7 +44,7 @@ impl Experiment {
     pub fn open(name: &'static str, folder: &Path) -> Result<Self, Error> {
         let path = folder.join(STUDY);
         let text = std::fs::read_to_string(&path);
-        let text = text.map_err(|source| crate::Error::Directory { path: path.clone(), source })?;
+        let text = text.map_err(|source| Error::Directory { path: path.clone(), source })?;
         Self::read(name, path.display().to_string(), folder.to_owned(), &text)
     }
 
@@ -71,7 +71,7 @@ impl Experiment {
     ///
     /// If it cannot be read.
     pub(crate) fn table(&self, name: &str) -> Result<Table, Error> {
-        Ok(Table::open(&self.folder.join(name))?)
+        Table::open(&self.folder.join(name))
     }
 
     /// What the figure or table shows, as a title.

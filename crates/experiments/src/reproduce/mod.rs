@@ -25,12 +25,13 @@ mod report;
 mod scale;
 mod studies;
 
+pub use crate::Error;
 pub use crate::Parts;
 pub use crate::jobs::Share;
 pub use collegial_train::{Backends, Engine};
 pub use comparison::{Comparison, Verdict};
 pub use context::Context;
-pub use error::{Error, Misfit};
+pub use error::Misfit;
 pub use experiment::Experiment;
 pub use item::{Item, item};
 pub use items::ITEMS;

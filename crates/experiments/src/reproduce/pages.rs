@@ -140,10 +140,9 @@ fn write_page(directory: &Path, name: &str, page: &Page) -> Result<(), Error> {
 }
 
 fn make(directory: &Path) -> Result<(), Error> {
-    disk::create_directories(directory)
-        .map_err(|source| crate::Error::Directory { path: directory.into(), source }.into())
+    disk::create_directories(directory).map_err(|source| Error::Directory { path: directory.into(), source })
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Error> {
-    Ok(write_whole(path, text.as_bytes()).map_err(crate::Error::from)?)
+    Ok(write_whole(path, text.as_bytes())?)
 }

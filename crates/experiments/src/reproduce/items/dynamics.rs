@@ -11,9 +11,9 @@ use collegial_ntk::explicit::{ExplicitKernel, Options};
 use collegial_train::data::{Dataset, Split};
 use serde::{Deserialize, Serialize};
 
+use crate::mean;
 use crate::reproduce::Error;
 use crate::reproduce::error::Misfit;
-use crate::{Error as TrialsError, mean};
 
 /// The stream of random numbers that is ours ("slop").
 const STREAM: u32 = 0x736c_6f70;
@@ -127,7 +127,7 @@ pub fn change(
     let mut first = None;
     for _ in 0..descent.epochs {
         if stopped() {
-            return Err(TrialsError::Interrupted.into());
+            return Err(Error::Interrupted);
         }
         let loss = half_squares(network.forward(&all, Mode::Train)?, &task.targets, images, &mut gradient)?;
         first.get_or_insert(loss);

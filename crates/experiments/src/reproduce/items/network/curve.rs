@@ -201,7 +201,7 @@ fn drawn_variance(
             let network = NetworkDraws::in_batch(&spec.graph()?, options, inputs, others)?;
             let seeds = context.seed.saturating_add(draws.start)..context.seed.saturating_add(draws.end);
             let drawn = network.kernels(seeds, &Named::new(context.monitor, state))?;
-            drawn.ok_or(Error::Trials(crate::Error::Interrupted))
+            drawn.ok_or(Error::Interrupted)
         })?);
     }
     let EntryStatistics { variance, standard_error, .. } = DrawStatistics::of(&kernels)?.diagonal;
