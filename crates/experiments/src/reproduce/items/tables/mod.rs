@@ -95,7 +95,8 @@ pub fn run(experiment: &Experiment, context: &Context) -> Result<Outcome, Error>
                 "exact": row.exact.iter().map(|(column, _, value)| (*column, *value)).collect::<Vec<_>>()}));
         }
         outcome.comparisons.extend(rows.iter().flat_map(|row| exact_comparisons(row, &settings.known)));
-        let caption = format!("{} What is called published, and the errors, are the paper's.", part.caption);
+        let caption =
+            format!("{} Counted here beside the paper's; its errors are copied, not trained.", part.caption);
         outcome.tables.push((table(&rows, &settings.known), caption));
     }
     let (section, found) = designs::find(&settings.designs)?;
@@ -191,7 +192,7 @@ fn heading(column: &str) -> String {
     }
 }
 
-/// The table as the paper has it, every exact column with what was obtained beside it.
+/// The table as the paper has it: every exact column counted here and as printed, errors as printed.
 fn table(rows: &[Row], known: &[Known]) -> Table {
     let mut exact: Vec<&str> = vec![];
     let mut errors: Vec<&str> = vec![];
@@ -208,18 +209,19 @@ fn table(rows: &[Row], known: &[Known]) -> Table {
                 .collect::<Vec<_>>(),
         );
     }
-    let mut headings = vec![("model".to_owned(), Align::Left), ("parameters".into(), Align::Right)];
+    let mut headings = vec![("model".to_owned(), Align::Left), ("parameters (counted)".into(), Align::Right)];
     for column in &exact {
         // The exact count of parameters is there already.
         if *column != "params_M" {
-            headings.push(((*column).to_owned(), Align::Right));
+            headings.push((format!("{column} (counted)"), Align::Right));
         }
-        let unit = if *column == "params_M" { ", M" } else { "" };
-        headings.push((format!("published{unit}"), Align::Right));
+        let name = if *column == "params_M" { "millions" } else { column };
+        headings.push((format!("{name} (paper)"), Align::Right));
     }
-    let short = |column: &str| format!("{}, %", column.trim_end_matches("_error").replace("top", "top-"));
+    let short =
+        |column: &str| format!("{}, % (paper)", column.trim_end_matches("_error").replace("top", "top-"));
     headings.extend(errors.iter().map(|column| (short(column), Align::Right)));
-    headings.push(("verdict".into(), Align::Left));
+    headings.push(("counts".into(), Align::Left));
     let headings: Vec<(&str, Align)> = headings.iter().map(|(name, align)| (name.as_str(), *align)).collect();
     let mut table = Table::new(&headings);
     for row in rows {
@@ -243,7 +245,7 @@ fn table(rows: &[Row], known: &[Known]) -> Table {
         let differs = |row: &Comparison| matches!(row.verdict, Verdict::Differs(_));
         let differing = exact_comparisons(row, known).into_iter().find(differs);
         let column = |row: Comparison| row.what.rsplit(": ").next().unwrap_or_default().to_owned();
-        cells.push(differing.map_or("reproduced".into(), |row| format!("differs: {}", column(row))));
+        cells.push(differing.map_or("counts reproduced".into(), |row| format!("differs: {}", column(row))));
         table.push_row(cells);
     }
     table
