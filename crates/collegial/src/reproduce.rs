@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use collegial_experiments::Parts;
+use collegial_experiments::ResultCache;
 use collegial_experiments::reproduce::{
     Backends, Context, Engine, Error as Failed, ITEMS, Item, Share, item, reproduce, write_index,
     write_report,
@@ -126,13 +126,13 @@ pub(crate) fn compute(
     if let Some(root) = request.data.as_ref().filter(|root| !root.is_dir()) {
         return Err(invalid![format!("the data directory {} does not exist", root.display())].into());
     }
-    let parts = Parts::open(request.directory().join("parts"))?;
+    let cache = ResultCache::open(request.directory().join("parts"))?;
     let context = Context {
         scale: request.scale,
         seed: request.seed,
         data: request.data.clone(),
         records: request.records.clone(),
-        parts: &parts,
+        cache: &cache,
         command: &request.command,
         monitor,
         share,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use collegial_arch::Overrides;
 use collegial_experiments::jobs::Share;
-use collegial_experiments::{Context, Parts, Training, mean, standard_error, train_all};
+use collegial_experiments::{Context, ResultCache, Training, mean, standard_error, train_all};
 use collegial_report::{Align, Axis, Figure, Page, Point, Points, Provenance, Section, Table, grouped};
 use collegial_train::Builtin;
 use collegial_train::data::Dataset;
@@ -121,9 +121,9 @@ pub(crate) fn answer(
     let out = request.out.clone().unwrap_or_else(default);
     let classes = dataset.classes();
     let data = Data::new(dataset, &recipe)?;
-    let parts = Parts::open(out.join("parts"))?;
+    let cache = ResultCache::open(out.join("parts"))?;
     let engine = request.engine;
-    let context = Context { share, engine, backends, ..Context::new(request.seed, &parts, monitor) };
+    let context = Context { share, engine, backends, ..Context::new(request.seed, &cache, monitor) };
     let training = Training { name: "sweep", data: &data, recipe: &recipe, runs: request.runs.get() };
     let trained = train_all(&training, &specs, &context).map_err(|error| told(error, monitor))?;
     let mut networks = vec![];

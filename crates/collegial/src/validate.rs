@@ -9,7 +9,7 @@ use collegial_core::Silent;
 use collegial_experiments::jobs::{Bill, Ledger, Share};
 use collegial_experiments::validate::{Question, Runs};
 pub use collegial_experiments::validate::{Validation, Verdict};
-use collegial_experiments::{Context, Parts};
+use collegial_experiments::{Context, ResultCache};
 use collegial_report::{Figure, Page, Provenance, Table, duration};
 use collegial_search::Limits;
 use collegial_search::paper::Search;
@@ -140,7 +140,7 @@ pub(crate) fn answer(
     let recipe = recipe(&dataset, request.epochs, request.limit, &request.set)?;
     let out = request.out.clone().unwrap_or_else(|| default_directory(&baseline, &dataset));
     let data = Data::new(dataset, &recipe)?;
-    let parts = Parts::open(out.join("parts"))?;
+    let cache = ResultCache::open(out.join("parts"))?;
     let question = Question {
         baseline: &baseline,
         search: &search,
@@ -151,13 +151,13 @@ pub(crate) fn answer(
         dual: request.dual,
     };
     let engine = request.engine;
-    let context = Context { share, engine, backends, ..Context::new(request.seed, &parts, monitor) };
+    let context = Context { share, engine, backends, ..Context::new(request.seed, &cache, monitor) };
     if matches!(share, Share::All) {
         let ledger = Ledger::default();
         let listing = Context {
             share: Share::Nothing(&ledger),
             engine: request.engine,
-            ..Context::new(request.seed, &parts, &Silent)
+            ..Context::new(request.seed, &cache, &Silent)
         };
         question.answer(&listing).map_err(|error| told(error, monitor))?;
         let mut listed = ledger.entries();

@@ -5,9 +5,9 @@ use collegial_train::{Backends, Engine};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::cache::Defect;
 use crate::jobs::Share;
-use crate::parts::PartDefect;
-use crate::{Error, Parts};
+use crate::{Error, ResultCache};
 
 /// What a sweep is given. Threads are those of the current rayon pool.
 #[derive(Clone, Copy)]
@@ -15,7 +15,7 @@ pub struct Context<'a> {
     /// Seed of everything random.
     pub seed: u64,
     /// Finished parts.
-    pub parts: &'a Parts,
+    pub cache: &'a ResultCache,
     /// Whoever watches.
     pub monitor: &'a dyn Monitor,
     /// Which trainings are done here.
@@ -28,8 +28,8 @@ pub struct Context<'a> {
 
 impl<'a> Context<'a> {
     /// A context in which every training is done, by the native engine.
-    pub fn new(seed: u64, parts: &'a Parts, monitor: &'a dyn Monitor) -> Self {
-        Self { seed, parts, monitor, share: Share::All, engine: Engine::Native, backends: Backends::NATIVE }
+    pub fn new(seed: u64, cache: &'a ResultCache, monitor: &'a dyn Monitor) -> Self {
+        Self { seed, cache, monitor, share: Share::All, engine: Engine::Native, backends: Backends::NATIVE }
     }
 
     /// The result of one part: read from its file where it was computed before with the same
@@ -38,38 +38,38 @@ impl<'a> Context<'a> {
     /// # Errors
     ///
     /// Those of the computation; if it was interrupted meanwhile, its result is dropped.
-    pub fn part<T: Serialize + DeserializeOwned>(
+    pub fn cached<T: Serialize + DeserializeOwned>(
         &self,
         name: &str,
         settings: &impl Serialize,
         compute: impl FnOnce() -> Result<T, Error>,
     ) -> Result<T, Error> {
-        self.checked_part(name, settings, |_| Ok(()), compute)
+        self.cached_if(name, settings, |_| Ok(()), compute)
     }
 
     /// The same for results that can be impossible: a file whose result is so is not used.
-    pub(crate) fn checked_part<T: Serialize + DeserializeOwned>(
+    pub(crate) fn cached_if<T: Serialize + DeserializeOwned>(
         &self,
         name: &str,
         settings: &impl Serialize,
-        check: impl FnOnce(&T) -> Result<(), PartDefect>,
+        check: impl FnOnce(&T) -> Result<(), Defect>,
         compute: impl FnOnce() -> Result<T, Error>,
     ) -> Result<T, Error> {
         self.go_on()?;
         let settings = &(self.seed, settings);
-        let kept = self.parts.read(name, settings);
+        let kept = self.cache.read(name, settings);
         match kept.and_then(|kept| kept.map(|kept| check(&kept).map(|()| kept)).transpose()) {
             Ok(Some(kept)) => return Ok(kept),
             Ok(None) => {}
             Err(reason) => {
-                let path = self.parts.file(name, settings)?;
+                let path = self.cache.file(name, settings)?;
                 self.monitor.say(&format!("{}: {reason}; computing it again", path.display()));
             }
         }
         let start = std::time::Instant::now();
         let result = compute()?;
         self.go_on()?;
-        self.parts.keep(name, settings, &result, start.elapsed().as_secs_f64())?;
+        self.cache.keep(name, settings, &result, start.elapsed().as_secs_f64())?;
         Ok(result)
     }
 

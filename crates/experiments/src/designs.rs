@@ -176,7 +176,7 @@ impl Line<'_> {
 /// If the module cannot be sampled, or the monitor stops it.
 pub fn fitted_alpha(module: &Module, context: &Context) -> Result<f64, Error> {
     let spec = Spec::from(module.clone());
-    context.part("alpha", &spec, || {
+    context.cached("alpha", &spec, || {
         let watch = Named::new(context.monitor, "fitting alpha");
         let draws = Sampling::paper(context.seed);
         let measurements = Measurements::take(module, &default_widths(module)?, &draws, &watch)?;

@@ -5,15 +5,15 @@
 //! each trained several times ([`train_all`]), with mean test errors, standard errors and the rank
 //! correlation between what was predicted and what was measured; [`power`] plans how often. What a
 //! sweep comes to is an enum with a written rule: [`Order`], [`Difference`], [`validate::Verdict`].
-//! Every finished run is a part ([`Parts`]), so that an interrupted sweep repeats nothing.
+//! Every finished run is cached ([`ResultCache`]), so that an interrupted sweep repeats nothing.
 
 mod board;
+mod cache;
 mod context;
 mod correlation;
 mod designs;
 mod error;
 pub mod jobs;
-mod parts;
 mod pool;
 pub mod power;
 pub mod reproduce;
@@ -25,11 +25,11 @@ pub mod synthetic;
 mod training;
 pub mod validate;
 
+pub use cache::ResultCache;
 pub use context::Context;
 pub use correlation::{Correlation, Order, mean, rank_correlation, standard_error};
 pub use designs::{Candidate, Line, fitted_alpha};
 pub use error::{Error, RowError, TableError};
-pub use parts::Parts;
 pub use pool::in_parallel;
 pub use row::{Difference, Row};
 pub use sweep::Sweep;

@@ -13,8 +13,8 @@ use collegial_train::{
 use serde::{Deserialize, Serialize};
 
 use crate::board::{Board, Watch};
+use crate::cache::Defect;
 use crate::jobs::{self, Ledger, Listed, Share};
-use crate::parts::PartDefect;
 use crate::pool::in_parallel;
 use crate::{Context, Error};
 
@@ -53,7 +53,7 @@ pub struct Run {
 
 impl Run {
     /// Nothing, if a training with this seed and so many epochs can have given it.
-    pub(crate) fn check(&self, seed: u64, epochs: u32) -> Result<(), PartDefect> {
+    pub(crate) fn check(&self, seed: u64, epochs: u32) -> Result<(), Defect> {
         let is_share = |error: &f64| (0.0..=1.0).contains(error);
         let impossible = if self.seed != seed {
             format!("its seed is {}, not {seed}", self.seed)
@@ -66,7 +66,7 @@ impl Run {
         } else {
             return Ok(());
         };
-        Err(PartDefect::Impossible(impossible))
+        Err(Defect::Impossible(impossible))
     }
 
     /// The run's [test error](run_error); that of guessing where training diverged.
@@ -95,13 +95,13 @@ impl Training<'_> {
 
     /// The name of the result's file, without extension.
     fn part(&self, task: &Task, context: &Context) -> Result<String, Error> {
-        context.parts.stem(self.name, &(context.seed, self.settings(task, context)))
+        context.cache.stem(self.name, &(context.seed, self.settings(task, context)))
     }
 
     /// The run if it is finished; a reason if its file cannot be used.
-    fn finished(&self, task: &Task, context: &Context) -> Result<Option<Run>, PartDefect> {
+    fn finished(&self, task: &Task, context: &Context) -> Result<Option<Run>, Defect> {
         let key = (context.seed, self.settings(task, context));
-        let run: Option<Run> = context.parts.read(self.name, &key)?;
+        let run: Option<Run> = context.cache.read(self.name, &key)?;
         run.map(|run| run.check(self.seed(task, context), self.recipe.epochs).map(|()| run)).transpose()
     }
 
@@ -117,9 +117,9 @@ impl Training<'_> {
     /// The run: read where it is finished, else trained.
     fn run(&self, task: &Task, board: &Board, context: &Context) -> Result<Run, Error> {
         let settings = self.settings(task, context);
-        let directory = context.parts.scratch(self.name, &(context.seed, &settings))?;
+        let directory = context.cache.scratch(self.name, &(context.seed, &settings))?;
         let check = |run: &Run| run.check(self.seed(task, context), self.recipe.epochs);
-        let run = context.checked_part(self.name, &settings, check, || {
+        let run = context.cached_if(self.name, &settings, check, || {
             let watch = board.watch(task.index, task.spec.name());
             train(self.job(task, context), &directory, context.backends, &watch)
         })?;
@@ -264,7 +264,7 @@ fn train(job: Job, directory: &Path, backends: Backends, watch: &Watch) -> Resul
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Parts, synthetic};
+    use crate::{ResultCache, synthetic};
     use collegial_arch::Overrides;
     use collegial_core::{Monitor, Silent};
     use collegial_train::data::Dataset;
@@ -286,13 +286,13 @@ mod tests {
         }
     }
 
-    fn trained(parts: &Parts, threads: usize, monitor: &dyn Monitor) -> Result<Vec<Vec<Run>>, Error> {
-        shared(Share::All, parts, threads, monitor)
+    fn trained(cache: &ResultCache, threads: usize, monitor: &dyn Monitor) -> Result<Vec<Vec<Run>>, Error> {
+        shared(Share::All, cache, threads, monitor)
     }
 
     fn shared(
         share: Share,
-        parts: &Parts,
+        cache: &ResultCache,
         threads: usize,
         monitor: &dyn Monitor,
     ) -> Result<Vec<Vec<Run>>, Error> {
@@ -307,7 +307,7 @@ mod tests {
             .collect();
         let data = Data::new(dataset, &recipe).unwrap();
         let training = Training { name: "t", data: &data, recipe: &recipe, runs: 3 };
-        let context = Context { share, ..Context::new(5, parts, monitor) };
+        let context = Context { share, ..Context::new(5, cache, monitor) };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| train_all(&training, &specs, &context))
     }
@@ -315,16 +315,16 @@ mod tests {
     #[test]
     fn threads_and_interruptions_change_nothing() {
         let root = tempfile::tempdir().unwrap();
-        let open = |name: &str| Parts::open(root.path().join(name)).unwrap();
+        let open = |name: &str| ResultCache::open(root.path().join(name)).unwrap();
         let whole = trained(&open("whole"), 1, &Silent).unwrap();
         assert_eq!((whole.len(), whole[0].len()), (2, 3));
         assert!(whole.iter().flatten().all(|run| run.test_errors.len() == 2 && run.loss.is_some()));
         assert_ne!(whole[0][0].test_errors, whole[0][1].test_errors);
         // Two epochs of ten steps each: 25 steps and the end of a run stop it in its second run.
-        let parts = open("stopped");
+        let cache = open("stopped");
         let mut interruptions = 0;
         let resumed = loop {
-            match trained(&parts, 2, &StopAfter(AtomicU32::new(25))) {
+            match trained(&cache, 2, &StopAfter(AtomicU32::new(25))) {
                 Ok(runs) => break runs,
                 Err(Error::Interrupted) => interruptions += 1,
                 Err(other) => panic!("{other}"),
@@ -341,11 +341,11 @@ mod tests {
     #[test]
     fn jobs_one_by_one_make_the_whole() {
         let root = tempfile::tempdir().unwrap();
-        let open = |name: &str| Parts::open(root.path().join(name)).unwrap();
+        let open = |name: &str| ResultCache::open(root.path().join(name)).unwrap();
         let whole = trained(&open("whole"), 1, &Silent).unwrap();
-        let parts = open("jobs");
+        let cache = open("jobs");
         let ledger = Ledger::default();
-        let nothing = shared(Share::Nothing(&ledger), &parts, 1, &Silent).unwrap();
+        let nothing = shared(Share::Nothing(&ledger), &cache, 1, &Silent).unwrap();
         assert!(ledger.is_inconclusive());
         assert!(nothing.iter().flatten().all(|run| run.test_errors.is_empty()));
         let jobs: Vec<jobs::Job> = ledger.entries().into_iter().map(|listed| listed.job).collect();
@@ -353,17 +353,17 @@ mod tests {
         // 200 images in batches of 20, two epochs; 60 test images after each.
         assert!(jobs.iter().all(|job| (job.steps, job.tested, job.epochs) == (20, 120, 2)));
         for job in jobs.iter().rev().take(5).chain(&jobs[1..2]) {
-            shared(Share::One(&job.part), &parts, 2, &Silent).unwrap();
+            shared(Share::One(&job.part), &cache, 2, &Silent).unwrap();
         }
         let ledger = Ledger::default();
-        let some = shared(Share::Nothing(&ledger), &parts, 1, &Silent).unwrap();
+        let some = shared(Share::Nothing(&ledger), &cache, 1, &Silent).unwrap();
         assert!(!ledger.is_inconclusive());
         let missing: Vec<bool> = ledger.entries().iter().map(|listed| !listed.finished).collect();
         assert_eq!(missing, [true, false, false, false, false, false]);
         // The second and third repetition are whole.
         assert_eq!(some, whole.iter().map(|runs| runs[1..].to_vec()).collect::<Vec<_>>());
-        shared(Share::One(&jobs[0].part), &parts, 2, &Silent).unwrap();
-        assert_eq!(shared(Share::Nothing(&Ledger::default()), &parts, 1, &Silent).unwrap(), whole);
+        shared(Share::One(&jobs[0].part), &cache, 2, &Silent).unwrap();
+        assert_eq!(shared(Share::Nothing(&Ledger::default()), &cache, 1, &Silent).unwrap(), whole);
         let bytes = |name: &str, job: &jobs::Job| {
             let text = std::fs::read_to_string(root.path().join(name).join(format!("{}.json", job.part)));
             let value: serde_json::Value = serde_json::from_str(&text.unwrap()).unwrap();

@@ -8,7 +8,7 @@ use collegial_core::Silent;
 use collegial_core::files::faults::{Plan, recorded, with_failures};
 use collegial_core::files::power_loss::{Luck, after_power_loss};
 use collegial_experiments::validate::{Question, Runs};
-use collegial_experiments::{Context, Error, Parts, synthetic};
+use collegial_experiments::{Context, Error, ResultCache, synthetic};
 use collegial_search::paper::Search;
 use collegial_train::data::Dataset;
 use collegial_train::{Builtin, Data, Recipe, spec_for};
@@ -33,7 +33,7 @@ impl Sweep {
 
     /// Three designs, one training each; the answer as scripts get it.
     fn run(&self, parts: &Path) -> Result<String, Error> {
-        let parts = Parts::open(parts)?;
+        let cache = ResultCache::open(parts)?;
         let search = Search::new(self.baseline.clone());
         let question = Question {
             baseline: &self.baseline,
@@ -44,7 +44,7 @@ impl Sweep {
             runs: Runs::Given(1),
             dual: false,
         };
-        let answer = question.answer(&Context::new(3, &parts, &Silent))?;
+        let answer = question.answer(&Context::new(3, &cache, &Silent))?;
         Ok(serde_json::to_string(&answer).unwrap())
     }
 }

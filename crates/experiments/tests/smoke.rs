@@ -7,12 +7,13 @@ use std::time::SystemTime;
 
 use collegial_core::{Monitor, Silent};
 use collegial_experiments::reproduce::{
-    Backends, Context, Engine, Error, Parts, Report, Scale, Share, item, reproduce, write_index, write_report,
+    Backends, Context, Engine, Error, Report, ResultCache, Scale, Share, item, reproduce, write_index,
+    write_report,
 };
 
 /// Runs an item into a directory.
 fn run(name: &str, directory: &Path, monitor: &dyn Monitor) -> Result<Report, Error> {
-    let parts = Parts::open(directory.join("parts"))?;
+    let cache = ResultCache::open(directory.join("parts"))?;
     let command = "collegial reproduce NAME --scale smoke";
     let share = Share::All;
     let context = Context {
@@ -20,7 +21,7 @@ fn run(name: &str, directory: &Path, monitor: &dyn Monitor) -> Result<Report, Er
         seed: 0,
         data: None,
         records: Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../research")),
-        parts: &parts,
+        cache: &cache,
         command,
         monitor,
         share,

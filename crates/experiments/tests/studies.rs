@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use collegial_core::Silent;
 use collegial_experiments::reproduce::{
-    Backends, Context, Engine, Error, Parts, Report, Scale, Share, item, reproduce,
+    Backends, Context, Engine, Error, Report, ResultCache, Scale, Share, item, reproduce,
 };
 
 fn research() -> PathBuf {
@@ -18,7 +18,7 @@ fn judged(name: &str, records: PathBuf) -> Result<Report, Error> {
         seed: 1,
         data: None,
         records: Some(records),
-        parts: &Parts::open(root.path()).unwrap(),
+        cache: &ResultCache::open(root.path()).unwrap(),
         command: "",
         monitor: &Silent,
         share: Share::All,

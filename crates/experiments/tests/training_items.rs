@@ -2,23 +2,24 @@
 
 use collegial_core::Silent;
 use collegial_experiments::reproduce::{
-    Backends, Context, Engine, Error, Parts, Report, Scale, Share, Summary, item, reproduce, write_report,
+    Backends, Context, Engine, Error, Report, ResultCache, Scale, Share, Summary, item, reproduce,
+    write_report,
 };
 
 const ITEMS: [&str; 4] = ["fig4", "fig-cifar100", "fig-cifar10", "fig-dynamics"];
 
-fn run(name: &str, scale: Scale, parts: &Parts) -> Report {
-    try_run(name, scale, parts).unwrap()
+fn run(name: &str, scale: Scale, cache: &ResultCache) -> Report {
+    try_run(name, scale, cache).unwrap()
 }
 
-fn try_run(name: &str, scale: Scale, parts: &Parts) -> Result<Report, Error> {
+fn try_run(name: &str, scale: Scale, cache: &ResultCache) -> Result<Report, Error> {
     let (command, share) = ("", Share::All);
     let context = Context {
         scale,
         seed: 1,
         data: None,
         records: None,
-        parts,
+        cache,
         command,
         monitor: &Silent,
         share,
@@ -31,12 +32,12 @@ fn try_run(name: &str, scale: Scale, parts: &Parts) -> Result<Report, Error> {
 #[test]
 fn smoke_runs_claim_nothing_and_resume() {
     let root = tempfile::tempdir().unwrap();
-    let parts = Parts::open(root.path().join("parts")).unwrap();
+    let cache = ResultCache::open(root.path().join("parts")).unwrap();
     for name in ITEMS {
-        let report = run(name, Scale::Smoke, &parts);
+        let report = run(name, Scale::Smoke, &cache);
         assert_eq!(report.summary, Summary::NotAtThisScale, "{name}: {:?}", report.outcome.comparisons);
         assert!(!report.outcome.figures.is_empty() && report.reduced.is_some(), "{name}");
-        let again = run(name, Scale::Smoke, &parts);
+        let again = run(name, Scale::Smoke, &cache);
         assert_eq!(report.outcome.data, again.outcome.data, "{name}");
         write_report(root.path(), &report).unwrap();
         assert!(root.path().join(format!("{name}.html")).is_file());
@@ -46,10 +47,10 @@ fn smoke_runs_claim_nothing_and_resume() {
 #[test]
 fn without_data_they_say_what_to_give() {
     let root = tempfile::tempdir().unwrap();
-    let parts = Parts::open(root.path()).unwrap();
+    let cache = ResultCache::open(root.path()).unwrap();
     for name in ITEMS {
         for scale in [Scale::Laptop, Scale::Paper] {
-            let error = try_run(name, scale, &parts).unwrap_err();
+            let error = try_run(name, scale, &cache).unwrap_err();
             let said = error.to_string();
             assert!(error.is_missing_input() && said.starts_with(&format!("{name} trains on ")), "{said}");
             assert!(said.contains("as `data=`"), "{said}");
@@ -60,9 +61,9 @@ fn without_data_they_say_what_to_give() {
 #[test]
 fn without_records_they_say_what_to_give() {
     let root = tempfile::tempdir().unwrap();
-    let parts = Parts::open(root.path()).unwrap();
+    let cache = ResultCache::open(root.path()).unwrap();
     for name in ["fig4-recorded", "prediction", "evidence"] {
-        let error = try_run(name, Scale::Laptop, &parts).unwrap_err();
+        let error = try_run(name, Scale::Laptop, &cache).unwrap_err();
         let said = error.to_string();
         assert!(error.is_missing_input(), "{said}");
         assert_eq!(

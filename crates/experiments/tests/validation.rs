@@ -4,7 +4,7 @@ use collegial_arch::{Cost, Overrides, Spec};
 use collegial_core::Silent;
 use collegial_experiments::synthetic;
 use collegial_experiments::validate::{Question, Runs, Validation};
-use collegial_experiments::{Context, Parts};
+use collegial_experiments::{Context, ResultCache};
 use collegial_search::paper::Search;
 use collegial_search::{Limits, VarianceSource};
 use collegial_train::data::Dataset;
@@ -20,8 +20,8 @@ fn validated(model: &str, write: impl Fn(&std::path::Path), cost: Cost, dual: bo
     let recipe = Builtin::of(&dataset).with(&changes).unwrap();
     let data = Data::new(dataset, &recipe).unwrap();
     let search = Search::new(baseline.clone()).within(Limits::new().cost(cost));
-    let parts = Parts::open(root.path().join("parts")).unwrap();
-    let context = Context::new(3, &parts, &Silent);
+    let cache = ResultCache::open(root.path().join("parts")).unwrap();
+    let context = Context::new(3, &cache, &Silent);
     let question = Question {
         baseline: &baseline,
         search: &search,

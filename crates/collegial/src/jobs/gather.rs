@@ -157,7 +157,8 @@ fn reproduced(request: &reproduce::Request, work: &Work, monitor: &dyn Monitor) 
         reports.push(report);
         Ok(())
     };
-    let left_out = reproduce::compute(request, Share::Nothing(&work.ledger), Backends::NATIVE, monitor, |_| true, take)?;
+    let left_out =
+        reproduce::compute(request, Share::Nothing(&work.ledger), Backends::NATIVE, monitor, |_| true, take)?;
     if work.ledger.is_inconclusive() {
         return Ok(None);
     }

@@ -7,7 +7,7 @@ use collegial_core::files::{disk, write_whole};
 use serde::Serialize;
 
 use super::{Job, Ledger};
-use crate::parts::{Timed, read_by_stem};
+use crate::cache::{Timed, read_by_stem};
 use crate::{Error, Run};
 
 /// Where the sentences of failed jobs are, in a plan's directory.
@@ -70,7 +70,7 @@ pub enum State {
 impl State {
     /// That of a job in a plan's directory.
     pub fn of(job: &Job, directory: &Path) -> Self {
-        let parts = parts_directory(directory);
+        let parts = cache_directory(directory);
         let kept = read_by_stem::<Run>(&parts, &job.part).and_then(|kept| match kept {
             Some(Timed { result, seconds }) => result.check(job.seed, job.epochs).map(|()| Some(seconds)),
             None => Ok(None),
@@ -160,7 +160,7 @@ impl Status {
 }
 
 /// Where a plan's finished trainings are.
-pub fn parts_directory(directory: &Path) -> PathBuf {
+pub fn cache_directory(directory: &Path) -> PathBuf {
     directory.join("parts")
 }
 
@@ -201,7 +201,7 @@ fn is_locked(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Context, Parts};
+    use crate::{Context, ResultCache};
     use collegial_core::Silent;
 
     fn job(part: &str) -> Job {
@@ -211,11 +211,11 @@ mod tests {
     #[test]
     fn every_state_is_told_apart() {
         let root = tempfile::tempdir().unwrap();
-        let path = parts_directory(root.path());
-        let parts = Parts::open(&path).unwrap();
-        let context = Context::new(0, &parts, &Silent);
+        let path = cache_directory(root.path());
+        let cache = ResultCache::open(&path).unwrap();
+        let context = Context::new(0, &cache, &Silent);
         let run = Run { seed: 3, test_errors: vec![0.5; 4], loss: Some(0.1) };
-        context.part("done", &1, || Ok::<_, Error>(run.clone())).unwrap();
+        context.cached("done", &1, || Ok::<_, Error>(run.clone())).unwrap();
         let done = std::fs::read_dir(&path).unwrap().next().unwrap().unwrap().path();
         let done = done.file_stem().unwrap().to_str().unwrap().to_owned();
         for (name, epochs) in [("running", 1), ("stopped", 2)] {
@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn impossible_results_are_not_done() {
         let root = tempfile::tempdir().unwrap();
-        let parts = Parts::open(parts_directory(root.path())).unwrap();
+        let cache = ResultCache::open(cache_directory(root.path())).unwrap();
         let good = Run { seed: 3, test_errors: vec![0.5; 4], loss: None };
         let with = |test_errors: Vec<f64>| Run { test_errors, ..good.clone() };
         for (at, (run, expected)) in [
@@ -262,8 +262,8 @@ mod tests {
         .into_iter()
         .enumerate()
         {
-            parts.keep("run", &at, &run, 1.0).unwrap();
-            let job = job(&parts.stem("run", &at).unwrap());
+            cache.keep("run", &at, &run, 1.0).unwrap();
+            let job = job(&cache.stem("run", &at).unwrap());
             match State::of(&job, root.path()) {
                 State::Done(_) => assert!(expected.is_empty(), "{run:?}"),
                 State::Failed(said) => assert!(!expected.is_empty() && said.contains(expected), "{said}"),

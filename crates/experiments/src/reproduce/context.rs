@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::Parts;
+use crate::ResultCache;
 use crate::jobs::Share;
 use collegial_core::Monitor;
 use collegial_train::data::{Dataset, Kind};
@@ -23,8 +23,8 @@ pub struct Context<'a> {
     pub data: Option<PathBuf>,
     /// The directory of studies whose records are judged: `research` in the repository.
     pub records: Option<PathBuf>,
-    /// Finished parts.
-    pub parts: &'a Parts,
+    /// Results that are not computed again.
+    pub cache: &'a ResultCache,
     /// The command or call that gives the same again, for the pages.
     pub command: &'a str,
     /// Whoever watches.
@@ -45,20 +45,20 @@ impl Context<'_> {
     /// # Errors
     ///
     /// Those of the computation; if it was interrupted meanwhile, its result is dropped.
-    pub fn part<T: Serialize + DeserializeOwned>(
+    pub fn cached<T: Serialize + DeserializeOwned>(
         &self,
         name: &str,
         settings: &impl Serialize,
         compute: impl FnOnce() -> Result<T, Error>,
     ) -> Result<T, Error> {
-        self.trials().part(name, settings, compute)
+        self.sweep().cached(name, settings, compute)
     }
 
     /// What a sweep of trainings is given.
-    pub fn trials(&self) -> crate::Context<'_> {
+    pub fn sweep(&self) -> crate::Context<'_> {
         crate::Context {
             seed: self.seed,
-            parts: self.parts,
+            cache: self.cache,
             monitor: self.monitor,
             share: self.share,
             engine: self.engine,

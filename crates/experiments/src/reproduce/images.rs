@@ -48,7 +48,7 @@ pub fn open(context: &Context, kind: Kind, made_up: Option<Synthetic>) -> Result
 }
 
 fn write(context: &Context, kind: Kind, Synthetic { train, test }: Synthetic) -> Result<PathBuf, Error> {
-    let directory = context.parts.directory().join(format!("synthetic-{kind}").to_lowercase());
+    let directory = context.cache.directory().join(format!("synthetic-{kind}").to_lowercase());
     match kind {
         Kind::Cifar10 => synthetic::write_colours(&directory, 10, train, test, context.seed)?,
         Kind::Cifar100 => synthetic::write_colours(&directory, 100, train, test, context.seed)?,

@@ -91,7 +91,7 @@ impl Curves {
         let angles: Vec<f64> = (0..=steps).map(|step| -PI + 2.0 * PI * step as f64 / steps as f64).collect();
         let layers = settings.layers;
         let draw = |name: &str, width: usize, members: &[usize]| -> Result<Vec<Kept>, Error> {
-            context.part(&format!("fig2.{name}"), &(layers, width, steps, members), || {
+            context.cached(&format!("fig2.{name}"), &(layers, width, steps, members), || {
                 context.monitor.progress(0.0, Some(&format!("fig2: drawing kernels of width {width}")));
                 let curves = circle_curves(layers, width, &angles, members, context.seed)?;
                 Ok(curves.into_iter().map(Kept::from).collect())

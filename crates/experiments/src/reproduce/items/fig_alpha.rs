@@ -93,7 +93,7 @@ pub fn run(experiment: &Experiment, context: &Context) -> Result<Outcome, Error>
 fn fit(grid: &Grid, module: &Module, trials: u64, context: &Context) -> Result<Fit, Error> {
     let widths = grid.widths();
     let settings = (module.name(), &widths, trials);
-    let measurements: Measurements = context.part("fig-alpha.draws", &settings, || {
+    let measurements: Measurements = context.cached("fig-alpha.draws", &settings, || {
         let state = format!("fig-alpha: drawing kernels at {} widths", widths.len());
         let draws = Sampling { trials, ..Sampling::paper(context.seed) };
         Ok(Measurements::take(module, &widths, &draws, &Named::new(context.monitor, &state))?)
@@ -106,11 +106,11 @@ fn measured(baseline: Spec, precision: f64, context: &Context) -> Result<Answer,
     let search = Search::new(baseline);
     let (module, widths) = (search.module()?, search.candidate_widths()?);
     let settings = (module.name(), &widths, precision);
-    let samples: Vec<VarianceSample> = context.part("fig-alpha.variances", &settings, || {
+    let samples: Vec<VarianceSample> = context.cached("fig-alpha.variances", &settings, || {
         let watch = Named::new(context.monitor, "fig-alpha: measuring variances");
         let samples = measure_variance(&module, &widths, precision, context.seed, &watch);
         // A sampler that was stopped says so in its own words.
-        context.trials().go_on()?;
+        context.sweep().go_on()?;
         Ok(samples?)
     })?;
     Ok(search.run(&Measured::new(&samples))?)

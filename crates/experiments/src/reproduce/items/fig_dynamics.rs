@@ -122,7 +122,7 @@ fn follow(settings: &Settings, task: &Task, inputs: usize, context: &Context) ->
         context
             .monitor
             .progress(share, Some(&format!("draw {} of {runs}: m = {members}, n = {width}", run + 1)));
-        context.part("dynamics", &key, || {
+        context.cached("dynamics", &key, || {
             change(ensemble, task, &settings.descent, context.seed.wrapping_add(run), &|| {
                 context.monitor.stopped()
             })

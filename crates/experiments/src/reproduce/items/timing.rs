@@ -45,7 +45,7 @@ pub fn durations(
             continue;
         }
         let seconds_per_image =
-            context.part(&format!("{item}.steps"), &(&model, spec.to_toml(), timing), || {
+            context.cached(&format!("{item}.steps"), &(&model, spec.to_toml(), timing), || {
                 context.monitor.progress(0.0, Some(&format!("{item}: first steps of {model}")));
                 Ok(seconds_per_image(spec, timing.batch, timing.steps)?)
             })?;

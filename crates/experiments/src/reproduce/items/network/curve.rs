@@ -196,7 +196,7 @@ fn drawn_variance(
     for first in (0..settings.draws).step_by(PART as usize) {
         let draws = first..settings.draws.min(first + PART);
         let key = (spec, norms, &draws, inputs.len(), pictures.len());
-        kernels.extend(context.part("network.kernels", &key, || {
+        kernels.extend(context.cached("network.kernels", &key, || {
             let options = Options { norms, ..Options::default() };
             let network = NetworkDraws::in_batch(&spec.graph()?, options, inputs, others)?;
             let seeds = context.seed.saturating_add(draws.start)..context.seed.saturating_add(draws.end);

@@ -16,9 +16,9 @@ use serde_json::Value;
 
 use crate::Error;
 
-/// A directory of finished parts.
+/// A directory of cached results; one of them is a part.
 #[derive(Clone, Debug)]
-pub struct Parts {
+pub struct ResultCache {
     directory: PathBuf,
 }
 
@@ -44,8 +44,8 @@ pub(crate) struct Timed<T> {
 }
 
 impl File {
-    fn timed<T: DeserializeOwned>(self) -> Result<Timed<T>, PartDefect> {
-        let result = serde_json::from_value(self.result).map_err(PartDefect::BrokenResult)?;
+    fn timed<T: DeserializeOwned>(self) -> Result<Timed<T>, Defect> {
+        let result = serde_json::from_value(self.result).map_err(Defect::BrokenResult)?;
         Ok(Timed { result, seconds: self.seconds })
     }
 }
@@ -57,7 +57,7 @@ fn seal_range(file: &[u8]) -> std::ops::Range<usize> {
 
 /// Why a part's file cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum PartDefect {
+pub(crate) enum Defect {
     #[error("the part cannot be read ({0})")]
     Unreadable(#[source] std::io::Error),
     #[error("the part is broken ({0})")]
@@ -72,8 +72,8 @@ pub(crate) enum PartDefect {
     Impossible(String),
 }
 
-impl Parts {
-    /// The parts under this directory, which is made if need be.
+impl ResultCache {
+    /// The cache in this directory, which is made if need be.
     ///
     /// # Errors
     ///
@@ -127,7 +127,7 @@ impl Parts {
         Ok(stem(name, &to_value(name, settings)?))
     }
 
-    /// Where the parts are.
+    /// Where the files are.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -137,11 +137,11 @@ impl Parts {
         &self,
         name: &str,
         settings: &impl Serialize,
-    ) -> Result<Option<T>, PartDefect> {
-        let settings = serde_json::to_value(settings).map_err(PartDefect::Broken)?;
+    ) -> Result<Option<T>, Defect> {
+        let settings = serde_json::to_value(settings).map_err(Defect::Broken)?;
         let Some(file) = load(&self.directory, &stem(name, &settings))? else { return Ok(None) };
         if file.part != name || file.settings != settings {
-            return Err(PartDefect::OtherSettings);
+            return Err(Defect::OtherSettings);
         }
         file.timed().map(|timed| Some(timed.result))
     }
@@ -156,23 +156,23 @@ impl Parts {
 pub(crate) fn read_by_stem<T: DeserializeOwned>(
     directory: &Path,
     stem: &str,
-) -> Result<Option<Timed<T>>, PartDefect> {
+) -> Result<Option<Timed<T>>, Defect> {
     load(directory, stem)?.map(File::timed).transpose()
 }
 
 /// A part's file, whole and of the settings that its own name says; `None` if there is none.
-fn load(directory: &Path, name: &str) -> Result<Option<File>, PartDefect> {
+fn load(directory: &Path, name: &str) -> Result<Option<File>, Defect> {
     let bytes = match std::fs::read(path(directory, name)) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(PartDefect::Unreadable(error)),
+        Err(error) => return Err(Defect::Unreadable(error)),
     };
-    let file: File = serde_json::from_slice(&bytes).map_err(PartDefect::Broken)?;
+    let file: File = serde_json::from_slice(&bytes).map_err(Defect::Broken)?;
     if checksum::check(&bytes, seal_range(&bytes)) != Checked::Intact {
-        return Err(PartDefect::Changed);
+        return Err(Defect::Changed);
     }
     if stem(&file.part, &file.settings) != name {
-        return Err(PartDefect::OtherSettings);
+        return Err(Defect::OtherSettings);
     }
     Ok(Some(file))
 }
@@ -201,8 +201,8 @@ mod tests {
     use crate::Context;
     use collegial_core::Silent;
 
-    fn context(parts: &Parts) -> Context<'_> {
-        Context::new(7, parts, &Silent)
+    fn context(cache: &ResultCache) -> Context<'_> {
+        Context::new(7, cache, &Silent)
     }
 
     #[test]
@@ -216,20 +216,20 @@ mod tests {
     #[test]
     fn a_part_is_computed_once_and_again_if_its_file_is_broken() {
         let directory = tempfile::tempdir().unwrap();
-        let parts = Parts::open(directory.path()).unwrap();
+        let cache = ResultCache::open(directory.path()).unwrap();
         let mut runs = 0;
         let mut get = |settings: u64| {
             let computed = || -> Result<Vec<f64>, Error> {
                 runs += 1;
                 Ok(vec![settings as f64 / 3.0, 1e-300])
             };
-            context(&parts).part("p", &settings, computed).unwrap()
+            context(&cache).cached("p", &settings, computed).unwrap()
         };
         assert_eq!(get(1), get(1));
         assert_eq!(get(2), [2.0 / 3.0, 1e-300]);
         for broken in ["", "{\"part\":\"p\"}", "null"] {
             let value = serde_json::to_value((7, 2u64)).unwrap();
-            std::fs::write(parts.path("p", &value), broken).unwrap();
+            std::fs::write(cache.path("p", &value), broken).unwrap();
             assert_eq!(get(2), [2.0 / 3.0, 1e-300]);
         }
         assert_eq!(get(2), [2.0 / 3.0, 1e-300]);
@@ -239,16 +239,16 @@ mod tests {
     #[test]
     fn every_flipped_bit_is_noticed() {
         let directory = tempfile::tempdir().unwrap();
-        let parts = Parts::open(directory.path()).unwrap();
-        parts.keep("p", &3, &[0.25, 1.5], 0.5).unwrap();
-        let path = parts.path("p", &3.into());
+        let cache = ResultCache::open(directory.path()).unwrap();
+        cache.keep("p", &3, &[0.25, 1.5], 0.5).unwrap();
+        let path = cache.path("p", &3.into());
         let whole = std::fs::read(&path).unwrap();
-        assert_eq!(parts.read::<Vec<f64>>("p", &3).unwrap(), Some(vec![0.25, 1.5]));
+        assert_eq!(cache.read::<Vec<f64>>("p", &3).unwrap(), Some(vec![0.25, 1.5]));
         for bit in 0..8 * whole.len() {
             let mut flipped = whole.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
             std::fs::write(&path, &flipped).unwrap();
-            assert!(parts.read::<Vec<f64>>("p", &3).is_err(), "bit {bit}");
+            assert!(cache.read::<Vec<f64>>("p", &3).is_err(), "bit {bit}");
         }
     }
 
@@ -257,18 +257,18 @@ mod tests {
     #[test]
     fn misplaced_and_unsealed_files_are_refused_by_every_reader() {
         let directory = tempfile::tempdir().unwrap();
-        let parts = Parts::open(directory.path()).unwrap();
-        parts.keep("p", &3, &0.25, 0.5).unwrap();
-        let content = std::fs::read_to_string(parts.path("p", &3.into())).unwrap();
+        let cache = ResultCache::open(directory.path()).unwrap();
+        cache.keep("p", &3, &0.25, 0.5).unwrap();
+        let content = std::fs::read_to_string(cache.path("p", &3.into())).unwrap();
         let unsealed = {
             let mut file: Value = serde_json::from_str(&content).unwrap();
             file["checksum"] = "none".into();
             file.to_string()
         };
         for (name, settings, content) in [("p", 4, &content), ("q", 3, &content), ("p", 3, &unsealed)] {
-            std::fs::write(parts.path(name, &settings.into()), content).unwrap();
-            assert!(parts.read::<f64>(name, &settings).is_err(), "{name} {settings}");
-            let stem = parts.stem(name, &settings).unwrap();
+            std::fs::write(cache.path(name, &settings.into()), content).unwrap();
+            assert!(cache.read::<f64>(name, &settings).is_err(), "{name} {settings}");
+            let stem = cache.stem(name, &settings).unwrap();
             assert!(read_by_stem::<f64>(directory.path(), &stem).is_err(), "{name} {settings}");
         }
     }
@@ -276,8 +276,8 @@ mod tests {
     #[test]
     fn a_failed_part_leaves_no_file() {
         let directory = tempfile::tempdir().unwrap();
-        let parts = Parts::open(directory.path()).unwrap();
-        let failed = context(&parts).part::<f64>("p", &1, || Err(Error::Interrupted));
+        let cache = ResultCache::open(directory.path()).unwrap();
+        let failed = context(&cache).cached::<f64>("p", &1, || Err(Error::Interrupted));
         assert!(matches!(failed, Err(Error::Interrupted)));
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
     }
