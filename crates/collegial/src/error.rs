@@ -259,6 +259,18 @@ impl Error {
                 "name the outputs' classes with ",
                 option("class_list"),
             ],
+            Self::Experiment(collegial_experiments::Error::NoData { item, what, data }) => message![
+                format!("{item} trains on {what}: give a directory with it as "),
+                option("data"),
+                data.as_ref().map_or(String::new(), |path| format!("; {} has none", path.display())),
+            ],
+            Self::Experiment(collegial_experiments::Error::NoRecords { item, folder }) => message![
+                format!("{item} judges kept records: give the folder research of the repository as "),
+                option("records"),
+                folder
+                    .as_ref()
+                    .map_or(String::new(), |path| format!("; there is no study in {}", path.display())),
+            ],
             error => error.to_string().into(),
         }
     }

@@ -16,7 +16,7 @@ pub enum Error {
     },
     /// An item that trains on a data set which is not there.
     #[error(
-        "{item} trains on {what}: give a directory with it as `data=`{}",
+        "{item} trains on {what}: give a directory with it as data{}",
         data.as_ref().map_or(String::new(), |path| format!("; {} has none", path.display()))
     )]
     NoData {
@@ -29,7 +29,7 @@ pub enum Error {
     },
     /// An item that judges records which are not there.
     #[error(
-        "{item} judges kept records: give the folder research of the repository as `records=`{}",
+        "{item} judges kept records: give the folder research of the repository as records{}",
         folder.as_ref().map_or(String::new(), |path| format!("; there is no study in {}", path.display()))
     )]
     NoRecords {
