@@ -41,8 +41,8 @@ fn every_published_row_is_judged_or_listed() {
             let text = std::fs::read_to_string(&path).unwrap();
             let name = path.file_name().unwrap().to_str().unwrap();
             assert!(study.contains(&format!("file = \"{name}\"")), "{name}");
-            let counted = text.lines().next().unwrap().contains(",published_mmacs,");
-            rows += (text.lines().count() - 1) * if counted { 2 } else { 1 };
+            let copies = if name == "resnext-cifar-zoo.csv" { 2 } else { 1 };
+            rows += (text.lines().count() - 1) * copies;
         }
     }
     assert_eq!(rows, 579 + 16);
