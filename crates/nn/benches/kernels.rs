@@ -11,7 +11,6 @@
 
 mod shared;
 
-use collegial_arch::Shape;
 use collegial_nn::kernels::{Conv, ConvShape, Isa, Method};
 use shared::{Clock, Floats, Sgemm, noise};
 use std::time::{Duration, Instant};
@@ -154,8 +153,18 @@ fn ensemble_shapes() -> Vec<(String, ConvShape)> {
     [(30, 48, 48, 128), (1, 784, 1440, 128), (50, 10, 10, 128), (30, 47, 47, 100)]
         .map(|(members, inputs, outputs, batch)| {
             let name = format!("ensemble {members} x {inputs} to {outputs}, batch {batch}");
-            let image = Shape { channels: members * inputs, height: 1, width: batch };
-            (name, ConvShape::of(1, image, members * outputs, [1, 1, 0, members]))
+            let shape = ConvShape {
+                batch: 1,
+                groups: members,
+                inputs,
+                outputs,
+                height: 1,
+                width: batch,
+                kernel: 1,
+                stride: 1,
+                padding: 0,
+            };
+            (name, shape)
         })
         .into()
 }

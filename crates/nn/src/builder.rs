@@ -1,7 +1,7 @@
-//! How a network is made.
+//! Builder of a network.
 
-use crate::kernels::Method;
-use crate::options::{NormPolicy, Parametrisation, Purpose};
+use crate::kernels::{Isa, Method};
+use crate::options::{NormPolicy, Parametrisation, Purpose, Threading};
 use crate::{Error, Network};
 use collegial_arch::Graph;
 use collegial_core::tensors::TensorTable;
@@ -14,20 +14,28 @@ pub struct NetworkBuilder<'a> {
     start: Start<'a>,
 }
 
-/// What a network is planned by, apart from its graph.
+/// Settings of a network, apart from its graph.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Settings {
     /// `None`: as many as the first pass has.
     pub batch: Option<usize>,
     pub parametrisation: Parametrisation,
-    pub norms: NormPolicy,
+    pub norm: NormPolicy,
     pub purpose: Purpose,
+    /// Whether the kernels in plain Rust are used.
     pub portable: bool,
     pub convolutions: Method,
-    pub alone: bool,
+    pub threading: Threading,
 }
 
-/// The parameters to begin with.
+impl Settings {
+    /// The instruction set of the kernels.
+    pub(crate) fn isa(self) -> Isa {
+        if self.portable { Isa::Portable } else { Isa::detect() }
+    }
+}
+
+/// Initial parameters.
 #[derive(Clone, Copy)]
 enum Start<'a> {
     Zeros,
@@ -58,8 +66,8 @@ impl<'a> NetworkBuilder<'a> {
 
     /// What becomes of batch norms. By default they use the batch's statistics in training.
     #[must_use]
-    pub fn norms(mut self, norms: NormPolicy) -> Self {
-        self.settings.norms = norms;
+    pub fn norm(mut self, norm: NormPolicy) -> Self {
+        self.settings.norm = norm;
         self
     }
 
@@ -109,7 +117,7 @@ impl<'a> NetworkBuilder<'a> {
     /// current pool; where many networks are computed side by side, each alone is faster.
     #[must_use]
     pub fn one_thread(mut self) -> Self {
-        self.settings.alone = true;
+        self.settings.threading = Threading::SingleThread;
         self
     }
 

@@ -1,4 +1,4 @@
-//! The choices that a network is planned by.
+//! Options of a network.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -77,7 +77,7 @@ pub enum Mode {
     Evaluate,
 }
 
-/// What memory and checks are planned for.
+/// The passes that memory and checks are planned for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Purpose {
     #[default]
@@ -88,6 +88,26 @@ pub(crate) enum Purpose {
     /// Backward passes that hand out layers' inputs and cotangents instead of computing weight
     /// gradients.
     Observation,
+}
+
+/// The threads that run passes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Threading {
+    /// Rayon's current pool.
+    #[default]
+    Pool,
+    /// The calling thread alone.
+    SingleThread,
+}
+
+impl Threading {
+    /// How many threads a pass can use.
+    pub(crate) fn threads(self) -> usize {
+        match self {
+            Self::Pool => rayon::current_num_threads(),
+            Self::SingleThread => 1,
+        }
+    }
 }
 
 impl Purpose {

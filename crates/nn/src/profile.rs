@@ -1,5 +1,6 @@
-//! Where a network's time goes.
+//! Profile of a network: time per kind of layer and pass.
 
+use crate::options::Purpose;
 use crate::program::Kind;
 use std::time::{Duration, Instant};
 
@@ -36,9 +37,9 @@ impl Profile {
             .filter(|(.., spent)| !spent.is_zero())
     }
 
-    /// One that reads no clock.
-    pub(crate) fn off() -> Self {
-        Self { off: true, ..Self::default() }
+    /// An empty profile; networks for observation read no clock.
+    pub(crate) fn for_purpose(purpose: Purpose) -> Self {
+        Self { off: purpose == Purpose::Observation, ..Self::default() }
     }
 
     /// The time, if it is taken.

@@ -1,10 +1,10 @@
-//! The lowered form of a graph: steps over values, element-wise layers fused.
+//! Intermediate representation of a network: steps over values, with element-wise layers fused.
 
 use crate::kernels::{Conv, ConvShape};
 use crate::observed::{Extent, Layer, Layout};
 use crate::parameters::Table;
 use crate::passes::Dims;
-use crate::passes::fused::Affine;
+use crate::passes::fused::{Affine, FusedActivation};
 use crate::passes::pool::{AveragePool, MaxPool};
 use collegial_arch::Activation;
 use std::ops::Range;
@@ -16,30 +16,36 @@ pub(crate) type ValueId = usize;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Value {
     pub dims: Dims,
-    /// Whether it lies as `[units][batch]`, see [`Dims`].
-    pub flat: bool,
+    pub layout: Layout,
 }
 
 impl Value {
     /// Its sizes as an observer sees them.
     pub(crate) fn extent(&self) -> Extent {
         let Dims { images, channels, pixels } = self.dims;
-        if self.flat {
-            Extent { images: pixels, channels, pixels: 1, layout: Layout::Channels }
-        } else {
-            Extent { images, channels, pixels, layout: Layout::Images }
+        match self.layout {
+            Layout::Images => Extent { images, channels, pixels, layout: Layout::Images },
+            Layout::Channels => Extent { images: pixels, channels, pixels: 1, layout: Layout::Channels },
+        }
+    }
+
+    /// Shape as a matrix, for one-pixel images.
+    pub(crate) fn rows_and_columns(&self) -> (usize, usize) {
+        match self.layout {
+            Layout::Images => (self.dims.images, self.dims.channels),
+            Layout::Channels => (self.dims.channels, self.dims.pixels),
         }
     }
 }
 
-/// An operand of a [`Step::Fused`].
+/// An operand of a [`Fused`] step.
 #[derive(Clone, Debug)]
 pub(crate) struct Term {
     pub from: ValueId,
     pub affine: Affine,
 }
 
-/// What multiplies weights with activations.
+/// A layer with weights: a convolution or a dense layer.
 pub(crate) struct Linear {
     /// Which of the layers with weights.
     pub index: usize,
@@ -50,12 +56,54 @@ pub(crate) struct Linear {
     /// The factor of the NTK parametrisation.
     pub factor: f32,
     pub kind: Kind,
-    /// A bias, and whether a ReLU follows it, that the layer's forward pass takes care of.
-    pub bias: Option<(Range<usize>, bool)>,
-    /// A norm, and whether a ReLU follows it, that the layer reads its input through.
-    pub norm: Option<(usize, bool)>,
+    /// The bias that is fused into the layer's epilogue.
+    pub bias: Option<FusedBias>,
+    /// The norm that the layer applies to its input as it reads it.
+    pub input_norm: Option<InputNorm>,
     /// The norm of its result, if the layer's epilogue computes the norm's statistics.
     pub output_norm: Option<Affine>,
+}
+
+impl Linear {
+    /// Channels times blocks of the partial sums that the layer's epilogue computes.
+    pub(crate) fn partial_sums_len(&self) -> usize {
+        let shape = self.conv.shape();
+        let blocks = self.output_norm.as_ref().and_then(|_| self.conv.blocks());
+        blocks.unwrap_or(0) * shape.groups * shape.outputs
+    }
+}
+
+/// A bias and an activation behind it, which a layer's epilogue applies.
+#[derive(Clone, Debug)]
+pub(crate) struct FusedBias {
+    /// Where the bias lies among the parameters.
+    pub bias: Range<usize>,
+    pub activation: FusedActivation,
+}
+
+/// A norm and an activation behind it, through which a layer reads its input.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InputNorm {
+    /// Index of the norm's state.
+    pub state: usize,
+    pub activation: FusedActivation,
+}
+
+/// An element-wise step: `activation(sum of terms)`, with one or two terms.
+pub(crate) struct Fused {
+    pub terms: Vec<Term>,
+    pub activation: FusedActivation,
+    pub to: ValueId,
+    pub placement: Placement,
+}
+
+impl Fused {
+    /// Whether the backward pass reads the ReLU's mask off the output. A lone norm recomputes it from
+    /// its operand, which is saved anyway.
+    pub(crate) fn masks_by_output(&self) -> bool {
+        self.activation.is_relu()
+            && !matches!(self.terms.as_slice(), [Term { affine: Affine::Norm { .. }, .. }])
+    }
 }
 
 /// Buffer placement and operator fusion: where a fused step's result is computed and stored.
@@ -74,25 +122,19 @@ pub(crate) enum Placement {
     FusedIntoBoth,
 }
 
-/// One thing to compute.
+/// An instruction of a program.
 pub(crate) enum Step {
     Linear(Box<Linear>),
-    /// `relu(sum of terms)`; one or two terms.
-    Fused {
-        terms: Vec<Term>,
-        relu: bool,
-        to: ValueId,
-        placement: Placement,
-    },
+    Fused(Fused),
     Activation {
         activation: Activation,
         from: ValueId,
         to: ValueId,
     },
-    /// Every channel of every image times the gate's number for it.
+    /// Channel-wise scaling: every channel of every image times its factor.
     Scale {
         from: ValueId,
-        gate: ValueId,
+        factors: ValueId,
         to: ValueId,
     },
     MaxPool {
@@ -141,8 +183,8 @@ impl Step {
     pub(crate) fn to(&self) -> ValueId {
         match self {
             Self::Linear(linear) => linear.to,
-            Self::Fused { to, .. }
-            | Self::Activation { to, .. }
+            Self::Fused(fused) => fused.to,
+            Self::Activation { to, .. }
             | Self::Scale { to, .. }
             | Self::MaxPool { to, .. }
             | Self::AveragePool { to, .. }
@@ -156,8 +198,8 @@ impl Step {
     pub(crate) fn inputs(&self) -> impl Iterator<Item = ValueId> + '_ {
         let (single, terms): ([Option<ValueId>; 2], &[Term]) = match self {
             Self::Linear(linear) => ([Some(linear.from), None], &[]),
-            Self::Fused { terms, .. } => ([None; 2], terms),
-            Self::Scale { from, gate, .. } => ([Some(*from), Some(*gate)], &[]),
+            Self::Fused(fused) => ([None; 2], &fused.terms),
+            Self::Scale { from, factors, .. } => ([Some(*from), Some(*factors)], &[]),
             Self::Activation { from, .. }
             | Self::MaxPool { from, .. }
             | Self::AveragePool { from, .. }
@@ -168,28 +210,12 @@ impl Step {
         single.into_iter().flatten().chain(terms.iter().map(|term| term.from))
     }
 
-    /// The layer that computes a value and can gather statistics as it does so.
-    fn gathering(&mut self, value: ValueId) -> Option<&mut Linear> {
-        match self {
-            Self::Linear(linear) if linear.to == value && linear.conv.blocks().is_some() => Some(linear),
-            _ => None,
-        }
-    }
-
-    /// The value that it reads through a norm.
-    fn normed_input(&self) -> Option<ValueId> {
-        match self {
-            Self::Linear(linear) => linear.norm.map(|_| linear.from),
-            _ => None,
-        }
-    }
-
     /// The values its backward pass reads.
     pub(crate) fn saved_for_backward(&self) -> impl Iterator<Item = ValueId> + '_ {
         let (single, terms): ([Option<ValueId>; 2], &[Term]) = match self {
             Self::Linear(linear) => ([Some(linear.from), None], &[]),
-            Self::Fused { terms, to, .. } => ([self.masks_by_output().then_some(*to), None], terms),
-            Self::Scale { from, gate, .. } => ([Some(*from), Some(*gate)], &[]),
+            Self::Fused(fused) => ([fused.masks_by_output().then_some(fused.to), None], &fused.terms),
+            Self::Scale { from, factors, .. } => ([Some(*from), Some(*factors)], &[]),
             Self::Activation { from, .. } | Self::MaxPool { from, .. } => ([Some(*from), None], &[]),
             Self::AveragePool { .. }
             | Self::MeanPool { .. }
@@ -200,21 +226,11 @@ impl Step {
         single.into_iter().flatten().chain(norms.map(|term| term.from))
     }
 
-    /// Whether a ReLU's mask is read off its output; a lone norm finds it again from its operand.
-    pub(crate) fn masks_by_output(&self) -> bool {
-        match self {
-            Self::Fused { terms, relu, .. } => {
-                *relu && !matches!(terms.as_slice(), [Term { affine: Affine::Norm { .. }, .. }])
-            }
-            _ => false,
-        }
-    }
-
     /// Whether it has parameters.
     pub(crate) fn has_parameters(&self) -> bool {
         match self {
             Self::Linear(_) => true,
-            Self::Fused { terms, .. } => terms.iter().any(|term| term.affine != Affine::Plain),
+            Self::Fused(fused) => fused.terms.iter().any(|term| term.affine != Affine::Plain),
             _ => false,
         }
     }
@@ -222,7 +238,7 @@ impl Step {
     pub(crate) fn kind(&self) -> Kind {
         match self {
             Self::Linear(linear) => linear.kind,
-            Self::Fused { .. } => Kind::Fused,
+            Self::Fused(_) => Kind::Fused,
             _ => Kind::Other,
         }
     }
@@ -255,12 +271,15 @@ impl Program {
         });
         linear.zip(weights).map(|(linear, parameter)| {
             let shape = *linear.conv.shape();
-            let flat = self.values[linear.from].flat;
+            let layout = self.values[linear.from].layout;
             Layer {
                 index: linear.index,
                 weight: &parameter.name,
-                shape: if flat { ConvShape { batch: shape.width, width: 1, ..shape } } else { shape },
-                layout: self.values[linear.from].extent().layout,
+                shape: match layout {
+                    Layout::Images => shape,
+                    Layout::Channels => ConvShape { batch: shape.width, width: 1, ..shape },
+                },
+                layout,
                 at_input: self.is_input(linear.from),
             }
         })
@@ -271,57 +290,6 @@ impl Program {
         let turned =
             |step: &Step| matches!(step, Step::Transpose { from, to } if (*from, *to) == (self.input, value));
         value == self.input || self.steps.iter().any(turned)
-    }
-
-    /// Lets layers add the bias that follows them, where a fused step does nothing else.
-    pub(crate) fn fuse_biases_into_producers(&mut self) {
-        for index in 1..self.steps.len() {
-            let (before, after) = self.steps.split_at_mut(index);
-            if let (Some(Step::Linear(linear)), Some(Step::Fused { terms, relu, placement, .. })) =
-                (before.last_mut(), after.first_mut())
-                && let ([Term { from, affine: Affine::Bias(bias) }], Placement::InPlace) =
-                    (terms.as_slice(), *placement)
-                && *from == linear.to
-            {
-                linear.bias = Some((bias.clone(), *relu));
-                *placement = Placement::FusedIntoProducer;
-            }
-        }
-    }
-
-    /// Leaves norms, and ReLUs behind them, to the layers that read them, where nothing else does:
-    /// such a value can be found again from its operand, which is kept for the norm's own gradient.
-    pub(crate) fn fuse_norms_into_consumers(&mut self) {
-        let mut readers = vec![0; self.values.len()];
-        self.steps.iter().flat_map(Step::inputs).for_each(|value| readers[value] += 1);
-        let mut left = vec![None; self.values.len()];
-        for step in &mut self.steps {
-            match step {
-                Step::Fused { terms, relu, to, placement: Placement::OwnBuffer } => {
-                    if let [Term { affine: Affine::Norm { state, .. }, .. }] = terms.as_slice()
-                        && readers[*to] == 1
-                    {
-                        left[*to] = Some((*state, *relu));
-                    }
-                }
-                Step::Linear(linear) => linear.norm = left[linear.from],
-                _ => {}
-            }
-        }
-        let read: Vec<ValueId> = self.steps.iter().filter_map(Step::normed_input).collect();
-        for index in 0..self.steps.len() {
-            let (before, after) = self.steps.split_at_mut(index);
-            if let Some(Step::Fused { terms, to, placement, .. }) = after.first_mut()
-                && read.contains(to)
-            {
-                let layer = before.iter_mut().find_map(|step| step.gathering(terms[0].from));
-                *placement =
-                    if layer.is_some() { Placement::FusedIntoBoth } else { Placement::FusedIntoConsumer };
-                if let Some(layer) = layer {
-                    layer.output_norm = Some(terms[0].affine.clone());
-                }
-            }
-        }
     }
 
     /// Whether each value's gradient leads to a parameter.

@@ -1,9 +1,9 @@
-//! When every tensor lives, which memory it has, and in what order gradients flow.
+//! Memory planning by liveness analysis, and the order of the backward pass.
 //!
-//! Time is counted in steps, forward and then backward. A tensor takes memory from the step that
-//! writes it to the last one that reads it; tensors that never live at the same time share a slot.
-//! Gradients pass through residual sums without being copied: a buffer may be the gradient of
-//! several values, and is overwritten only when it is the last one's.
+//! Time is counted in steps, forward and then backward. A buffer is live from the step that writes it
+//! to the last one that reads it; buffers that are never live at the same time share a slot of memory.
+//! Gradients pass through residual sums without being copied: a buffer may be the gradient of several
+//! values, and is overwritten only after its last use.
 
 use crate::options::Purpose;
 use crate::passes::fused::Affine;
@@ -12,7 +12,7 @@ use crate::program::{Placement, Program, Step, Term, ValueId};
 /// Index of a buffer; those of the values come first, the gradients' follow.
 pub(crate) type BufferId = usize;
 
-/// A tensor in memory.
+/// A tensor in memory, and the time for which it is live.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Buffer {
     pub len: usize,
@@ -21,24 +21,36 @@ pub(crate) struct Buffer {
     last_use: usize,
 }
 
-/// The backward pass of a step.
+/// An instruction of the backward pass.
 #[derive(Clone, Debug)]
 pub(crate) enum Backward {
     /// `into += other`, after `into = from` where they differ.
-    Sum { into: BufferId, from: BufferId, other: BufferId },
-    Step {
-        step: usize,
-        /// The gradient of the step's result, and a second one to be added (fused steps only).
-        incoming: (BufferId, Option<BufferId>),
-        /// Where a fused step keeps the gradient of its sum; for others where the gradient of the
-        /// operand goes. May be `incoming` itself. `None` if no parameter lies below.
-        result: Option<BufferId>,
-        /// Where the gradients of a fused step's norms go; `None`: over `result`.
-        norms: [Option<BufferId>; 2],
+    Sum {
+        into: BufferId,
+        from: BufferId,
+        other: BufferId,
     },
+    Step(BackwardStep),
 }
 
-/// The plan of a program.
+/// The backward pass of a step.
+#[derive(Clone, Debug)]
+pub(crate) struct BackwardStep {
+    /// Index of the step.
+    pub step: usize,
+    /// The gradient of the step's result.
+    pub incoming: BufferId,
+    /// A second gradient of the result, to be added (fused steps only).
+    pub second: Option<BufferId>,
+    /// The buffer of the gradient of a fused step's sum, or of the operand of another step. May be
+    /// `incoming` itself. `None` if no parameter lies below.
+    pub result: Option<BufferId>,
+    /// The buffers of the gradients of a fused step's norms, or of the factors of a scaling (the
+    /// second one); `None`: in place, over `result`.
+    pub targets: [Option<BufferId>; 2],
+}
+
+/// The memory plan of a program.
 pub(crate) struct Schedule {
     pub buffers: Vec<Buffer>,
     /// Floats of every slot.
@@ -52,7 +64,7 @@ pub(crate) struct Schedule {
 
 impl Schedule {
     pub(crate) fn new(program: &Program, purpose: Purpose) -> Self {
-        let mut planner = Planner::new(program, purpose == Purpose::Observation);
+        let mut planner = Planner::new(program, purpose);
         if purpose.has_backward() {
             planner.plan_backward(program);
         }
@@ -71,13 +83,13 @@ struct Planner {
     backward: Vec<Backward>,
     output_gradient: BufferId,
     forward_steps: usize,
-    /// Whether backward passes can be repeated, and show the gradient of every sum.
-    observed: bool,
+    /// For observation, backward passes can be repeated, and show the gradient of every sum.
+    purpose: Purpose,
 }
 
 impl Planner {
     /// Plans the forward pass.
-    fn new(program: &Program, observed: bool) -> Self {
+    fn new(program: &Program, purpose: Purpose) -> Self {
         let forward_steps = program.steps.len();
         let mut planner = Self {
             buffers: Vec::new(),
@@ -88,7 +100,7 @@ impl Planner {
             backward: Vec::new(),
             output_gradient: 0,
             forward_steps,
-            observed,
+            purpose,
         };
         planner.values[program.input] = planner.buffer(program.values[program.input].dims.len(), 0);
         for (time, step) in program.steps.iter().enumerate() {
@@ -96,20 +108,14 @@ impl Planner {
             let time = time + 1;
             step.inputs().for_each(|input| planner.read(planner.values[input], time));
             planner.values[step.to()] = match step {
-                Step::Fused {
-                    terms,
-                    placement:
-                        Placement::InPlace
-                        | Placement::FusedIntoProducer
-                        | Placement::FusedIntoConsumer
-                        | Placement::FusedIntoBoth,
-                    ..
-                } => planner.values[terms[0].from],
+                Step::Fused(fused) if fused.placement != Placement::OwnBuffer => {
+                    planner.values[fused.terms[0].from]
+                }
                 _ => planner.buffer(program.values[step.to()].dims.len(), time),
             };
         }
         // Observed images are loaded once for many passes.
-        if observed {
+        if purpose == Purpose::Observation {
             planner.read(planner.values[program.input], usize::MAX);
         }
         // The output can be read at any time.
@@ -147,13 +153,13 @@ impl Planner {
                 continue;
             }
             let len = program.values[step.to()].dims.len();
-            let most = if matches!(step, Step::Fused { .. }) { 2 } else { 1 };
+            let most = if matches!(step, Step::Fused(_)) { 2 } else { 1 };
             while self.gradients[step.to()].len() > most {
                 self.sum_two(step.to(), len);
             }
             match step {
-                Step::Fused { terms, .. } => self.fused(index, step, terms, len),
-                Step::Scale { from, gate, .. } => self.scale(program, index, step, (*from, *gate)),
+                Step::Fused(fused) => self.fused(index, step, &fused.terms, len),
+                Step::Scale { from, factors, .. } => self.scale(program, index, step, [*from, *factors]),
                 _ => self.single(program, index, step, len),
             }
         }
@@ -187,14 +193,14 @@ impl Planner {
     }
 
     fn keep_saved(&mut self, step: &Step) {
-        let until = if self.observed { usize::MAX } else { self.now() };
+        let until = if self.purpose == Purpose::Observation { usize::MAX } else { self.now() };
         for value in step.saved_for_backward() {
             self.read(self.values[value], until);
         }
     }
 
     fn fused(&mut self, index: usize, step: &Step, terms: &[Term], len: usize) {
-        let incoming = match *std::mem::take(&mut self.gradients[step.to()]) {
+        let (incoming, second) = match *std::mem::take(&mut self.gradients[step.to()]) {
             [first, second] => {
                 let [first, second] = self.used([first, second]);
                 (first, Some(second))
@@ -204,44 +210,41 @@ impl Planner {
         };
         self.keep_saved(step);
         // x + x sends the same gradient twice.
-        let twice = incoming.1 == Some(incoming.0);
-        let result = if twice { self.buffer(len, self.now()) } else { self.overwritable(incoming.0, len) };
+        let twice = second == Some(incoming);
+        let result = if twice { self.buffer(len, self.now()) } else { self.overwritable(incoming, len) };
         self.read(result, self.now());
-        // The last norm may overwrite the gradient of the sum, unless a plain operand receives or
-        // somebody sees it.
-        let shared =
-            self.observed || terms.iter().any(|term| !is_norm(term) && self.needs_gradient[term.from]);
-        let mut norms = [None; 2];
+        // The last norm may overwrite the gradient of the sum, unless a plain operand receives it or
+        // an observer sees it.
+        let shared = self.purpose == Purpose::Observation
+            || terms.iter().any(|term| !is_norm(term) && self.needs_gradient[term.from]);
+        let mut targets = [None; 2];
         for (position, term) in terms.iter().enumerate() {
             let target = if !is_norm(term) || (!shared && !terms[position + 1..].iter().any(is_norm)) {
                 result
             } else {
                 let target = self.buffer(len, self.now());
-                norms[position] = Some(target);
+                targets[position] = Some(target);
                 target
             };
             self.gradient_of(term.from, target);
         }
-        self.backward.push(Backward::Step { step: index, incoming, result: Some(result), norms });
+        let planned = BackwardStep { step: index, incoming, second, result: Some(result), targets };
+        self.backward.push(Backward::Step(planned));
     }
 
-    /// The gradients of the image, which may overwrite the one that comes in, and of the gate.
-    fn scale(&mut self, program: &Program, index: usize, step: &Step, (from, gate): (ValueId, ValueId)) {
+    /// The gradients of the image, which may overwrite the incoming one, and of the factors.
+    fn scale(&mut self, program: &Program, index: usize, step: &Step, [from, factors]: [ValueId; 2]) {
         let Some(first) = self.gradients[step.to()].pop() else { return };
         let [incoming] = self.used([first]);
         self.keep_saved(step);
         let result = self.overwritable(incoming, program.values[from].dims.len());
         self.read(result, self.now());
         self.gradient_of(from, result);
-        let target = self.buffer(program.values[gate].dims.len(), self.now());
-        self.gradient_of(gate, target);
-        let norms = [None, Some(target)];
-        self.backward.push(Backward::Step {
-            step: index,
-            incoming: (incoming, None),
-            result: Some(result),
-            norms,
-        });
+        let target = self.buffer(program.values[factors].dims.len(), self.now());
+        self.gradient_of(factors, target);
+        let targets = [None, Some(target)];
+        let planned = BackwardStep { step: index, incoming, second: None, result: Some(result), targets };
+        self.backward.push(Backward::Step(planned));
     }
 
     fn single(&mut self, program: &Program, index: usize, step: &Step, len: usize) {
@@ -257,12 +260,8 @@ impl Planner {
             self.gradient_of(from, buffer);
             buffer
         });
-        self.backward.push(Backward::Step {
-            step: index,
-            incoming: (incoming, None),
-            result,
-            norms: [None; 2],
-        });
+        let planned = BackwardStep { step: index, incoming, second: None, result, targets: [None; 2] };
+        self.backward.push(Backward::Step(planned));
     }
 
     /// Gives every buffer a slot: the smallest free one that is large enough, else the largest,

@@ -84,14 +84,14 @@ fn frozen_norms_train_as_they_evaluate_and_absent_ones_are_gone() {
     let table = usual.tensors();
     let expected = usual.forward(&x, Mode::Evaluate).expect("images").to_vec();
     let mut frozen =
-        Network::builder(graph).norms(NormPolicy::Frozen).weights(&table).build().expect("a network");
+        Network::builder(graph).norm(NormPolicy::Frozen).weights(&table).build().expect("a network");
     assert_eq!(frozen.forward(&x, Mode::Train).expect("images"), expected);
     assert_eq!(frozen.tensors(), table, "running statistics stay");
     // Norms that are the identity, up to the epsilon under the root: of 1e-5, three norms deep on
     // every path.
-    let mut without = Network::builder(graph).norms(NormPolicy::None).seed(3).build().expect("a network");
+    let mut without = Network::builder(graph).norm(NormPolicy::None).seed(3).build().expect("a network");
     assert!(without.statistics().next().is_none() && without.get("bn1.weight").is_err());
-    let mut identity = Network::builder(graph).norms(NormPolicy::Frozen).seed(3).build().expect("a network");
+    let mut identity = Network::builder(graph).norm(NormPolicy::Frozen).seed(3).build().expect("a network");
     // The seed draws by place among the parameters; the same weights are needed.
     for parameter in without.parameters() {
         identity
@@ -138,7 +138,7 @@ fn methods_of_convolution_agree_to_rounding() {
     let x = images(&graph, 2);
     let gradient = normals(2 * graph.output_shape().elements() as usize, 6);
     let [fastest, direct] = [Method::Fastest, Method::Direct].map(|method| {
-        let builder = Network::builder(&graph).norms(NormPolicy::None).seed(5);
+        let builder = Network::builder(&graph).norm(NormPolicy::None).seed(5);
         let mut network = builder.convolutions(method).build().expect("a network");
         let outputs = network.forward(&x, Mode::Train).expect("images").to_vec();
         network.backward(&gradient).expect("a forward pass came before");

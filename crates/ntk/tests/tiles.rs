@@ -109,7 +109,7 @@ fn tiles_are_pieces_of_the_whole_kernel() {
 
 /// The gradient of every output by every parameter, one image and one backward pass at a time.
 fn jacobian(graph: &Graph, options: Options, weights: &TensorTable, inputs: &[Vec<f32>]) -> Vec<Vec<f64>> {
-    let builder = Network::builder(graph).norms(options.norms).parametrisation(options.parametrisation);
+    let builder = Network::builder(graph).norm(options.norms).parametrisation(options.parametrisation);
     let mut network = builder.batch(1).weights(weights).build().unwrap();
     let mut rows = vec![];
     for input in inputs {

@@ -4,8 +4,8 @@
 //! them; a plan says how much scratch it needs, the caller passes it, and no pass allocates.
 //! [`multiply`] is a single product. From the outside in:
 //!
-//! - `conv` picks the algorithm: `pointwise` (1x1, matrix products), `winograd` (wide 3x3) or
-//!   `direct` and `direct_weights`;
+//! - `method` has the dispatch rules, `algorithm` what they choose: `pointwise` (1x1, matrix
+//!   products), `winograd` (wide 3x3) or `direct`;
 //! - `product` and `pointwise_weights` cut matrix products into blocks, `pack` and `panels` are
 //!   what a block is made of: an sgemm of our own, since one that is called per image (the `gemm`
 //!   crate, the benchmarks' yardstick) packs the weights again each time, and allocates to do so;
@@ -18,14 +18,15 @@
 //! How work is cut into tasks depends on the shape alone, so results do not depend on the number of
 //! threads.
 
+mod algorithm;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod conv;
 mod direct;
-mod direct_weights;
 mod epilogue;
 mod input;
 mod matrix;
+mod method;
 #[cfg(target_arch = "aarch64")]
 pub(crate) mod neon;
 mod pack;
@@ -40,9 +41,10 @@ mod tile;
 mod weights;
 mod winograd;
 
-pub use conv::{Conv, Method};
+pub use conv::Conv;
 pub(crate) use epilogue::{Epilogue, Piece};
 pub(crate) use input::{Affine, Input};
 pub use matrix::{Matrix, multiply};
+pub use method::Method;
 pub use shape::{ConvShape, ShapeError};
 pub use simd::Isa;

@@ -1,6 +1,5 @@
 //! The shape of a convolution.
 
-use collegial_arch::Shape;
 use thiserror::Error;
 
 /// A two-dimensional convolution over a batch of images in NCHW, with square kernels.
@@ -55,19 +54,6 @@ pub enum ShapeError {
 }
 
 impl ConvShape {
-    /// A convolution of a batch of images; the groups must divide the channels.
-    #[must_use]
-    pub fn of(
-        batch: usize,
-        input: Shape,
-        outputs: usize,
-        [kernel, stride, padding, groups]: [usize; 4],
-    ) -> Self {
-        let (inputs, outputs) = (input.channels / groups, outputs / groups);
-        let (height, width) = (input.height, input.width);
-        Self { batch, groups, inputs, outputs, height, width, kernel, stride, padding }
-    }
-
     /// A 3x3 convolution with padding 1, `width` channels in and out of each group.
     #[must_use]
     pub fn grouped3x3(batch: usize, groups: usize, width: usize, size: usize, stride: usize) -> Self {

@@ -91,8 +91,9 @@ impl Network {
     pub(crate) fn plan(graph: &Graph, settings: Settings) -> Result<Self, Error> {
         // Until a pass says how many images it has, one is enough to know the parameters.
         let batch = settings.batch.unwrap_or(1);
-        let training = settings.batch.is_some() && settings.purpose.has_backward();
-        let program = lower(graph, Options::new(settings, batch, training))?;
+        let trains = settings.batch.is_some() && settings.purpose.has_backward();
+        let mode = if trains { Mode::Train } else { Mode::Evaluate };
+        let program = lower(graph, Options::new(settings, batch, mode))?;
         let schedule = Schedule::new(&program, settings.purpose);
         let state = State::new(&program, &schedule, settings)?;
         let graph = graph.clone();
@@ -101,7 +102,7 @@ impl Network {
 
     /// Plans for another number of images; parameters and statistics stay.
     fn replan(&mut self, batch: usize, mode: Mode) -> Result<(), Error> {
-        let program = lower(&self.graph, Options::new(self.settings, batch, mode == Mode::Train))?;
+        let program = lower(&self.graph, Options::new(self.settings, batch, mode))?;
         let schedule = Schedule::new(&program, self.settings.purpose);
         let mut state = State::new(&program, &schedule, self.settings)?;
         state.take_parameters_from(&mut self.state);
@@ -283,8 +284,7 @@ impl Network {
 
     /// Starts the profile anew.
     pub fn reset_profile(&mut self) {
-        let observed = self.settings.purpose == Purpose::Observation;
-        self.state.profile = if observed { Profile::off() } else { Profile::default() };
+        self.state.profile = Profile::for_purpose(self.settings.purpose);
     }
 
     fn unknown(&self, name: &str) -> Error {

@@ -1,11 +1,11 @@
-//! A network's passes: forward, back, and both under an observer.
+//! Forward and backward passes of a network, also under an observer.
 
 use super::{Last, Network};
 use crate::Error;
 use crate::builder::Settings;
 use crate::observed::Observer;
-use crate::options::{Mode, NormPolicy, Purpose};
-use crate::state::BorrowedWeights;
+use crate::options::{Mode, NormPolicy, Purpose, Threading};
+use crate::state::{BorrowedWeights, PassContext};
 use crate::workers::{in_team, on_this_thread};
 
 /// Images that are evaluated at a time unless the builder says otherwise.
@@ -43,7 +43,7 @@ impl Network {
         if mode == Mode::Train && !self.settings.purpose.has_backward() {
             return Err(Error::WrongPurpose);
         }
-        let mode = if self.settings.norms == NormPolicy::Batch { mode } else { Mode::Evaluate };
+        let mode = if self.settings.norm == NormPolicy::Batch { mode } else { Mode::Evaluate };
         let batch = match mode {
             Mode::Train => count,
             Mode::Evaluate => self.settings.batch.unwrap_or(count.min(EVALUATION_BATCH)),
@@ -83,12 +83,13 @@ impl Network {
         stopped: &(dyn Fn() -> bool + Sync),
     ) -> Result<(), Error> {
         let Self { program, schedule, state, settings, .. } = self;
-        Execution::of(settings, false).run(|| {
+        let context = PassContext { program, schedule, mode, borrowed };
+        Execution::unobserved(settings).run(|| {
             state.scale_weights(&program.steps);
             state.prepare(&program.steps);
             program.steps.iter().try_for_each(|step| {
                 check_stopped(stopped())?;
-                state.forward(program, schedule, step, mode, borrowed);
+                state.forward(context, step);
                 Ok(())
             })
         })
@@ -207,32 +208,43 @@ impl Network {
         }
         let Self { program, schedule, state, settings, .. } = self;
         state.write(schedule, schedule.output_gradient, gradient);
-        Execution::of(settings, observer.is_some()).run(|| {
-            schedule.backward.iter().try_for_each(|back| {
+        let context = PassContext { program, schedule, mode, borrowed };
+        let execution = match observer {
+            Some(_) => Execution::observed(settings),
+            None => Execution::unobserved(settings),
+        };
+        execution.run(|| {
+            schedule.backward.iter().try_for_each(|step| {
                 check_stopped(observer.as_ref().is_some_and(|observer| observer.stopped()))?;
-                state.backward(program, schedule, back, mode, &mut observer, borrowed);
+                state.backward(context, step, &mut observer);
                 Ok(())
             })
         })
     }
 }
 
-/// The threads that run passes.
+/// How a pass uses threads.
 enum Execution {
-    /// This one alone.
+    /// On the calling thread alone.
     SingleThread,
-    /// Rayon's current pool, kept together until the last pass.
+    /// With a team of rayon's current pool until its last step.
     Team,
-    /// Rayon's current pool, which an observer has for itself between two sections.
+    /// With a team per section: between sections an observer uses the pool.
     Pool,
 }
 
 impl Execution {
-    fn of(settings: &Settings, observed: bool) -> Self {
-        match settings.alone {
-            true => Self::SingleThread,
-            false if observed => Self::Pool,
-            false => Self::Team,
+    fn unobserved(settings: &Settings) -> Self {
+        match settings.threading {
+            Threading::SingleThread => Self::SingleThread,
+            Threading::Pool => Self::Team,
+        }
+    }
+
+    fn observed(settings: &Settings) -> Self {
+        match settings.threading {
+            Threading::SingleThread => Self::SingleThread,
+            Threading::Pool => Self::Pool,
         }
     }
 
@@ -245,7 +257,7 @@ impl Execution {
     }
 }
 
-/// An error where the pass is to stop.
+/// Turns a request to stop into an error.
 fn check_stopped(stopped: bool) -> Result<(), Error> {
     if stopped { Err(Error::Interrupted) } else { Ok(()) }
 }

@@ -7,8 +7,8 @@
 //! the number of threads.
 
 pub(crate) mod activation;
+pub(crate) mod channel_scale;
 pub(crate) mod fused;
-pub(crate) mod gate;
 pub(crate) mod nontemporal;
 pub(crate) mod pool;
 pub(crate) mod rearrange;

@@ -163,7 +163,7 @@ impl ExplicitKernel {
             return Err(Error::BatchNorms);
         }
         let unit = options.readout.unit(graph)?;
-        let read = Network::builder(graph).norms(options.norms).build()?;
+        let read = Network::builder(graph).norm(options.norms).build()?;
         if read.parameters().is_empty() {
             return Err(Error::NoParameters { module: "network".into() });
         }

@@ -257,7 +257,7 @@ fn needs(
 
 /// Refuses tables without the tensors that the kernel depends on.
 fn check_weights(graph: &Graph, options: Options, weights: &TensorTable) -> Result<(), Error> {
-    let network = Network::builder(graph).norms(options.norms).build()?;
+    let network = Network::builder(graph).norm(options.norms).build()?;
     if network.parameters().is_empty() {
         return Err(Error::NoParameters { module: "network".into() });
     }

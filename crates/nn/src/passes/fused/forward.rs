@@ -1,7 +1,7 @@
-//! The forward pass: statistics, then everything else while the operand is in cache.
+//! Forward pass of element-wise steps: statistics, then the rest while the operand is in cache.
 
 use super::statistics::{PartialSums, batch_statistics};
-use super::{Affine, EPSILON, MOMENTUM, NormState, norm_coefficients};
+use super::{Affine, EPSILON, FusedActivation, MOMENTUM, NormState, norm_coefficients};
 use crate::options::Mode;
 use crate::passes::nontemporal::Stores;
 use crate::passes::{BLOCK, Dims, vector};
@@ -15,63 +15,81 @@ pub(crate) struct Operand<'a> {
     pub state: Option<&'a mut NormState>,
 }
 
-/// Computes the output; norms take their statistics from the batch or, in evaluation, from what
-/// they remember. Only the first operand can lie in the output.
-pub(crate) fn forward(
-    dims: Dims,
-    operands: [Option<Operand<'_>>; 2],
-    relu: bool,
-    mode: Mode,
-    parameters: &[f32],
-    out: &mut [f32],
-) {
-    let out = Shared::new(out);
-    let operands = operands.map(|operand| operand.map(|o| (o.x, o.affine, o.state.map(SharedState::new))));
-    let floor = if relu { 0.0 } else { f32::NEG_INFINITY };
-    let stores = Stores::for_tensor(dims.len());
-    dims.for_each_block(|channels| {
-        let coefficients = operands.each_ref().map(|operand| {
-            let mut coefficients = [(1.0, 0.0); BLOCK];
-            match operand {
-                Some((x, Affine::Norm { scale, shift, .. }, Some(state))) => {
-                    let batch = x
-                        .filter(|_| mode == Mode::Train)
-                        .map(|x| batch_statistics(dims, x, channels.clone()));
-                    for (index, channel) in channels.clone().enumerate() {
-                        let by = (parameters[scale.start + channel], parameters[shift.start + channel]);
-                        let batch = batch.map(|batch| batch[index]);
-                        // SAFETY: a task owns its channels.
-                        coefficients[index] = unsafe { state.set_channel(dims, channel, batch, by) };
-                    }
-                }
-                Some((_, Affine::Bias(bias), _)) => {
-                    let shifts = &parameters[bias.clone()][channels.clone()];
-                    coefficients.iter_mut().zip(shifts).for_each(|(to, &shift)| to.1 = shift);
-                }
-                _ => {}
-            }
-            coefficients
-        });
-        let sources = operands.each_ref().map(|operand| operand.as_ref().and_then(|(x, ..)| *x));
-        for (channel, range) in dims.chunks(channels.clone()) {
-            // SAFETY: a task owns its channels.
-            let out = unsafe { out.piece(range.clone()) };
-            let [first, second] = coefficients.each_ref().map(|c| c[channel - channels.start]);
-            match sources.map(|x| x.map(|x| &x[range.clone()])) {
-                [Some(x), None] => stores.affine(out, x, first, floor),
-                [Some(x), Some(y)] => stores.affine_two(out, x, first, y, second, floor),
-                [None, Some(y)] => vector::add_affine(out, first, y, second, floor),
-                [None, None] => vector::affine_in_place(out, first, floor),
-            }
-        }
-        stores.finish();
-    });
+/// Forward pass of an element-wise step; only the first operand can lie in the output.
+pub(crate) struct Forward<'a> {
+    pub dims: Dims,
+    /// Norms use the statistics of the batch, or in evaluation the running ones.
+    pub mode: Mode,
+    pub activation: FusedActivation,
+    pub operands: [Option<Operand<'a>>; 2],
 }
 
-/// Where a norm's statistics come from.
+/// [`Operand`] with a state that tasks share.
+type SharedOperand<'a> = (Option<&'a [f32]>, &'a Affine, Option<SharedState<'a>>);
+
+impl Forward<'_> {
+    /// Computes the output.
+    pub(crate) fn run(self, parameters: &[f32], out: &mut [f32]) {
+        let Self { dims, mode, activation, operands } = self;
+        let out = Shared::new(out);
+        let operands: [Option<SharedOperand>; 2] =
+            operands.map(|operand| operand.map(|o| (o.x, o.affine, o.state.map(SharedState::new))));
+        let floor = activation.floor();
+        let stores = Stores::for_tensor(dims.len());
+        dims.for_each_block(|channels| {
+            let coefficients = operands
+                .each_ref()
+                .map(|operand| coefficients(dims, mode, operand.as_ref(), parameters, channels.clone()));
+            let sources = operands.each_ref().map(|operand| operand.as_ref().and_then(|(x, ..)| *x));
+            for (channel, range) in dims.chunks(channels.clone()) {
+                // SAFETY: a task owns its channels.
+                let out = unsafe { out.piece(range.clone()) };
+                let [first, second] = coefficients.each_ref().map(|c| c[channel - channels.start]);
+                match sources.map(|x| x.map(|x| &x[range.clone()])) {
+                    [Some(x), None] => stores.affine(out, x, first, floor),
+                    [Some(x), Some(y)] => stores.affine_two(out, x, first, y, second, floor),
+                    [None, Some(y)] => vector::add_affine(out, first, y, second, floor),
+                    [None, None] => vector::affine_in_place(out, first, floor),
+                }
+            }
+            stores.finish();
+        });
+    }
+}
+
+/// An operand's channels as a x + b; a norm updates its statistics first.
+fn coefficients(
+    dims: Dims,
+    mode: Mode,
+    operand: Option<&SharedOperand>,
+    parameters: &[f32],
+    channels: Range<usize>,
+) -> [(f32, f32); BLOCK] {
+    let mut coefficients = [(1.0, 0.0); BLOCK];
+    match operand {
+        Some((x, Affine::Norm { scale, shift, .. }, Some(state))) => {
+            let batch =
+                x.filter(|_| mode == Mode::Train).map(|x| batch_statistics(dims, x, channels.clone()));
+            for (index, channel) in channels.enumerate() {
+                let by = (parameters[scale.start + channel], parameters[shift.start + channel]);
+                let batch = batch.map(|batch| batch[index]);
+                // SAFETY: a task owns its channels.
+                coefficients[index] = unsafe { state.set_channel(dims, channel, batch, by) };
+            }
+        }
+        Some((_, Affine::Bias(bias), _)) => {
+            let shifts = &parameters[bias.clone()][channels];
+            coefficients.iter_mut().zip(shifts).for_each(|(to, &shift)| to.1 = shift);
+        }
+        _ => {}
+    }
+    coefficients
+}
+
+/// Source of a norm's statistics.
 #[derive(Clone, Copy)]
 pub(crate) enum StatisticsSource<'a> {
-    /// What it remembers.
+    /// The running statistics.
     Running,
     /// A sweep over the batch.
     Batch(&'a [f32]),
@@ -79,8 +97,7 @@ pub(crate) enum StatisticsSource<'a> {
     PartialSums(&'a PartialSums, usize),
 }
 
-/// The part of [`forward`] that a norm needs whose values its reader computes: statistics, and what
-/// follows from them.
+/// Updates the statistics and coefficients of a norm that is fused into its consumer.
 pub(crate) fn update_norm(
     dims: Dims,
     source: StatisticsSource,
@@ -133,8 +150,8 @@ impl<'a> SharedState<'a> {
         }
     }
 
-    /// Sets a channel's mean and inverse deviation: the batch's, where its mean and variance are
-    /// given, else the remembered ones. Sets and returns what the norm is then, as a x + b.
+    /// Sets a channel's mean and inverse deviation, to those of the batch where its mean and variance
+    /// are given, else to the running ones. Sets and returns the norm's coefficients a x + b.
     ///
     /// # Safety
     ///

@@ -31,7 +31,7 @@ mod forward;
 mod statistics;
 
 pub(crate) use backward::{Backward, BackwardOperand, Mask};
-pub(crate) use forward::{Operand, StatisticsSource, forward, update_norm};
+pub(crate) use forward::{Forward, Operand, StatisticsSource, update_norm};
 pub(crate) use statistics::PartialSums;
 
 use std::ops::Range;
@@ -82,6 +82,27 @@ pub(crate) enum Affine {
         scale: Range<usize>,
         shift: Range<usize>,
     },
+}
+
+/// Activation that is computed together with a sum, a norm or a bias.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FusedActivation {
+    Identity,
+    Relu,
+}
+
+impl FusedActivation {
+    pub(crate) fn is_relu(self) -> bool {
+        self == Self::Relu
+    }
+
+    /// Its lower bound: the activation of x is max(x, floor).
+    pub(crate) fn floor(self) -> f32 {
+        match self {
+            Self::Identity => f32::NEG_INFINITY,
+            Self::Relu => 0.0,
+        }
+    }
 }
 
 /// The norm of a channel as a x + b.

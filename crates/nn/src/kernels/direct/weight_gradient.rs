@@ -6,11 +6,11 @@
 //! a block of output and input channels of a group and takes the chunks in order, so the sum
 //! depends neither on the number of threads nor on the size of the blocks.
 
-use super::input::Input;
-use super::padded::{Padded, Pixels, kernel_taps, padded_input};
-use super::shape::ConvShape;
-use super::simd::{Isa, LANES};
-use super::tile::{Correlate, MAX_GRADIENT_ROWS, correlate};
+use crate::kernels::input::Input;
+use crate::kernels::padded::{Padded, Pixels, kernel_taps, padded_input};
+use crate::kernels::shape::ConvShape;
+use crate::kernels::simd::{Isa, LANES};
+use crate::kernels::tile::{Correlate, MAX_GRADIENT_ROWS, correlate};
 use crate::workers::{ScratchLen, Shared, even_blocks, for_each_task};
 use std::ops::Range;
 
