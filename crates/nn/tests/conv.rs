@@ -1,6 +1,6 @@
 //! Every pass of every convolution against the seven loops of the definition, in f64.
 
-use collegial_nn::kernels::{Conv, ConvShape, Isa, ShapeError};
+use collegial_nn::kernels::{Bias, Conv, ConvShape, Isa, ShapeError};
 use proptest::prelude::*;
 
 /// Deterministic values in [-1, 1), from a counter (SplitMix64).
@@ -284,7 +284,7 @@ fn a_bias_with_the_layer_is_a_bias_after_it() {
             for (plane, pixels) in expected.chunks_exact_mut(pixels).enumerate() {
                 pixels.iter_mut().for_each(|x| *x = (*x + bias[plane % bias.len()]).max(floor));
             }
-            conv.forward_with_bias(&input, &weights, (&bias, floor), &mut got, &mut scratch);
+            conv.forward_with_bias(&input, &weights, Bias { values: &bias, floor }, &mut got, &mut scratch);
             let same = expected.iter().zip(&got).all(|(expected, got)| expected.to_bits() == got.to_bits());
             assert!(same, "{shape:?} {isa:?} {floor}");
         }

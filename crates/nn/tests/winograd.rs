@@ -1,7 +1,7 @@
 //! Winograd's convolutions against the definition in f64, and their errors beside the direct
 //! kernels'.
 
-use collegial_nn::kernels::{Conv, ConvShape, Isa, Method};
+use collegial_nn::kernels::{Bias, Conv, ConvShape, Isa, Method};
 use proptest::prelude::*;
 
 const METHODS: [Method; 2] = [Method::Winograd2, Method::Winograd4];
@@ -249,7 +249,13 @@ fn a_bias_with_the_layer_is_a_bias_after_it() {
             for (plane, pixels) in expected.chunks_exact_mut(shape.height * shape.width).enumerate() {
                 pixels.iter_mut().for_each(|x| *x = (*x + bias[plane % bias.len()]).max(0.0));
             }
-            conv.forward_with_bias(&data.input, &data.weights, (&bias, 0.0), &mut got, &mut scratch);
+            conv.forward_with_bias(
+                &data.input,
+                &data.weights,
+                Bias { values: &bias, floor: 0.0 },
+                &mut got,
+                &mut scratch,
+            );
             assert!(expected == got, "{shape:?} {isa:?} {method:?}");
         }
     }

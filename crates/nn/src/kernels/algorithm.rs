@@ -1,10 +1,9 @@
 //! The algorithm of each pass of a planned convolution, behind one interface.
 
 use super::direct;
-use super::epilogue::Epilogue;
+use super::epilogue::{Bias, Epilogue};
 use super::input::Input;
 use super::method::{Method, WIDE};
-use super::panels::Finish;
 use super::pointwise::Pointwise;
 use super::shape::ConvShape;
 use super::simd::Isa;
@@ -106,16 +105,16 @@ impl Pass {
         &self,
         input: Input,
         weights: Weights,
-        finish: Option<Finish>,
+        bias: Option<Bias>,
         epilogue: Option<&dyn Epilogue>,
         output: &mut [f32],
         scratch: &mut [f32],
     ) {
         match self {
-            Self::Direct(pass) => pass.run(input, weights, finish, epilogue, output, scratch),
+            Self::Direct(pass) => pass.run(input, weights, bias, epilogue, output, scratch),
             Self::Winograd(pass) => {
                 assert!(epilogue.is_none(), "tiles are not shown");
-                pass.run(input, weights, finish, output, scratch);
+                pass.run(input, weights, bias, output, scratch);
             }
         }
     }

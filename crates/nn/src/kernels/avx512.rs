@@ -290,10 +290,10 @@ unsafe fn store<const PANELS: usize, const R: usize>(
                 if block.accumulate {
                     sum = _mm512_add_ps(sum, _mm512_maskz_loadu_ps(mask, place));
                 }
-                if let Some(finish) = block.finish {
-                    let biased = _mm512_add_ps(sum, _mm512_set1_ps(finish.bias[row + i]));
+                if let Some(bias) = block.bias {
+                    let biased = _mm512_add_ps(sum, _mm512_set1_ps(bias.values[row + i]));
                     // The second operand where one is not a number: a NaN stays.
-                    sum = _mm512_max_ps(_mm512_set1_ps(finish.floor), biased);
+                    sum = _mm512_max_ps(_mm512_set1_ps(bias.floor), biased);
                 }
                 _mm512_mask_storeu_ps(place, mask, sum);
             }

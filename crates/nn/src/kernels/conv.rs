@@ -1,10 +1,9 @@
 //! A planned convolution and its three passes.
 
 use super::algorithm::Algorithm;
-use super::epilogue::Epilogue;
+use super::epilogue::{Bias, Epilogue};
 use super::input::Input;
 use super::method::Method;
-use super::panels::Finish;
 use super::shape::{ConvShape, ShapeError};
 use super::simd::Isa;
 use super::weights::Weights;
@@ -91,19 +90,12 @@ impl Conv {
         &self,
         input: &[f32],
         prepared: &[f32],
-        bias: Option<(&[f32], f32)>,
+        bias: Option<Bias>,
         output: &mut [f32],
         scratch: &mut [f32],
     ) {
         assert_eq!(prepared.len(), self.prepared_len(), "the weights were prepared by another plan");
-        let finish = bias.map(|bias| self.finish(bias));
-        self.run_forward(Input::plain(input), Weights::Prepared(prepared), finish, None, output, scratch);
-    }
-
-    fn finish<'a>(&self, (bias, floor): (&'a [f32], f32)) -> Finish<'a> {
-        let channels = self.shape.groups * self.shape.outputs;
-        assert_eq!(bias.len(), channels, "the biases do not have the plan's shape");
-        Finish { bias, floor }
+        self.run_forward(Input::plain(input), Weights::Prepared(prepared), bias, None, output, scratch);
     }
 
     /// `output = max(input * weights + bias, floor)`, a bias per channel, while the output is in
@@ -112,7 +104,7 @@ impl Conv {
         &self,
         input: &[f32],
         weights: &[f32],
-        bias: (&[f32], f32),
+        bias: Bias,
         output: &mut [f32],
         scratch: &mut [f32],
     ) {
@@ -134,25 +126,29 @@ impl Conv {
         &self,
         input: Input,
         weights: &[f32],
-        bias: Option<(&[f32], f32)>,
+        bias: Option<Bias>,
         epilogue: Option<&dyn Epilogue>,
         output: &mut [f32],
         scratch: &mut [f32],
     ) {
-        let finish = bias.map(|bias| self.finish(bias));
-        self.run_forward(input, Weights::Plain(weights), finish, epilogue, output, scratch);
+        self.run_forward(input, Weights::Plain(weights), bias, epilogue, output, scratch);
     }
 
     fn run_forward(
         &self,
         input: Input,
         weights: Weights,
-        finish: Option<Finish>,
+        bias: Option<Bias>,
         epilogue: Option<&dyn Epilogue>,
         output: &mut [f32],
         scratch: &mut [f32],
     ) {
         self.check_input(input);
+        let channels = self.shape.groups * self.shape.outputs;
+        assert!(
+            bias.is_none_or(|bias| bias.values.len() == channels),
+            "the biases do not have the plan's shape"
+        );
         let weights_len = match weights {
             Weights::Plain(weights) => weights.len(),
             Weights::Prepared(_) => self.shape.weight_len(),
@@ -160,10 +156,10 @@ impl Conv {
         self.shape.check(input.values.len(), weights_len, output.len());
         match &self.algorithm {
             Algorithm::Pointwise(pointwise) => {
-                pointwise.forward(input, weights, finish, epilogue, output, scratch);
+                pointwise.forward(input, weights, bias, epilogue, output, scratch);
             }
             Algorithm::Spatial(spatial) => {
-                spatial.forward.run(input, weights, finish, epilogue, output, scratch);
+                spatial.forward.run(input, weights, bias, epilogue, output, scratch);
             }
         }
     }

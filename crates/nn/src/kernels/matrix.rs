@@ -118,7 +118,7 @@ fn multiply_with(isa: Isa, left: Matrix, right: Matrix, target: &mut [f32], scra
                     row_stride: columns,
                     target: target[row * columns..][..high * columns].as_mut_ptr(),
                     accumulate: start > 0,
-                    finish: None,
+                    bias: None,
                 };
                 // SAFETY: the rows of the block were just cut from the target, which is ours alone;
                 // `detect` finds what the CPU has.

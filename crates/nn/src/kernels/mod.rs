@@ -42,6 +42,7 @@ mod weights;
 mod winograd;
 
 pub use conv::Conv;
+pub use epilogue::Bias;
 pub(crate) use epilogue::{Epilogue, Piece};
 pub(crate) use input::{Affine, Input};
 pub use matrix::{Matrix, multiply};

@@ -8,6 +8,7 @@
 
 #[cfg(target_arch = "x86_64")]
 use super::avx512;
+use super::epilogue::Bias;
 use super::simd::{Isa, LANES, Vector};
 use std::array::from_fn;
 
@@ -102,7 +103,7 @@ pub(crate) struct Block<'a> {
     pub accumulate: bool,
     /// What happens to the sums then (the last block of the depth); its biases are those of the
     /// block's rows.
-    pub finish: Option<Finish<'a>>,
+    pub bias: Option<Bias<'a>>,
 }
 
 impl Block<'_> {
@@ -115,30 +116,6 @@ impl Block<'_> {
     /// How many columns from one on lie next to each other in the target.
     pub(super) fn contiguous(&self, column: usize) -> usize {
         (self.columns - column).min(self.plane - (self.first_column + column) % self.plane)
-    }
-}
-
-/// What happens to a finished sum of row i: `max(sum + bias[i], floor)`.
-#[derive(Clone, Copy)]
-pub(crate) struct Finish<'a> {
-    pub bias: &'a [f32],
-    /// 0 for a ReLU, minus infinity for none.
-    pub floor: f32,
-}
-
-impl<'a> Finish<'a> {
-    /// Of rows from `row` on.
-    pub(crate) fn from(self, row: usize) -> Self {
-        Self { bias: &self.bias[row..], ..self }
-    }
-
-    /// Finishes sums of one row; a NaN stays, so that divergence shows.
-    pub(crate) fn apply(self, row: usize, sums: &mut [f32]) {
-        let (bias, floor) = (self.bias[row], self.floor);
-        for sum in sums {
-            let x = *sum + bias;
-            *sum = if x < floor { floor } else { x };
-        }
     }
 }
 
@@ -157,7 +134,7 @@ pub(crate) unsafe fn multiply_block(isa: Isa, block: &Block) {
     assert!(block.left.holds(block.rows, block.depth), "the left panels hold the block");
     let packed = packed_len(block.columns, COLUMNS, block.depth);
     assert!(packed <= block.right.len(), "the right panels hold the block");
-    assert!(block.finish.is_none_or(|finish| finish.bias.len() >= block.rows), "a bias per row");
+    assert!(block.bias.is_none_or(|bias| bias.values.len() >= block.rows), "a bias per row");
     // SAFETY: the panels were just checked; the rest is the caller's.
     unsafe {
         match isa {
@@ -211,18 +188,23 @@ unsafe fn tile_at<V: Vector, const PACKED: bool>(block: &Block, row: usize, colu
     // caller's.
     unsafe {
         if rows == ROWS && block.contiguous(column) >= COLUMNS {
-            let target = (block.target.add(block.place(row, column)), block.row_stride);
-            let then = (block.accumulate, block.finish.map(|finish| finish.from(row)));
-            return tile::<V, ROWS, VECTORS, PACKED>(block.depth, left, right, target, then);
+            let target = TileTarget {
+                start: block.target.add(block.place(row, column)),
+                row_stride: block.row_stride,
+                accumulate: block.accumulate,
+                bias: block.bias.map(|bias| bias.from(row)),
+            };
+            return tile::<V, ROWS, VECTORS, PACKED>(block.depth, left, right, target);
         }
         let mut sums = [0.0; ROWS * COLUMNS];
-        let target = (sums.as_mut_ptr(), COLUMNS);
-        let (depth, then) = (block.depth, (false, None));
+        let target =
+            TileTarget { start: sums.as_mut_ptr(), row_stride: COLUMNS, accumulate: false, bias: None };
+        let depth = block.depth;
         match (2 * rows <= ROWS, columns <= LANES) {
-            (true, true) => tile::<V, HALF, 1, PACKED>(depth, left, right, target, then),
-            (true, false) => tile::<V, HALF, VECTORS, PACKED>(depth, left, right, target, then),
-            (false, true) => tile::<V, ROWS, 1, PACKED>(depth, left, right, target, then),
-            (false, false) => tile::<V, ROWS, VECTORS, PACKED>(depth, left, right, target, then),
+            (true, true) => tile::<V, HALF, 1, PACKED>(depth, left, right, target),
+            (true, false) => tile::<V, HALF, VECTORS, PACKED>(depth, left, right, target),
+            (false, true) => tile::<V, ROWS, 1, PACKED>(depth, left, right, target),
+            (false, false) => tile::<V, ROWS, VECTORS, PACKED>(depth, left, right, target),
         }
         spread(block, &sums, COLUMNS, (row, rows), (column, columns));
     }
@@ -256,12 +238,20 @@ pub(super) unsafe fn spread(
             } else {
                 target.copy_from_slice(sums);
             }
-            if let Some(finish) = block.finish {
-                finish.apply(row + i, target);
+            if let Some(bias) = block.bias {
+                bias.apply(row + i, target);
             }
         }
         done += len;
     }
+}
+
+/// Where a tile is stored, and how.
+struct TileTarget<'a> {
+    start: *mut f32,
+    row_stride: usize,
+    accumulate: bool,
+    bias: Option<Bias<'a>>,
 }
 
 /// The first R rows and N vectors of a tile of two panels.
@@ -270,8 +260,7 @@ unsafe fn tile<V: Vector, const R: usize, const N: usize, const PACKED: bool>(
     depth: usize,
     (left, left_step): ([*const f32; ROWS], usize),
     right: &[f32],
-    (target, row_stride): (*mut f32, usize),
-    (accumulate, finish): (bool, Option<Finish>),
+    TileTarget { start: target, row_stride, accumulate, bias }: TileTarget,
 ) {
     let (mut at, mut right) = (0, right.as_ptr());
     // SAFETY: both panels hold `depth` entries of every row; the caller vouches for the target.
@@ -300,9 +289,9 @@ unsafe fn tile<V: Vector, const R: usize, const N: usize, const PACKED: bool>(
                 }
             }
         }
-        if let Some(Finish { bias, floor }) = finish {
+        if let Some(Bias { values, floor }) = bias {
             let floor = V::splat(floor);
-            for (sums, bias) in sums.iter_mut().zip(&bias[..R]) {
+            for (sums, bias) in sums.iter_mut().zip(&values[..R]) {
                 for sum in sums {
                     *sum = floor.max(one.mul_add(*sum, V::splat(*bias)));
                 }

@@ -5,12 +5,11 @@
 //! `pointwise_weights`. With a stride, the pixels that it keeps are copied first, or spread last;
 //! only a few shortcuts have one.
 
-use super::epilogue::Epilogue;
+use super::epilogue::{Bias, Epilogue};
 use super::input::{Input, map_in_place};
 use super::padded::copy_every;
-use super::panels::Finish;
 use super::pointwise_weights::WeightGradient;
-use super::product::Product;
+use super::product::{Product, WeightOrder};
 use super::shape::ConvShape;
 use super::simd::Isa;
 use super::weights::Weights;
@@ -33,19 +32,19 @@ impl Pointwise {
     pub(crate) fn new(shape: &ConvShape, isa: Isa) -> Self {
         debug_assert!(Self::applies_to(shape));
         assert!(isa.is_available(), "this CPU cannot run {isa:?}");
-        let product = |rows, depth, along| Product {
+        let product = |rows, depth, order| Product {
             isa,
             batch: shape.batch,
             groups: shape.groups,
             pixels: shape.out_pixels(),
             rows,
             depth,
-            along,
+            order,
         };
         Self {
             shape: *shape,
-            forward: product(shape.outputs, shape.inputs, true),
-            data_gradient: product(shape.inputs, shape.outputs, false),
+            forward: product(shape.outputs, shape.inputs, WeightOrder::RowMajor),
+            data_gradient: product(shape.inputs, shape.outputs, WeightOrder::ColumnMajor),
             weight_gradient: WeightGradient::new(shape, isa),
         }
     }
@@ -76,13 +75,13 @@ impl Pointwise {
         &self,
         input: Input,
         weights: Weights,
-        finish: Option<Finish>,
+        bias: Option<Bias>,
         epilogue: Option<&dyn Epilogue>,
         output: &mut [f32],
         scratch: &mut [f32],
     ) {
         let (kept, scratch) = scratch.split_at_mut(self.kept_len());
-        self.forward.run(self.keep(input, kept), weights, finish, epilogue, output, scratch);
+        self.forward.run(self.keep(input, kept), weights, bias, epilogue, output, scratch);
     }
 
     pub(crate) fn data_gradient(

@@ -136,7 +136,7 @@ impl WeightGradient {
                 row_stride: self.inputs,
                 target: place(row, rows),
                 accumulate,
-                finish: None,
+                bias: None,
             };
             // SAFETY: `place` checks the rows, and a task has its own rows, columns and share.
             unsafe { multiply_block(self.isa, &block) };

@@ -8,10 +8,10 @@
 //! By hand, because crates for products allocate in every call and pack the weights anew; the best
 //! of them is the benchmarks' yardstick.
 
-use super::epilogue::{Epilogue, Piece};
+use super::epilogue::{Bias, Epilogue, Piece};
 use super::input::Input;
 use super::pack::{pack_across, pack_across_mapped, pack_along};
-use super::panels::{Block, COLUMNS, DEPTH, Finish, Left, ROWS, multiply_block, packed_len};
+use super::panels::{Block, COLUMNS, DEPTH, Left, ROWS, multiply_block, packed_len};
 use super::simd::Isa;
 use super::weights::Weights;
 use crate::memory::prefetch;
@@ -49,8 +49,16 @@ pub(crate) struct Product {
     pub pixels: usize,
     pub rows: usize,
     pub depth: usize,
-    /// Whether the weights' rows run along the depth; otherwise they lie as `depth x rows`.
-    pub along: bool,
+    pub order: WeightOrder,
+}
+
+/// Storage order of a product's weights.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WeightOrder {
+    /// `rows x depth`.
+    RowMajor,
+    /// `depth x rows`.
+    ColumnMajor,
 }
 
 impl Product {
@@ -117,12 +125,12 @@ impl Product {
         self.blocks().len()
     }
 
-    /// Multiplies; `finish` has a bias for every row of every group.
+    /// Multiplies; `bias` has a bias for every row of every group.
     pub(crate) fn run(
         &self,
         right: Input,
         weights: Weights,
-        finish: Option<Finish>,
+        bias: Option<Bias>,
         epilogue: Option<&dyn Epilogue>,
         result: &mut [f32],
         scratch: &mut [f32],
@@ -153,14 +161,14 @@ impl Product {
                     &*scratch
                 };
                 let last = depth.0 + depth.1 == self.depth;
-                let finish = finish.filter(|_| last).map(|finish| finish.from(group * self.rows));
+                let bias = bias.filter(|_| last).map(|bias| bias.from(group * self.rows));
                 let left = |row| self.left(weights, group, row, depth);
                 let visit = |row: usize, rows: usize| {
                     if let Some(epilogue) = epilogue.filter(|_| last) {
                         self.visit(epilogue, block, columns, (group * self.rows + row, rows), &result);
                     }
                 };
-                self.multiply(&left, pixels, group, (rows, columns, depth), finish, &result, &visit);
+                self.multiply(&left, pixels, group, (rows, columns, depth), bias, &result, &visit);
             }
         });
     }
@@ -175,7 +183,7 @@ impl Product {
             }
         };
         let weights = &weights[group * self.rows * self.depth..][..self.rows * self.depth];
-        if self.along {
+        if self.order == WeightOrder::RowMajor {
             Left::rows(&weights[row * self.depth + start..], self.depth)
         } else {
             Left::columns(&weights[start * self.rows + row..], self.rows)
@@ -214,7 +222,7 @@ impl Product {
         pixels: &[f32],
         group: usize,
         ((row, rows), (column, columns), (start, depth)): (Place, Place, Place),
-        finish: Option<Finish>,
+        bias: Option<Bias>,
         result: &Shared,
         visit: &dyn Fn(usize, usize),
     ) {
@@ -235,7 +243,7 @@ impl Product {
                 row_stride: self.pixels,
                 target: result.address(start_of_rows, last_plane + rows * self.pixels),
                 accumulate: start > 0,
-                finish: finish.map(|finish| finish.from(row)),
+                bias: bias.map(|bias| bias.from(row)),
             };
             // SAFETY: the address checks the last row of the last image; a task has its own group,
             // rows and pixels.
@@ -303,7 +311,7 @@ impl Product {
             let at = self.packed_at(group, row, (start, depth));
             // SAFETY: every (group, rows, depth) has its own place.
             let to = unsafe { packed.piece(at..at + packed_len(rows, ROWS, depth)) };
-            if self.along {
+            if self.order == WeightOrder::RowMajor {
                 for (panel, to) in (row..row + rows).step_by(ROWS).zip(to.chunks_exact_mut(ROWS * depth)) {
                     let from = &weights[panel * self.depth + start..];
                     let count = ROWS.min(row + rows - panel);

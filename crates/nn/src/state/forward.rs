@@ -1,7 +1,7 @@
 //! Forward execution of a program's steps.
 
 use super::{PassContext, State};
-use crate::kernels::{self, Epilogue, Input};
+use crate::kernels::{self, Bias, Epilogue, Input};
 use crate::options::Mode;
 use crate::passes::fused::{self, Affine, NormState, Operand, StatisticsSource};
 use crate::passes::{Dims, activation, channel_scale, pool, rearrange};
@@ -51,8 +51,10 @@ impl State {
     fn linear_forward(&mut self, context: PassContext, linear: &Linear, dims: Dims, to: &mut [f32]) {
         let mut scratch = take(&mut self.scratch);
         let input = self.input(context.schedule, linear);
-        let bias = linear.bias.as_ref();
-        let bias = bias.map(|fused| (&self.parameters[fused.bias.clone()], fused.activation.floor()));
+        let bias = linear.bias.as_ref().map(|fused| Bias {
+            values: &self.parameters[fused.bias.clone()],
+            floor: fused.activation.floor(),
+        });
         let output_norm = linear.output_norm.as_ref().filter(|_| context.mode == Mode::Train);
         if let Some(prepared) = self.prepared.get(linear.index) {
             linear.conv.forward_prepared(input.values, prepared, bias, to, &mut scratch);

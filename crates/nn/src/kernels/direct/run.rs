@@ -1,10 +1,9 @@
 //! Execution of a direct pass.
 
 use super::{Pass, Stencil};
-use crate::kernels::epilogue::{Epilogue, Piece};
+use crate::kernels::epilogue::{Bias, Epilogue, Piece};
 use crate::kernels::input::Input;
 use crate::kernels::padded::zip_rows;
-use crate::kernels::panels::Finish;
 use crate::kernels::tile::{MAX_ROWS, Multiply, multiply};
 use crate::kernels::weights::Weights;
 use crate::workers::{Shared, even_blocks, for_each_task};
@@ -16,7 +15,7 @@ impl Pass {
         &self,
         input: Input,
         weights: Weights,
-        finish: Option<Finish>,
+        bias: Option<Bias>,
         epilogue: Option<&dyn Epilogue>,
         output: &mut [f32],
         scratch: &mut [f32],
@@ -56,8 +55,8 @@ impl Pass {
                 Weights::Plain(_) => unsafe { packed.read(at..at + self.group_weights) },
             };
             self.convolve(self.image_of(input, image, group), weights, output, &rows(), scratch);
-            if let Some(finish) = finish {
-                self.finish(finish, group, channels.clone(), output);
+            if let Some(bias) = bias {
+                self.add_bias(bias, group, channels.clone(), output);
             }
             if let Some(epilogue) = epilogue {
                 let first = group * self.outputs + channels.start;
@@ -78,10 +77,10 @@ impl Pass {
     }
 
     /// Adds the bias, and applies the ReLU, to some channels of a group.
-    fn finish(&self, finish: Finish, group: usize, channels: Range<usize>, output: &mut [f32]) {
+    fn add_bias(&self, bias: Bias, group: usize, channels: Range<usize>, output: &mut [f32]) {
         let pixels = self.out_height * self.out_width;
         for (channel, values) in channels.zip(output.chunks_exact_mut(pixels)) {
-            finish.apply(group * self.outputs + channel, values);
+            bias.apply(group * self.outputs + channel, values);
         }
     }
 

@@ -265,7 +265,7 @@ impl WeightGradient {
                 row_stride,
                 target: sums.address(place * matrix, rows * row_stride),
                 accumulate,
-                finish: None,
+                bias: None,
             };
             // SAFETY: the address checks the last row; the sums are this task's.
             unsafe { multiply_block(self.isa, &block) };

@@ -6,7 +6,7 @@
 //! that overlap by two, with an elementwise product *. The sums over channels at one of the (m +
 //! 2)^2 places of all tiles are a matrix product. `maps` are the matrices A, B and G, `tiles` applies
 //! them to images, `weights` to weights; `pass` is the forward pass and the data gradient (which is
-//! a forward pass with turned and transposed weights), `gradient` the weight gradient.
+//! a forward pass with rotated and transposed weights), `gradient` the weight gradient.
 
 mod gradient;
 mod maps;

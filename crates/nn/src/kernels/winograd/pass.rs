@@ -8,9 +8,10 @@
 use super::tiles::{Collect, Grid, Spread, Strides};
 use super::weights::{TAPS, TransformWeights};
 use super::{Tile, maps};
+use crate::kernels::epilogue::Bias;
 use crate::kernels::input::Input;
 use crate::kernels::pack::pack_along;
-use crate::kernels::panels::{Block, COLUMNS, DEPTH, Finish, Left, ROWS, multiply_block};
+use crate::kernels::panels::{Block, COLUMNS, DEPTH, Left, ROWS, multiply_block};
 use crate::kernels::shape::ConvShape;
 use crate::kernels::simd::{Isa, LANES, dispatch};
 use crate::kernels::weights::Weights;
@@ -33,7 +34,15 @@ const ENOUGH_TASKS: usize = 16;
 /// the same few lines of the first-level cache.
 pub(super) const SKEW: usize = 16;
 
-/// One of the two passes, planned.
+/// The two passes. The data gradient is a forward pass with transposed weights, rotated by 180
+/// degrees.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Forward,
+    DataGradient,
+}
+
+/// Forward pass or data gradient, planned.
 pub(crate) struct Pass {
     isa: Isa,
     tile: Tile,
@@ -44,8 +53,7 @@ pub(crate) struct Pass {
     /// Tiles of the result, which has as many pixels as what is read.
     height: usize,
     width: usize,
-    /// Whether weights are those of the data gradient: transposed and turned.
-    back: bool,
+    direction: Direction,
     /// Rows of tiles of a task.
     rows: usize,
     /// Outputs that are multiplied before they are transformed back.
@@ -56,14 +64,18 @@ pub(crate) struct Pass {
 
 impl Pass {
     pub(crate) fn forward(shape: &ConvShape, tile: Tile, isa: Isa) -> Self {
-        Self::new(shape, tile, isa, (shape.inputs, shape.outputs), false)
+        Self::new(shape, tile, isa, Direction::Forward)
     }
 
     pub(crate) fn data_gradient(shape: &ConvShape, tile: Tile, isa: Isa) -> Self {
-        Self::new(shape, tile, isa, (shape.outputs, shape.inputs), true)
+        Self::new(shape, tile, isa, Direction::DataGradient)
     }
 
-    fn new(shape: &ConvShape, tile: Tile, isa: Isa, (inputs, outputs): (usize, usize), back: bool) -> Self {
+    fn new(shape: &ConvShape, tile: Tile, isa: Isa, direction: Direction) -> Self {
+        let (inputs, outputs) = match direction {
+            Direction::Forward => (shape.inputs, shape.outputs),
+            Direction::DataGradient => (shape.outputs, shape.inputs),
+        };
         assert!(isa.is_available(), "this CPU cannot run {isa:?}");
         assert!(Tile::applies_to(shape), "a 3x3 convolution with padding 1");
         let (columns, rows) = (shape.width.div_ceil(tile.side()), shape.height.div_ceil(tile.side()));
@@ -81,7 +93,7 @@ impl Pass {
             outputs,
             height: shape.height,
             width: shape.width,
-            back,
+            direction,
             rows,
             block,
             parts: 1,
@@ -145,7 +157,7 @@ impl Pass {
         &self,
         input: Input,
         weights: Weights,
-        finish: Option<Finish>,
+        bias: Option<Bias>,
         output: &mut [f32],
         scratch: &mut [f32],
     ) {
@@ -173,7 +185,7 @@ impl Pass {
             for (first, outputs) in panel_blocks(part.1, COLUMNS, self.block) {
                 let outputs = part.0 + first..part.0 + first + outputs;
                 self.multiply(inputs, transformed, (group, outputs.clone()), count, products);
-                self.collect(products, (group, outputs), rows.clone(), finish, &output, stage);
+                self.collect(products, (group, outputs), rows.clone(), bias, &output, stage);
             }
         });
     }
@@ -198,15 +210,15 @@ impl Pass {
                     + start * self.outputs.next_multiple_of(COLUMNS)
                     + output * depth;
                 let taps = &taps[start * TAPS * COLUMNS..][..depth * TAPS * COLUMNS];
-                let (turned, matrix) = (self.back, self.weights_stride());
+                let (rotated, matrix) = (self.direction == Direction::DataGradient, self.weights_stride());
                 // SAFETY: plans are only made for instructions that the CPU has.
                 unsafe {
                     match self.tile {
                         Tile::Two => {
-                            dispatch(self.isa, TransformWeights::<4> { taps, turned, to, at, matrix });
+                            dispatch(self.isa, TransformWeights::<4> { taps, rotated, to, at, matrix });
                         }
                         Tile::Four => {
-                            dispatch(self.isa, TransformWeights::<6> { taps, turned, to, at, matrix });
+                            dispatch(self.isa, TransformWeights::<6> { taps, rotated, to, at, matrix });
                         }
                     }
                 }
@@ -219,7 +231,7 @@ impl Pass {
         let len = self.outputs * self.inputs * TAPS;
         let weights = &weights[group * len..][..len];
         let rows = COLUMNS.min(self.outputs - output);
-        if self.back {
+        if self.direction == Direction::DataGradient {
             for input in 0..self.inputs {
                 let from = &weights[(input * self.outputs + output) * TAPS..];
                 pack_along::<COLUMNS>(self.isa, from, TAPS, (rows, TAPS), input * TAPS, taps);
@@ -278,7 +290,7 @@ impl Pass {
                     row_stride: to.tile,
                     target: products.address(place * to.matrix, tiles * to.tile),
                     accumulate: start > 0,
-                    finish: None,
+                    bias: None,
                 };
                 // SAFETY: the address checks the last row; the products are this task's.
                 unsafe { multiply_block(self.isa, &block) };
@@ -291,7 +303,7 @@ impl Pass {
         from: &[f32],
         (group, outputs): (usize, Range<usize>),
         rows: Range<usize>,
-        finish: Option<Finish>,
+        bias: Option<Bias>,
         images: &Shared,
         stage: &mut [f32],
     ) {
@@ -312,7 +324,7 @@ impl Pass {
                         rows,
                         stage,
                         images,
-                        finish,
+                        bias,
                     },
                 ),
                 Tile::Four => dispatch(
@@ -326,7 +338,7 @@ impl Pass {
                         rows,
                         stage,
                         images,
-                        finish,
+                        bias,
                     },
                 ),
             }

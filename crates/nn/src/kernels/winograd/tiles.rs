@@ -6,8 +6,8 @@
 //! matrices, one for each of its places.
 
 use super::maps::{Map, Output};
+use crate::kernels::epilogue::Bias;
 use crate::kernels::input;
-use crate::kernels::panels::Finish;
 use crate::kernels::simd::{Isa, Kernel, LANES, Vector, dispatch};
 use crate::workers::Shared;
 use std::array::from_fn;
@@ -228,7 +228,7 @@ pub(super) struct Collect<'a, const T: usize, const M: usize> {
     pub stage: &'a mut [f32],
     pub images: &'a Shared<'a>,
     /// Its biases are those of the layer's channels.
-    pub finish: Option<Finish<'a>>,
+    pub bias: Option<Bias<'a>>,
 }
 
 impl<const T: usize, const M: usize> Kernel for Collect<'_, T, M>
@@ -275,9 +275,9 @@ where
                     for a in 0..M.min(self.grid.height - M * row) {
                         let to = self.grid.at(image, channel, M * row + a);
                         let from = &stage[a * width * LANES..][..width * LANES + SLACK];
-                        let finish = self.finish.map(|finish| finish.from(channel));
+                        let bias = self.bias.map(|bias| bias.from(channel));
                         // SAFETY: the caller's.
-                        unsafe { store_row::<V>(self.grid, from, to, channels, finish, self.images) };
+                        unsafe { store_row::<V>(self.grid, from, to, channels, bias, self.images) };
                     }
                 }
                 first_tile += columns;
@@ -293,7 +293,7 @@ unsafe fn store_row<V: Vector>(
     from: &[f32],
     to: usize,
     channels: usize,
-    finish: Option<Finish>,
+    bias: Option<Bias>,
     images: &Shared,
 ) {
     let plane = grid.height * grid.width;
@@ -305,8 +305,8 @@ unsafe fn store_row<V: Vector>(
         // and a task has its own rows of its own channels.
         unsafe {
             let mut rows = V::transpose(from_fn(|pixel| V::load(from.as_ptr().add(pixel * LANES))));
-            if let Some(Finish { bias, floor }) = finish {
-                for (row, bias) in rows.iter_mut().zip(bias) {
+            if let Some(Bias { values, floor }) = bias {
+                for (row, bias) in rows.iter_mut().zip(values) {
                     *row = V::splat(floor).max(row.add(V::splat(*bias)));
                 }
             }

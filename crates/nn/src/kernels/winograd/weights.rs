@@ -13,8 +13,8 @@ pub(super) const TAPS: usize = 9;
 /// of T x T matrices.
 pub(super) struct TransformWeights<'a, const T: usize> {
     pub taps: &'a [f32],
-    /// Whether the kernel is turned by half a turn (the data gradient).
-    pub turned: bool,
+    /// Whether the kernel is rotated by 180 degrees (the data gradient).
+    pub rotated: bool,
     pub to: &'a Shared<'a>,
     /// Where the panel begins in the first matrix, and the distance between matrices.
     pub at: usize,
@@ -35,7 +35,7 @@ where
                 // own panel.
                 unsafe {
                     let tap = |tap: usize| {
-                        let tap = if self.turned { TAPS - 1 - tap } else { tap };
+                        let tap = if self.rotated { TAPS - 1 - tap } else { tap };
                         V::load(taps.as_ptr().add(tap * COLUMNS + half))
                     };
                     // Loops: maps inside closures would not be inlined.
