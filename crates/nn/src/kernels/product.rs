@@ -61,6 +61,15 @@ pub(crate) enum WeightOrder {
     ColumnMajor,
 }
 
+/// A packed block of a group's pixels.
+#[derive(Clone, Copy)]
+struct Right<'a> {
+    pixels: &'a [f32],
+    group: usize,
+    columns: Span,
+    depth: Span,
+}
+
 impl Product {
     fn columns(&self) -> usize {
         self.batch * self.pixels
@@ -86,7 +95,7 @@ impl Product {
     }
 
     /// Where a group's rows from `row` on are packed, over one block of the depth.
-    fn packed_at(&self, group: usize, row: usize, (start, depth): Place) -> usize {
+    fn packed_at(&self, group: usize, row: usize, (start, depth): Span) -> usize {
         group * self.weights_len() + packed_len(self.rows, ROWS, start) + row * depth
     }
 
@@ -168,13 +177,14 @@ impl Product {
                         self.visit(epilogue, block, columns, (group * self.rows + row, rows), &result);
                     }
                 };
-                self.multiply(&left, pixels, group, (rows, columns, depth), bias, &result, &visit);
+                let right = Right { pixels, group, columns, depth };
+                self.multiply(&left, right, rows, bias, &result, &visit);
             }
         });
     }
 
     /// A group's weights from a row on, over one block of the depth.
-    fn left<'a>(&self, weights: Weights<'a>, group: usize, row: usize, (start, depth): Place) -> Left<'a> {
+    fn left<'a>(&self, weights: Weights<'a>, group: usize, row: usize, (start, depth): Span) -> Left<'a> {
         let weights = match weights {
             Weights::Plain(weights) => weights,
             Weights::Prepared(packed) => {
@@ -195,8 +205,8 @@ impl Product {
         &self,
         epilogue: &dyn Epilogue,
         block: usize,
-        (column, columns): Place,
-        (channel, channels): Place,
+        (column, columns): Span,
+        (channel, channels): Span,
         result: &Shared,
     ) {
         for channel in channel..channel + channels {
@@ -215,17 +225,16 @@ impl Product {
 
     /// Multiplies some rows with a packed block of pixels, over one block of the depth; `visit` sees
     /// them then, some at a time.
-    #[allow(clippy::too_many_arguments)]
     fn multiply<'a>(
         &self,
         left: &dyn Fn(usize) -> Left<'a>,
-        pixels: &[f32],
-        group: usize,
-        ((row, rows), (column, columns), (start, depth)): (Place, Place, Place),
+        right: Right,
+        (row, rows): Span,
         bias: Option<Bias>,
         result: &Shared,
         visit: &dyn Fn(usize, usize),
     ) {
+        let Right { pixels, group, columns: (column, columns), depth: (start, depth) } = right;
         let plane_stride = self.groups * self.rows * self.pixels;
         for (first, rows) in panel_blocks(rows, ROWS, ROW_BLOCK) {
             let row = row + first;
@@ -299,13 +308,13 @@ impl Product {
     pub(crate) fn pack_all(&self, weights: &[f32], to: &mut [f32]) {
         let (to, rows) = (Shared::new(to), panel_blocks(self.rows, ROWS, PACKED_ROWS));
         for_each(self.groups * rows.len(), |task| {
-            let Some(place) = rows.clone().nth(task % rows.len()) else { return };
-            self.pack_weights(weights, task / rows.len(), place, &to);
+            let Some(span) = rows.clone().nth(task % rows.len()) else { return };
+            self.pack_weights(weights, task / rows.len(), span, &to);
         });
     }
 
     /// Packs rows of a group's weights, `[group][block of the depth][panel][depth][6]`.
-    fn pack_weights(&self, weights: &[f32], group: usize, (row, rows): Place, packed: &Shared) {
+    fn pack_weights(&self, weights: &[f32], group: usize, (row, rows): Span, packed: &Shared) {
         let weights = &weights[group * self.rows * self.depth..][..self.rows * self.depth];
         for (start, depth) in self.depths() {
             let at = self.packed_at(group, row, (start, depth));
@@ -339,8 +348,8 @@ impl Product {
         &self,
         right: Input,
         group: usize,
-        (column, columns): Place,
-        (start, depth): Place,
+        (column, columns): Span,
+        (start, depth): Span,
         to: &mut [f32],
     ) {
         // A few panels at a time: entries of all panels lie a power of two apart, and would drive
@@ -368,4 +377,4 @@ impl Product {
 }
 
 /// Start and length.
-type Place = (usize, usize);
+type Span = (usize, usize);

@@ -11,7 +11,7 @@
 use super::Tile;
 use super::maps;
 use super::pass::SKEW;
-use super::tiles::{Grid, Spread, Strides};
+use super::tiles::{Grid, Strides, TileTransform};
 use super::weights::{TAPS, WeightGradients};
 use crate::kernels::input::Input;
 use crate::kernels::panels::{Block, COLUMNS, Left, ROWS, multiply_block};
@@ -92,6 +92,21 @@ struct Part {
     group: usize,
     outputs: Range<usize>,
     inputs: Range<usize>,
+}
+
+/// Arrays whose product over pixels the weight gradient is.
+#[derive(Clone, Copy)]
+struct Operands<'a> {
+    input: Input<'a>,
+    gradient: &'a [f32],
+}
+
+/// Tiles that a task multiplies at a time.
+struct Chunk {
+    /// Rows of tiles, counted over all images.
+    rows: Range<usize>,
+    /// Whether it is the first of its task.
+    is_first: bool,
 }
 
 impl WeightGradient {
@@ -180,75 +195,81 @@ impl WeightGradient {
         let len = self.scratch_len();
         let (others, scratch) = scratch.split_at_mut(len.shared);
         let (first, rest) = (Shared::new(weights), Shared::new(others));
-        let (outputs, inputs) = (self.outputs(), self.inputs());
+        let (output_blocks, input_blocks) = (self.outputs(), self.inputs());
+        let operands = Operands { input, gradient };
         let all_rows = self.shape.batch * self.grid().0;
         let chunks = even_blocks(all_rows, self.rows);
         let shares = even_blocks(chunks.len(), chunks.len().div_ceil(self.shares));
-        let tasks = shares.len() * self.shape.groups * outputs.len() * inputs.len();
+        let tasks = shares.len() * self.shape.groups * output_blocks.len() * input_blocks.len();
         for_each_task(tasks, len.per_worker, scratch, |task, scratch| {
-            let (rest_of_task, column) = (task / inputs.len(), task % inputs.len());
-            let (rest_of_task, row) = (rest_of_task / outputs.len(), rest_of_task % outputs.len());
+            let (rest_of_task, column) = (task / input_blocks.len(), task % input_blocks.len());
+            let (rest_of_task, row) =
+                (rest_of_task / output_blocks.len(), rest_of_task % output_blocks.len());
             let (share, group) = (rest_of_task / self.shape.groups, rest_of_task % self.shape.groups);
-            let Some((row, column)) = outputs.clone().nth(row).zip(inputs.clone().nth(column)) else {
+            let Some((row, column)) = output_blocks.clone().nth(row).zip(input_blocks.clone().nth(column))
+            else {
                 return;
             };
             let Some((start, count)) = shares.clone().nth(share) else { return };
             let part = Part { group, outputs: row.0..row.0 + row.1, inputs: column.0..column.0 + column.1 };
             let (sums, scratch) = scratch.split_at_mut(self.tiles.places() * self.sum_strides().0);
+            let (inputs, scratch) = scratch.split_at_mut(self.tiles.places() * self.input_strides().matrix);
+            let (gradients, stage) =
+                scratch.split_at_mut(self.tiles.places() * self.gradient_strides().matrix);
             for (index, (first, rows)) in chunks.clone().skip(start).take(count).enumerate() {
-                self.add_chunk(input, gradient, &part, first..first + rows, index > 0, sums, scratch);
+                let chunk = Chunk { rows: first..first + rows, is_first: index == 0 };
+                self.transform(operands, &part, chunk.rows.clone(), inputs, gradients, stage);
+                self.add_products(&part, &chunk, inputs, gradients, sums);
             }
             let (target, at) =
                 if share == 0 { (&first, 0) } else { (&rest, (share - 1) * self.shape.weight_len()) };
-            self.transform_back(sums, &part, target, at);
+            self.inverse_transform(sums, &part, target, at);
         });
         if shares.len() > 1 {
             add_up(weights, &others[..(shares.len() - 1) * self.shape.weight_len()]);
         }
     }
 
-    /// Adds a chunk of tiles to the sums (the first overwrites them).
-    #[allow(clippy::too_many_arguments)]
-    fn add_chunk(
+    /// Transforms the inputs and gradients of some rows of tiles.
+    fn transform(
         &self,
-        input: Input,
-        gradient: &[f32],
+        operands: Operands,
         part: &Part,
         rows: Range<usize>,
-        accumulate: bool,
-        sums: &mut [f32],
-        scratch: &mut [f32],
+        inputs: &mut [f32],
+        gradients: &mut [f32],
+        stage: &mut [f32],
     ) {
-        let (from_inputs, from_gradients) = (self.input_strides(), self.gradient_strides());
-        let (inputs, scratch) = scratch.split_at_mut(self.tiles.places() * from_inputs.matrix);
-        let (gradients, stage) = scratch.split_at_mut(self.tiles.places() * from_gradients.matrix);
         let tiles = rows.len() * self.grid().1;
         for first in part.inputs.clone().step_by(COLUMNS) {
-            let channels = (part.inputs.end - first).min(COLUMNS);
-            self.spread_inputs(Spread {
+            self.transform_inputs(TileTransform {
                 grid: self.input_grid(),
-                images: input,
+                images: operands.input,
                 first_channel: part.group * self.shape.inputs + first,
-                channels,
+                channels: (part.inputs.end - first).min(COLUMNS),
                 rows: rows.clone(),
                 stage: &mut *stage,
                 to: &mut inputs[(first - part.inputs.start) * tiles..],
-                strides: from_inputs,
+                strides: self.input_strides(),
             });
         }
         for first in part.outputs.clone().step_by(COLUMNS) {
-            let channels = (part.outputs.end - first).min(COLUMNS);
-            self.spread_gradients(Spread {
+            self.transform_gradients(TileTransform {
                 grid: self.gradient_grid(),
-                images: Input::plain(gradient),
+                images: Input::plain(operands.gradient),
                 first_channel: part.group * self.shape.outputs + first,
-                channels,
+                channels: (part.outputs.end - first).min(COLUMNS),
                 rows: rows.clone(),
                 stage: &mut *stage,
                 to: &mut gradients[first - part.outputs.start..],
-                strides: from_gradients,
+                strides: self.gradient_strides(),
             });
         }
+    }
+
+    /// Adds the products of some tiles to the sums, or overwrites these with the first chunk's.
+    fn add_products(&self, part: &Part, chunk: &Chunk, inputs: &[f32], gradients: &[f32], sums: &mut [f32]) {
+        let (from_inputs, from_gradients) = (self.input_strides(), self.gradient_strides());
         let (matrix, row_stride) = self.sum_strides();
         let rows = part.outputs.len().next_multiple_of(ROWS);
         let sums = Shared::new(sums);
@@ -256,7 +277,7 @@ impl WeightGradient {
             let block = Block {
                 left: Left::columns(&gradients[place * from_gradients.matrix..], from_gradients.tile),
                 right: &inputs[place * from_inputs.matrix..],
-                depth: tiles,
+                depth: chunk.rows.len() * self.grid().1,
                 rows,
                 columns: part.inputs.len().next_multiple_of(COLUMNS),
                 first_column: 0,
@@ -264,7 +285,7 @@ impl WeightGradient {
                 plane_stride: 0,
                 row_stride,
                 target: sums.address(place * matrix, rows * row_stride),
-                accumulate,
+                accumulate: !chunk.is_first,
                 bias: None,
             };
             // SAFETY: the address checks the last row; the sums are this task's.
@@ -272,29 +293,29 @@ impl WeightGradient {
         }
     }
 
-    fn spread_inputs(&self, spread: Spread) {
+    fn transform_inputs(&self, transform: TileTransform) {
         // SAFETY: plans are only made for instructions that the CPU has.
         unsafe {
             match self.tiles {
-                Tiles::Two => spread.by::<maps::Input, 4, 4>(self.isa),
-                Tiles::TwoStrided => spread.by::<maps::Input, 5, 5>(self.isa),
-                Tiles::Four => spread.by::<maps::Input, 6, 6>(self.isa),
+                Tiles::Two => transform.by::<maps::Input, 4, 4>(self.isa),
+                Tiles::TwoStrided => transform.by::<maps::Input, 5, 5>(self.isa),
+                Tiles::Four => transform.by::<maps::Input, 6, 6>(self.isa),
             }
         }
     }
 
-    fn spread_gradients(&self, spread: Spread) {
+    fn transform_gradients(&self, transform: TileTransform) {
         // SAFETY: as above.
         unsafe {
             match self.tiles {
-                Tiles::Two => spread.by::<maps::Gradient, 2, 4>(self.isa),
-                Tiles::TwoStrided => spread.by::<maps::Gradient, 2, 5>(self.isa),
-                Tiles::Four => spread.by::<maps::Gradient, 4, 6>(self.isa),
+                Tiles::Two => transform.by::<maps::Gradient, 2, 4>(self.isa),
+                Tiles::TwoStrided => transform.by::<maps::Gradient, 2, 5>(self.isa),
+                Tiles::Four => transform.by::<maps::Gradient, 4, 6>(self.isa),
             }
         }
     }
 
-    fn transform_back(&self, sums: &[f32], part: &Part, target: &Shared, at: usize) {
+    fn inverse_transform(&self, sums: &[f32], part: &Part, target: &Shared, at: usize) {
         let s = &self.shape;
         let (matrix, row_stride) = self.sum_strides();
         for (row, output) in part.outputs.clone().enumerate() {

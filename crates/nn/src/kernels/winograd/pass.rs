@@ -5,8 +5,8 @@
 //! place's matrix with that of the weights for a block of outputs, and transforms the products
 //! back. What it works on stays in the second-level cache.
 
-use super::tiles::{Collect, Grid, Spread, Strides};
-use super::weights::{TAPS, TransformWeights};
+use super::tiles::{Grid, InverseTransform, Strides, TileTransform};
+use super::weights::{FilterTransform, TAPS};
 use super::{Tile, maps};
 use crate::kernels::epilogue::Bias;
 use crate::kernels::input::Input;
@@ -181,11 +181,11 @@ impl Pass {
             let strides = self.input_strides();
             let (inputs, scratch) = scratch.split_at_mut(self.tile.places() * strides.matrix);
             let (products, stage) = scratch.split_at_mut(self.tile.places() * self.product_strides().matrix);
-            self.spread(input, group, rows.clone(), inputs, stage);
+            self.transform_inputs(input, group, rows.clone(), inputs, stage);
             for (first, outputs) in panel_blocks(part.1, COLUMNS, self.block) {
                 let outputs = part.0 + first..part.0 + first + outputs;
                 self.multiply(inputs, transformed, (group, outputs.clone()), count, products);
-                self.collect(products, (group, outputs), rows.clone(), bias, &output, stage);
+                self.inverse_transform(products, (group, outputs), rows.clone(), bias, &output, stage);
             }
         });
     }
@@ -215,10 +215,10 @@ impl Pass {
                 unsafe {
                     match self.tile {
                         Tile::Two => {
-                            dispatch(self.isa, TransformWeights::<4> { taps, rotated, to, at, matrix });
+                            dispatch(self.isa, FilterTransform::<4> { taps, rotated, to, at, matrix });
                         }
                         Tile::Four => {
-                            dispatch(self.isa, TransformWeights::<6> { taps, rotated, to, at, matrix });
+                            dispatch(self.isa, FilterTransform::<6> { taps, rotated, to, at, matrix });
                         }
                     }
                 }
@@ -242,18 +242,25 @@ impl Pass {
         }
     }
 
-    fn spread(&self, images: Input, group: usize, rows: Range<usize>, to: &mut [f32], stage: &mut [f32]) {
+    fn transform_inputs(
+        &self,
+        images: Input,
+        group: usize,
+        rows: Range<usize>,
+        to: &mut [f32],
+        stage: &mut [f32],
+    ) {
         let (grid, strides) = (self.grid(self.inputs, 1), self.input_strides());
         for first in (0..self.inputs).step_by(2 * LANES) {
             let channels = (self.inputs - first).min(2 * LANES);
             let first_channel = group * self.inputs + first;
             let (to, rows, stage) = (&mut to[first..], rows.clone(), &mut *stage);
-            let spread = Spread { grid, images, first_channel, channels, rows, stage, to, strides };
+            let transform = TileTransform { grid, images, first_channel, channels, rows, stage, to, strides };
             // SAFETY: plans are only made for instructions that the CPU has.
             unsafe {
                 match self.tile {
-                    Tile::Two => spread.by::<maps::Input, 4, 4>(self.isa),
-                    Tile::Four => spread.by::<maps::Input, 6, 6>(self.isa),
+                    Tile::Two => transform.by::<maps::Input, 4, 4>(self.isa),
+                    Tile::Four => transform.by::<maps::Input, 6, 6>(self.isa),
                 }
             }
         }
@@ -298,7 +305,7 @@ impl Pass {
         }
     }
 
-    fn collect(
+    fn inverse_transform(
         &self,
         from: &[f32],
         (group, outputs): (usize, Range<usize>),
@@ -315,7 +322,7 @@ impl Pass {
             match self.tile {
                 Tile::Two => dispatch(
                     self.isa,
-                    Collect::<4, 2> {
+                    InverseTransform::<4, 2> {
                         grid,
                         from,
                         strides,
@@ -329,7 +336,7 @@ impl Pass {
                 ),
                 Tile::Four => dispatch(
                     self.isa,
-                    Collect::<6, 4> {
+                    InverseTransform::<6, 4> {
                         grid,
                         from,
                         strides,

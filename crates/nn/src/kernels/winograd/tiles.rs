@@ -49,8 +49,8 @@ impl Grid {
         self.step * tiles.saturating_sub(1) + side
     }
 
-    /// Floats of scratch of [`Spread`] for so many rows of tiles of `side` pixels, transformed to
-    /// `places` each; [`Collect`] needs less.
+    /// Floats of scratch of [`TileTransform`] for so many rows of tiles of `side` pixels, transformed to
+    /// `places` each; [`InverseTransform`] needs less.
     pub(super) fn stage_len(&self, rows: usize, side: usize, places: usize) -> usize {
         let width = self.extent(self.columns, side);
         2 * ((self.extent(rows, side) + places) * width * LANES + SLACK)
@@ -70,7 +70,7 @@ pub(super) struct Strides {
 }
 
 /// Up to 16 channels of some rows of tiles, and where they go when transformed.
-pub(super) struct Spread<'a> {
+pub(super) struct TileTransform<'a> {
     pub grid: Grid,
     pub images: input::Input<'a>,
     pub first_channel: usize,
@@ -81,7 +81,7 @@ pub(super) struct Spread<'a> {
     pub strides: Strides,
 }
 
-impl Spread<'_> {
+impl TileTransform<'_> {
     /// Transforms tiles of I x I pixels to T x T places, inputs or gradients of outputs (I = m).
     ///
     /// # Safety
@@ -89,20 +89,20 @@ impl Spread<'_> {
     /// The CPU has the instructions.
     pub(super) unsafe fn by<M: Map<I, T>, const I: usize, const T: usize>(self, isa: Isa) {
         // SAFETY: the caller's.
-        unsafe { dispatch(isa, SpreadBy { spread: self, map: PhantomData::<M> }) };
+        unsafe { dispatch(isa, TileTransformBy { transform: self, map: PhantomData::<M> }) };
     }
 }
 
-/// [`Spread`] with its map.
-struct SpreadBy<'a, M: Map<I, T>, const I: usize, const T: usize> {
-    spread: Spread<'a>,
+/// [`TileTransform`] with its map.
+struct TileTransformBy<'a, M: Map<I, T>, const I: usize, const T: usize> {
+    transform: TileTransform<'a>,
     map: PhantomData<M>,
 }
 
-impl<M: Map<I, T>, const I: usize, const T: usize> Kernel for SpreadBy<'_, M, I, T> {
+impl<M: Map<I, T>, const I: usize, const T: usize> Kernel for TileTransformBy<'_, M, I, T> {
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
-        let Spread { grid, images, first_channel, channels, rows, stage, to, strides } = self.spread;
+        let TileTransform { grid, images, first_channel, channels, rows, stage, to, strides } = self.transform;
         let Grid { columns, step, frame, .. } = grid;
         let halves = channels.div_ceil(LANES);
         let width = grid.extent(columns, I);
@@ -218,7 +218,7 @@ impl Source<'_> {
 }
 
 /// Transforms results back: some channels of some rows of tiles.
-pub(super) struct Collect<'a, const T: usize, const M: usize> {
+pub(super) struct InverseTransform<'a, const T: usize, const M: usize> {
     pub grid: Grid,
     pub from: &'a [f32],
     pub strides: Strides,
@@ -231,7 +231,7 @@ pub(super) struct Collect<'a, const T: usize, const M: usize> {
     pub bias: Option<Bias<'a>>,
 }
 
-impl<const T: usize, const M: usize> Kernel for Collect<'_, T, M>
+impl<const T: usize, const M: usize> Kernel for InverseTransform<'_, T, M>
 where
     Output: Map<T, M>,
 {
@@ -252,22 +252,12 @@ where
                 for half in 0..halves {
                     for column in 0..columns {
                         let at = (first_tile + column) * self.strides.tile + half * self.strides.half;
+                        let to = M * column * LANES;
                         // SAFETY: the places of the last tile were checked above; the stage holds M
                         // rows of tiles.
                         unsafe {
-                            let from = self.from.as_ptr().add(at);
-                            let mut mapped = [[V::splat(0.0); M]; T];
-                            for (u, mapped) in mapped.iter_mut().enumerate() {
-                                let place = |t: usize| (t * T + u) * self.strides.matrix;
-                                *mapped = Output::map::<V>(from_fn(|t| V::load(from.add(place(t)))));
-                            }
-                            for a in 0..M {
-                                let to = stage.as_mut_ptr().add((a * width + M * column) * LANES);
-                                let row = Output::map::<V>(mapped.each_ref().map(|column| column[a]));
-                                for (b, vector) in row.into_iter().enumerate() {
-                                    vector.store(to.add(b * LANES));
-                                }
-                            }
+                            let (from, to) = (self.from.as_ptr().add(at), stage.as_mut_ptr().add(to));
+                            inverse_tile::<V, T, M>(from, self.strides.matrix, to, width * LANES);
                         }
                     }
                     let channel = self.first_channel + half * LANES;
@@ -281,6 +271,36 @@ where
                     }
                 }
                 first_tile += columns;
+            }
+        }
+    }
+}
+
+/// Transforms the products of one tile, eight channels of T x T places that are `matrix` floats
+/// apart, to M x M pixels in rows of `row` floats.
+///
+/// # Safety
+///
+/// As for [`Vector`]; all places and pixels lie in their arrays.
+#[inline(always)]
+unsafe fn inverse_tile<V: Vector, const T: usize, const M: usize>(
+    from: *const f32,
+    matrix: usize,
+    to: *mut f32,
+    row: usize,
+) where
+    Output: Map<T, M>,
+{
+    // SAFETY: the caller's.
+    unsafe {
+        let mut mapped = [[V::splat(0.0); M]; T];
+        for (u, mapped) in mapped.iter_mut().enumerate() {
+            *mapped = Output::map::<V>(from_fn(|t| V::load(from.add((t * T + u) * matrix))));
+        }
+        for a in 0..M {
+            let pixels = Output::map::<V>(mapped.each_ref().map(|column| column[a]));
+            for (b, vector) in pixels.into_iter().enumerate() {
+                vector.store(to.add(a * row + b * LANES));
             }
         }
     }

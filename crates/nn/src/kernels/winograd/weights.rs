@@ -11,7 +11,7 @@ pub(super) const TAPS: usize = 9;
 
 /// Transforms the weights of a panel of outputs: from `[channel][tap][16]` to entry `[channel][16]`
 /// of T x T matrices.
-pub(super) struct TransformWeights<'a, const T: usize> {
+pub(super) struct FilterTransform<'a, const T: usize> {
     pub taps: &'a [f32],
     /// Whether the kernel is rotated by 180 degrees (the data gradient).
     pub rotated: bool,
@@ -21,7 +21,7 @@ pub(super) struct TransformWeights<'a, const T: usize> {
     pub matrix: usize,
 }
 
-impl<const T: usize> Kernel for TransformWeights<'_, T>
+impl<const T: usize> Kernel for FilterTransform<'_, T>
 where
     Weights: Map<3, T>,
 {

@@ -123,7 +123,7 @@ pub(crate) fn update_norm(
                 let channels = task * BLOCK..((task + 1) * BLOCK).min(dims.channels);
                 let batch = partial_sums.statistics((blocks, dims.channels), channels.clone());
                 channels.zip(batch).for_each(|(channel, batch)| update_norm(channel, Some(batch)));
-            })
+            });
         }
     }
 }
