@@ -1,4 +1,4 @@
-//! How fast the kernels are, as a share of a 1024^3 sgemm measured in the same run.
+//! Speed of the kernels, as a share of a 1024^3 sgemm measured in the same run.
 //!
 //! `cargo bench -p collegial-nn --bench kernels [-- WORDS]` prints the lines whose shape or pass
 //! contains every word. Each measurement is the best of many, taken in turns with all the others,

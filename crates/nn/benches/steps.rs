@@ -1,4 +1,4 @@
-//! How fast training steps and inference are, as a share of a 1024^3 sgemm measured in the same
+//! Speed of training steps and inference, as a share of a 1024^3 sgemm measured in the same
 //! run.
 //!
 //! `cargo bench -p collegial-nn --bench steps [-- WORDS]` times the works whose name contains every

@@ -48,7 +48,7 @@ impl<'a> NetworkBuilder<'a> {
         Self { graph, settings: Settings::default(), start: Start::Zeros }
     }
 
-    /// How many images are computed at a time. By default as many as the first pass has (64 at most
+    /// Batch size. By default as many as the first pass has (64 at most
     /// where each is treated alone); evaluation splits and pads what has another number, a training
     /// pass plans anew.
     #[must_use]
@@ -57,14 +57,14 @@ impl<'a> NetworkBuilder<'a> {
         self
     }
 
-    /// How weights are scaled. By default they are used as they are.
+    /// Parametrisation of the weights. By default they are used as they are.
     #[must_use]
     pub fn parametrisation(mut self, parametrisation: Parametrisation) -> Self {
         self.settings.parametrisation = parametrisation;
         self
     }
 
-    /// What becomes of batch norms. By default they use the batch's statistics in training.
+    /// Treatment of batch norms. By default they use the batch's statistics in training.
     #[must_use]
     pub fn norm(mut self, norm: NormPolicy) -> Self {
         self.settings.norm = norm;
@@ -105,23 +105,23 @@ impl<'a> NetworkBuilder<'a> {
         self
     }
 
-    /// How 3x3 convolutions are computed. By default the fastest way, which from groups of
-    /// 32 channels on is Winograd's; [`Method::Direct`] does every multiplication of the definition.
+    /// Algorithm of 3x3 convolutions. By default the fastest, which from groups of 32 channels on is
+    /// Winograd's; [`Method::Direct`] does every multiplication of the definition.
     #[must_use]
     pub fn convolutions(mut self, method: Method) -> Self {
         self.settings.convolutions = method;
         self
     }
 
-    /// Keeps all work on the thread that calls. By default passes are shared out over rayon's
-    /// current pool; where many networks are computed side by side, each alone is faster.
+    /// Runs on the calling thread alone. By default passes are parallel on rayon's current pool; many
+    /// networks side by side are faster with one thread each.
     #[must_use]
     pub fn one_thread(mut self) -> Self {
         self.settings.threading = Threading::SingleThread;
         self
     }
 
-    /// Draws the parameters, see [`Network::initialise`]. By default weights are 0 and norms the
+    /// Draws the initial parameters, see [`Network::initialise`]. By default weights are 0 and norms the
     /// identity.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {

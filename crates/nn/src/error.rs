@@ -1,4 +1,4 @@
-//! What can be wrong with a network.
+//! Errors of the engine.
 
 use crate::kernels::ShapeError;
 use crate::memory::words;
@@ -51,20 +51,20 @@ pub enum Error {
         /// Images of the batch.
         batch: usize,
     },
-    /// A layer that the kernels refuse.
+    /// A layer of an invalid shape.
     #[error("the layer {name} cannot be planned: {reason}")]
     Layer {
         /// Its name.
         name: String,
-        /// What the kernels say.
+        /// The reason.
         reason: ShapeError,
     },
-    /// The graph does not fit itself.
+    /// A malformed graph.
     #[error("the graph is not well formed at {name}: it {defect}")]
     Malformed {
         /// The node.
         name: String,
-        /// What is wrong with it.
+        /// The defect.
         defect: Defect,
     },
     /// A graph without nodes.
@@ -108,13 +108,13 @@ pub enum Error {
     /// Arrays that belong together and differ in length.
     #[error("there are {found} {what}, but {expected} {beside}")]
     Lengths {
-        /// What is too long or too short.
+        /// The array that is too long or too short.
         what: &'static str,
         /// How many there are.
         found: usize,
         /// How many there should be.
         expected: usize,
-        /// What they belong to.
+        /// The array that it belongs to.
         beside: &'static str,
     },
     /// A tensor that is not there.
@@ -144,7 +144,7 @@ impl Error {
     }
 }
 
-/// Refuses as many of one thing beside another number of what they belong to.
+/// Returns an error if two arrays that belong together differ in length.
 pub(crate) fn check_lengths(
     what: &'static str,
     found: usize,
@@ -154,7 +154,7 @@ pub(crate) fn check_lengths(
     if found == expected { Ok(()) } else { Err(Error::Lengths { what, found, expected, beside }) }
 }
 
-/// What is wrong with a node of a graph; shown as the end of a sentence about it.
+/// A defect of a graph's node; displayed as the predicate of a sentence about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Defect {
@@ -171,7 +171,7 @@ pub enum Defect {
     Groups {
         /// How many there are.
         groups: usize,
-        /// What they would have to divide.
+        /// The channels that they would have to divide.
         channels: Vec<usize>,
     },
     /// It is an input in the middle of the graph.

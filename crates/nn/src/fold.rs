@@ -1,4 +1,5 @@
-//! Copying a trained network into one that infers, norms folded into the layers before them.
+//! Batch-norm folding: copies a trained network into one for inference, with norms folded into the
+//! layers before them.
 
 use crate::Error;
 use crate::network::Network;

@@ -1,4 +1,4 @@
-//! How a network computes: the CPU engine of `collegial`.
+//! CPU engine: training and inference of networks given as graphs.
 //!
 //! The main type is [`Network`]: a [`Graph`](collegial_arch::Graph) planned once for a batch size,
 //! with its parameters, gradients and all memory of a training step. Collegial ensembles (section 3
@@ -8,7 +8,7 @@
 //! - [`kernels`] holds the multiplications: convolutions of any group width with their gradients. A
 //!   dense layer is a 1x1 convolution of one image whose pixels are the samples, so ensembles of
 //!   small dense layers run on the same kernels.
-//! - norms, biases, residual sums and ReLUs are fused into one visit to memory per direction;
+//! - Norms, biases, residual sums and ReLUs are fused into one pass over memory per direction.
 //! - [`Optimiser`] updates all parameters in one pass.
 //!
 //! Everything is f32 with sums in f64 where they are long, and reproducible bit for bit on any

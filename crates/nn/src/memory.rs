@@ -1,4 +1,4 @@
-//! Memory: how much is free, arrays that start at a cache line and lie on large pages, prefetching.
+//! Memory: free memory, arrays aligned to cache lines and on huge pages, prefetching.
 
 use crate::Error;
 use std::ops::{Deref, DerefMut};
@@ -6,8 +6,8 @@ use std::ops::{Deref, DerefMut};
 /// Floats of a cache line.
 const LINE: usize = 16;
 
-/// An array of floats. The allocator starts large arrays in the middle of a cache line, where every
-/// second vector would straddle two lines.
+/// An array of floats, aligned to a cache line. The allocator starts large arrays in the middle of
+/// one, where every second vector would straddle two lines.
 #[derive(Default)]
 pub(crate) struct Array {
     memory: Vec<f32>,
@@ -16,9 +16,9 @@ pub(crate) struct Array {
 }
 
 impl Array {
-    /// Large arrays are advised to lie on large pages where the system takes such advice (Linux): a
-    /// step walks through hundreds of megabytes with strides of a page and more, and looking up
-    /// small pages costs a few per cent of its time.
+    /// Large arrays use huge pages where the system takes such advice (Linux): a step walks through
+    /// hundreds of megabytes with strides of a page and more, and TLB misses on small pages cost a few
+    /// per cent of its time.
     pub(crate) fn zeros(len: usize) -> Self {
         let memory = vec![0.0; if len == 0 { 0 } else { len + LINE }];
         advise(&memory);
@@ -42,8 +42,8 @@ impl DerefMut for Array {
     }
 }
 
-/// Refuses arrays of so many floats in all that are more than the memory that is free. Where the
-/// system does not say what is free (all but Linux), they are tried.
+/// Returns an error if so many floats need more memory than is free. On systems other than Linux,
+/// which do not report it, the allocation is tried.
 pub(crate) fn check(floats: usize) -> Result<(), Error> {
     let needed = (floats as u64).saturating_mul(size_of::<f32>() as u64);
     match available() {
@@ -60,7 +60,7 @@ pub fn available() -> Option<u64> {
     kibibytes.checked_mul(1024)
 }
 
-/// Says a number of bytes: "3.2 GiB", "12 MiB".
+/// Formats a number of bytes: "3.2 GiB", "12 MiB".
 pub fn words(bytes: u64) -> String {
     let gibibytes = bytes as f64 / f64::from(1 << 30);
     if gibibytes >= 1.0 { format!("{gibibytes:.1} GiB") } else { format!("{} MiB", bytes >> 20) }

@@ -1,8 +1,8 @@
-//! What a backward pass shows of the layers it comes by.
+//! Observers of a backward pass: inputs and cotangents of every layer, for kernels of gradients.
 
 use crate::kernels::ConvShape;
 
-/// How an array lies in memory.
+/// Memory layout of an array of activations or cotangents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// `[image][channel][pixel]`.
@@ -20,7 +20,7 @@ pub struct Extent {
     pub channels: usize,
     /// Pixels of a channel; 1 in [`Layout::Channels`].
     pub pixels: usize,
-    /// How they lie.
+    /// Their memory layout.
     pub layout: Layout,
 }
 
@@ -34,14 +34,14 @@ pub struct Layer<'a> {
     /// Its sizes; the batch is the number of images, also of dense layers (1x1 convolutions of one
     /// pixel).
     pub shape: ConvShape,
-    /// How inputs and cotangents lie.
+    /// Memory layout of inputs and cotangents.
     pub layout: Layout,
     /// Whether it reads the network's input itself.
     pub at_input: bool,
 }
 
-/// A layer with parameters during a backward pass: what its parameters' gradients are made of,
-/// image by image.
+/// A layer with parameters during a backward pass: the factors of its parameters' gradients, image
+/// by image.
 #[derive(Clone, Copy, Debug)]
 pub enum Observed<'a> {
     /// A convolution or a dense layer. The gradient of its weights at image n is the sum over
@@ -50,7 +50,7 @@ pub enum Observed<'a> {
     Linear {
         /// Which of [`Network::layers`](crate::Network::layers).
         index: usize,
-        /// What it multiplied with its weights.
+        /// Its inputs.
         inputs: &'a [f32],
         /// The gradient of its outputs.
         cotangents: &'a [f32],
@@ -67,7 +67,7 @@ pub enum Observed<'a> {
     Norm {
         /// Sizes of inputs and cotangents.
         extent: Extent,
-        /// What it normalised.
+        /// Its inputs.
         inputs: &'a [f32],
         /// The gradient of its results.
         cotangents: &'a [f32],
@@ -78,15 +78,15 @@ pub enum Observed<'a> {
     },
 }
 
-/// Who is shown the layers of a backward pass, last layer first. A closure is one that never stops.
+/// Callback for the layers of a backward pass, last layer first. A closure is one that never stops.
 pub trait Observer: Send + Sync {
-    /// Hears that a backward pass begins.
+    /// Called when a backward pass begins.
     fn begin(&mut self) {}
 
-    /// Sees a layer.
+    /// Called for every layer with parameters.
     fn see(&mut self, layer: Observed<'_>);
 
-    /// Says whether the passes must end early; heard before every step of them.
+    /// Whether the passes must end early; asked before every step.
     fn stopped(&self) -> bool {
         false
     }

@@ -8,8 +8,8 @@ use collegial_core::multiversion;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// How a parameter p with gradient g is updated: the rule of a training step, and the `optimiser`
-/// of a recipe. The constants are f64, as people write them; a step rounds them to f32.
+/// Update rule of a parameter p with gradient g, in a training step and as the `optimiser` of a
+/// recipe. The constants are f64, as people write them; a step rounds them to f32.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum UpdateRule {
@@ -72,7 +72,7 @@ impl UpdateRule {
 /// A rule with its memory of earlier steps.
 pub struct Optimiser {
     rule: UpdateRule,
-    /// How many parameters it is for.
+    /// Number of parameters.
     parameters: usize,
     steps: u64,
     /// Velocity, or first moment.
@@ -155,8 +155,11 @@ impl Optimiser {
                 parameters.zip(first).for_each(|((p, g), v)| sgd(p, v, g, by));
             }
             UpdateRule::Adam(constants) | UpdateRule::AdamW(constants) => {
-                let decoupled = matches!(self.rule, UpdateRule::AdamW(_));
-                let by = Adam::new(self.steps, rate, constants, decoupled);
+                let decay = match self.rule {
+                    UpdateRule::AdamW(_) => Decay::Decoupled,
+                    _ => Decay::Coupled,
+                };
+                let by = Adam::new(self.steps, rate, constants, decay);
                 let second = self.second.par_chunks_mut(TASK_FLOATS);
                 let all = parameters.zip(first).zip(second);
                 all.for_each(|(((p, g), m), v)| adam(p, m, v, g, by));
@@ -174,6 +177,13 @@ struct Sgd {
     nesterov: bool,
 }
 
+/// Weight decay: a part of the gradient, or applied to the parameter itself (AdamW).
+#[derive(Clone, Copy)]
+enum Decay {
+    Coupled,
+    Decoupled,
+}
+
 #[derive(Clone, Copy)]
 struct Adam {
     beta1: f32,
@@ -189,9 +199,13 @@ struct Adam {
 }
 
 impl Adam {
-    fn new(step: u64, rate: f32, constants: AdamConstants, decoupled: bool) -> Self {
+    fn new(step: u64, rate: f32, constants: AdamConstants, decay: Decay) -> Self {
         let [beta1, beta2] = constants.betas.map(|beta| beta as f32);
-        let decay = constants.weight_decay as f32;
+        let weight_decay = constants.weight_decay as f32;
+        let (coupled_decay, shrink) = match decay {
+            Decay::Coupled => (weight_decay, 1.0),
+            Decay::Decoupled => (0.0, 1.0 - rate * weight_decay),
+        };
         let correction = |beta: f32| 1.0 - f64::from(beta).powi(step.min(i32::MAX as u64) as i32);
         Self {
             beta1,
@@ -199,8 +213,8 @@ impl Adam {
             rate: (f64::from(rate) / correction(beta1)) as f32,
             root: (1.0 / correction(beta2).sqrt()) as f32,
             epsilon: constants.epsilon as f32,
-            coupled_decay: if decoupled { 0.0 } else { decay },
-            shrink: if decoupled { 1.0 - rate * decay } else { 1.0 },
+            coupled_decay,
+            shrink,
         }
     }
 }

@@ -3,16 +3,16 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// How weights are scaled (Eq. 1 of the paper).
+/// Parametrisation of the weights: standard or NTK (Eq. 1 of the paper).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum Parametrisation {
-    /// Weights are used as they are, and drawn small: what is trained in practice.
+    /// Standard: weights are used as they are, and drawn small.
     #[default]
     Standard,
-    /// The tangent kernel's: weights are N(0, 1), and layers multiply by sqrt(gain / fan-in), with
-    /// a gain of 2 before a ReLU and 1 otherwise.
+    /// NTK: weights are N(0, 1), and layers multiply by sqrt(gain / fan-in), with a gain of 2 before
+    /// a ReLU and 1 otherwise.
     Ntk,
 }
 
@@ -40,7 +40,7 @@ impl fmt::Display for Parametrisation {
     }
 }
 
-/// What becomes of batch norms.
+/// Treatment of batch norms: removed, frozen, or with the statistics of the batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
@@ -67,7 +67,7 @@ impl NormPolicy {
     }
 }
 
-/// Where the norms of a pass take their statistics from.
+/// Training or evaluation mode: the statistics that norms use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// From the batch, whose share enters the running statistics; from the running statistics where

@@ -5,7 +5,7 @@ use collegial_arch::{Graph, NodeId, Op};
 use collegial_core::Rng;
 use std::ops::Range;
 
-/// What decides the scale of a layer's weights.
+/// Fan-in, fan-out and gain of a layer, which decide the scale of its weights.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fans {
     /// Inputs of a unit.
@@ -32,7 +32,7 @@ impl Fans {
         Some(Self { fan_in: inputs * area, fan_out: node.shape.channels * area, gain, convolution })
     }
 
-    /// What the layer multiplies its weights by.
+    /// The factor by which the layer multiplies its weights.
     pub fn factor(&self, parametrisation: Parametrisation) -> f64 {
         match parametrisation {
             Parametrisation::Standard => 1.0,
@@ -55,7 +55,7 @@ impl Fans {
     }
 }
 
-/// What a parameter is for.
+/// Role of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Role {
     /// Of a convolution or a dense layer.
@@ -78,7 +78,7 @@ pub struct Parameter {
     /// row by row: row `o` of group `j` is row `j * out + o`, and its columns are the inputs of
     /// group `j` only. The zeros off the diagonal are not stored.
     pub shape: Vec<usize>,
-    /// Where it lies in the flat arrays of values and gradients.
+    /// Its range in the flat arrays of values and gradients.
     pub range: Range<usize>,
     pub(crate) role: Role,
 }
@@ -89,7 +89,7 @@ impl Parameter {
         matches!(self.role, Role::Weight(_))
     }
 
-    /// What its layer multiplies it by.
+    /// The factor by which its layer multiplies it.
     pub fn factor(&self, parametrisation: Parametrisation) -> f64 {
         match self.role {
             Role::Weight(fans) => fans.factor(parametrisation),

@@ -47,7 +47,7 @@ impl Profile {
         (!self.off).then(Instant::now)
     }
 
-    /// Books the time since `started`; returns now.
+    /// Adds the time since `started`; returns now.
     pub(crate) fn stop(&mut self, started: Option<Instant>, kind: Kind, pass: Pass) -> Option<Instant> {
         let (started, now) = started.zip(self.start())?;
         self.spent[kind as usize][pass as usize] += now - started;

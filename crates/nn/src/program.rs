@@ -76,7 +76,7 @@ impl Linear {
 /// A bias and an activation behind it, which a layer's epilogue applies.
 #[derive(Clone, Debug)]
 pub(crate) struct FusedBias {
-    /// Where the bias lies among the parameters.
+    /// Range of the bias among the parameters.
     pub bias: Range<usize>,
     pub activation: FusedActivation,
 }
@@ -162,7 +162,7 @@ pub(crate) enum Step {
     },
 }
 
-/// What time is spent on, see [`Profile`](crate::Profile).
+/// Kind of a step, for the [`Profile`](crate::Profile).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// 1x1 convolutions without groups.

@@ -43,7 +43,7 @@ pub(crate) struct BackwardStep {
     /// A second gradient of the result, to be added (fused steps only).
     pub second: Option<BufferId>,
     /// The buffer of the gradient of a fused step's sum, or of the operand of another step. May be
-    /// `incoming` itself. `None` if no parameter lies below.
+    /// `incoming` itself. `None` if no parameter depends on it.
     pub result: Option<BufferId>,
     /// The buffers of the gradients of a fused step's norms, or of the factors of a scaling (the
     /// second one); `None`: in place, over `result`.

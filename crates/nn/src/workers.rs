@@ -1,4 +1,4 @@
-//! Work shared out over rayon's current pool, without allocation.
+//! Parallel loops over rayon's current pool, without allocation.
 
 use crate::thread_team::{run_section, with_team};
 use std::cell::Cell;
@@ -37,7 +37,7 @@ pub(crate) fn is_single_thread() -> bool {
 /// Runs all passes of `run` on this thread alone: where several networks are computed side by side,
 /// handing the short passes of each to other threads costs more than it saves.
 pub(crate) fn on_this_thread<R>(run: impl FnOnce() -> R) -> R {
-    /// Restores what was before, after a panic too.
+    /// Restores the previous setting, after a panic too.
     struct Restore(bool);
     impl Drop for Restore {
         fn drop(&mut self) {
@@ -48,7 +48,7 @@ pub(crate) fn on_this_thread<R>(run: impl FnOnce() -> R) -> R {
     run()
 }
 
-/// Hands out tasks, each once.
+/// Shared task counter: every task is taken once.
 struct TaskCounter {
     task: AtomicUsize,
     tasks: usize,
@@ -59,7 +59,7 @@ impl TaskCounter {
         Self { task: AtomicUsize::new(0), tasks }
     }
 
-    /// What is left, as an iterator for one of several workers.
+    /// The remaining tasks, as an iterator for one of several workers.
     fn by_ref(&self) -> impl Iterator<Item = usize> {
         std::iter::from_fn(|| {
             Some(self.task.fetch_add(1, Ordering::Relaxed)).filter(|&task| task < self.tasks)
@@ -70,8 +70,8 @@ impl TaskCounter {
 /// Calls `run(task, scratch)` for every task, each worker with its own part of `scratch` (as many
 /// workers as parts fit).
 ///
-/// Which worker takes which task is left to chance, so a task's result must not depend on it: tasks
-/// write to disjoint places, and never read what their scratch held before.
+/// The assignment of tasks to workers is not deterministic, so a task's result must not depend on it:
+/// tasks write to disjoint places, and never read earlier contents of their scratch.
 pub(crate) fn for_each_task(
     tasks: usize,
     per_worker: usize,
@@ -138,7 +138,7 @@ impl<'a> Shared<'a> {
     /// No piece that overlaps is alive at the same time.
     pub(crate) unsafe fn read(&self, range: Range<usize>) -> &[f32] {
         self.check(&range);
-        // SAFETY: in bounds as just checked; nobody writes to it by the caller.
+        // SAFETY: in bounds as just checked; the caller promises that it is not written.
         unsafe { std::slice::from_raw_parts(self.start.add(range.start), range.len()) }
     }
 

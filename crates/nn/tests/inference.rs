@@ -71,7 +71,7 @@ fn images_of_a_batch_do_not_see_each_other() {
     }
 }
 
-/// Weights are prepared once; whoever changes them, by any door, is heard.
+/// The cache of prepared weights is refilled after every way to change them.
 #[test]
 fn changed_weights_count_from_the_next_pass_on() {
     let spec = &specs()[0];

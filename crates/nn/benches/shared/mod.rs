@@ -1,4 +1,4 @@
-//! What both benchmarks need: noise, the sgemm everything is compared with, and a clock.
+//! Shared by both benchmarks: noise, the reference sgemm, and a clock.
 
 use std::sync::LazyLock;
 use std::time::Instant;

@@ -11,7 +11,7 @@ use super::weights::Weights;
 use super::winograd::{self, Tile};
 use crate::workers::ScratchLen;
 
-/// How the passes of a shape are computed.
+/// Algorithms of the passes of a shape.
 pub(super) enum Algorithm {
     Pointwise(Box<Pointwise>),
     Spatial(Box<Spatial>),

@@ -67,7 +67,7 @@ impl Conv {
         self.forward_of(Input::plain(input), weights, None, None, output, scratch);
     }
 
-    /// Floats that the forward pass makes of the weights.
+    /// Floats of packed or transformed weights.
     pub(crate) fn prepared_len(&self) -> usize {
         match &self.algorithm {
             Algorithm::Pointwise(pointwise) => pointwise.forward_product().prepared_len(),
@@ -75,7 +75,7 @@ impl Conv {
         }
     }
 
-    /// What the forward pass makes of the weights, for [`Conv::forward_prepared`].
+    /// Packs or transforms the weights for [`Conv::forward_prepared`].
     pub(crate) fn prepare(&self, weights: &[f32], to: &mut [f32], scratch: &mut [f32]) {
         assert_eq!(weights.len(), self.shape.weight_len(), "the weights do not have the plan's shape");
         match &self.algorithm {

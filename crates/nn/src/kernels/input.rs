@@ -1,4 +1,4 @@
-//! What a convolution reads: an array, or what a norm and a ReLU make of it.
+//! Input of a convolution: an array, or the norm and ReLU of one, applied as it is read.
 //!
 //! A norm in front of a convolution need not be stored: every kernel copies its input into a layout
 //! of its own (panels, padded images, transformed tiles), and can apply the norm on the way. The

@@ -1,4 +1,4 @@
-//! Products of matrices that lie in slices, on one thread: what Grams of activations are made of.
+//! Matrix products on one thread, for the Gram matrices of activations.
 
 use super::pack::{pack_across, pack_along};
 use super::panels::{Block, COLUMNS, DEPTH, Left, ROWS, multiply_block, packed_len};

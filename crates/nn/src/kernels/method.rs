@@ -32,8 +32,8 @@ const NARROW: usize = 128;
 /// Columns of an image up to which a row of tiles stays in cache.
 const WIDEST_IMAGE: usize = 256;
 
-/// How 3x3 convolutions with padding 1 are computed, all passes of stride 1 and the weight gradient
-/// of stride 2; others have one way each.
+/// Algorithm of 3x3 convolutions with padding 1: all passes of stride 1 and the weight gradient of
+/// stride 2. Other shapes have one algorithm each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Method {

@@ -1,4 +1,4 @@
-//! The multiplications of a training step, f32, on slices.
+//! Compute kernels: convolutions and matrix products of a training step, f32, on slices.
 //!
 //! [`Conv`] plans and runs convolutions, the block-diagonal dense layers of an MLP ensemble among
 //! them; a plan says how much scratch it needs, the caller passes it, and no pass allocates.
@@ -7,16 +7,16 @@
 //! - `method` has the dispatch rules, `algorithm` what they choose: `pointwise` (1x1, matrix
 //!   products), `winograd` (wide 3x3) or `direct`;
 //! - `product` and `pointwise_weights` cut matrix products into blocks, `pack` and `panels` are
-//!   what a block is made of: an sgemm of our own, since one that is called per image (the `gemm`
+//!   a block's inner loops: an sgemm of our own, since one that is called per image (the `gemm`
 //!   crate, the benchmarks' yardstick) packs the weights again each time, and allocates to do so;
-//! - `input` is what they read: an array, or the norm and ReLU of one, applied as it is packed;
-//!   `epilogue` is what happens to results while they are in cache;
+//! - `input` is an array, or the norm and ReLU of one, applied as it is packed; `epilogue` adds
+//!   biases and takes statistics while results are in cache;
 //! - `padded` lays out zero-padded images, `tile` holds the two register-blocked inner loops,
 //!   `simd` their vectors and `neon` those of aarch64; `avx512` are `tile`'s and `panels`' loops in
 //!   wider registers.
 //!
-//! How work is cut into tasks depends on the shape alone, so results do not depend on the number of
-//! threads.
+//! The partition of work into tasks depends on the shape alone, so results do not depend on the
+//! number of threads.
 
 mod algorithm;
 #[cfg(target_arch = "x86_64")]

@@ -94,7 +94,7 @@ impl Product {
         packed_len(self.rows, ROWS, self.depth)
     }
 
-    /// Where a group's rows from `row` on are packed, over one block of the depth.
+    /// Offset of a group's packed rows from `row` on, over one block of the depth.
     fn packed_at(&self, group: usize, row: usize, (start, depth): Span) -> usize {
         group * self.weights_len() + packed_len(self.rows, ROWS, start) + row * depth
     }

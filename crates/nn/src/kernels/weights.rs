@@ -1,12 +1,12 @@
-//! Weights as a pass is given them.
+//! Weights of a pass: plain, or packed or transformed before.
 
 /// A layer's weights.
 #[derive(Clone, Copy)]
 pub(crate) enum Weights<'a> {
     /// `[out channels][in channels of the group][kernel][kernel]`: a pass packs or transforms them.
     Plain(&'a [f32]),
-    /// What the pass has made of them before, since they do not change between the batches of a
-    /// network that only infers.
+    /// Packed or transformed before, since they do not change between the batches of a network for
+    /// inference.
     Prepared(&'a [f32]),
 }
 

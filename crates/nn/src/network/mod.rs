@@ -1,4 +1,4 @@
-//! A network that computes: its plan and its parameters.
+//! A network: its plan, its parameters and the memory of its passes.
 
 mod run;
 
@@ -110,12 +110,12 @@ impl Network {
         Ok(())
     }
 
-    /// Images that are computed at a time.
+    /// Batch size.
     pub fn batch(&self) -> usize {
         self.batch
     }
 
-    /// How its weights are scaled.
+    /// Parametrisation of its weights.
     pub fn parametrisation(&self) -> Parametrisation {
         self.settings.parametrisation
     }
@@ -155,7 +155,7 @@ impl Network {
         self.program.layers()
     }
 
-    /// The table of parameters: names, shapes, and where they lie in [`values`](Self::values).
+    /// The table of parameters: names, shapes, and their ranges in [`values`](Self::values).
     pub fn parameters(&self) -> &[Parameter] {
         &self.program.parameters.entries
     }
@@ -277,7 +277,7 @@ impl Network {
         })
     }
 
-    /// Where the time went so far.
+    /// Time per kind of layer and pass so far.
     pub fn profile(&self) -> &Profile {
         &self.state.profile
     }

@@ -1,5 +1,5 @@
-//! Non-linearities other than ReLU: erf, tanh, the exact GELU x Φ(x), sigmoid, SiLU and its
-//! straight relatives.
+//! Nonlinearities other than ReLU: erf, tanh, the exact GELU x Φ(x), sigmoid, SiLU, hard swish, ReLU6
+//! and leaky ReLU.
 
 use super::for_each_piece;
 use crate::workers::Shared;
@@ -68,7 +68,7 @@ fn normal_cdf(x: f64) -> f64 {
     0.5 + 0.5 * erf(x * FRAC_1_SQRT_2)
 }
 
-/// `to = φ(x)`; the ReLU lives in [`fused`](super::fused).
+/// `to = φ(x)`; [`fused`](super::fused) has the ReLU.
 pub(crate) fn forward(activation: Activation, x: &[f32], to: &mut [f32]) {
     let to = Shared::new(to);
     for_each_piece(x.len(), |range| {
@@ -105,7 +105,7 @@ fn apply(to: &mut [f32], x: &[f32], phi: impl Fn(f32) -> f32) {
     to.iter_mut().zip(x).for_each(|(to, x)| *to = phi(*x));
 }
 
-/// What [`Activation::LeakyRelu`] leaves of negative numbers.
+/// Negative slope of [`Activation::LeakyRelu`].
 const LEAK: f32 = 0.01;
 
 fn sigmoid(x: f32) -> f32 {

@@ -1,10 +1,9 @@
-//! Everything of a step that is not a multiplication of matrices: passes over memory.
+//! Memory-bound passes: every layer that is not a matrix product.
 //!
-//! A network of narrow groups spends a good part of its time here, so what belongs together is done
-//! in one visit: a task takes a few channels of all images, small enough for the second-level
-//! cache, and does all it has to do with them (statistics of a norm, then the norm, the sum with
-//! the shortcut and the ReLU). Nothing is reduced across tasks, therefore results do not depend on
-//! the number of threads.
+//! A network of narrow groups spends a good part of its time here, so layers are fused: a task takes a
+//! few channels of all images, small enough for the second-level cache, and computes the statistics of
+//! a norm, then the norm, the sum with the shortcut and the ReLU. There is no reduction across tasks,
+//! therefore results do not depend on the number of threads.
 
 pub(crate) mod activation;
 pub(crate) mod channel_scale;
@@ -44,7 +43,7 @@ impl Dims {
         self.images * self.channels * self.pixels
     }
 
-    /// Where a plane begins.
+    /// Offset of a plane.
     pub(crate) fn plane(&self, image: usize, channel: usize) -> usize {
         (image * self.channels + channel) * self.pixels
     }

@@ -1,13 +1,13 @@
-//! Results that are stored past the caches.
+//! Non-temporal stores, for results too large to stay in cache.
 
 use super::vector::{affine, affine_two};
 
-/// How a pass writes its result: through the cache, or past it where the result is too large to
-/// stay there (which spares reading the lines that are to be overwritten).
+/// Stores of a pass: through the cache, or non-temporal where the result is too large to stay there,
+/// which avoids reading the lines that are overwritten.
 #[derive(Clone, Copy)]
 pub(crate) struct Stores {
     #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "x86-64 alone has such stores"))]
-    past: bool,
+    nontemporal: bool,
 }
 
 /// Floats of a tensor that is too large to stay in cache: 8 MB.
@@ -19,13 +19,13 @@ impl Stores {
         let able = is_x86_feature_detected!("avx2");
         #[cfg(not(target_arch = "x86_64"))]
         let able = false;
-        Self { past: able && len >= TOO_LARGE }
+        Self { nontemporal: able && len >= TOO_LARGE }
     }
 
     /// to = max(a x + b, floor)
     pub(crate) fn affine(self, to: &mut [f32], x: &[f32], by: (f32, f32), floor: f32) {
         #[cfg(target_arch = "x86_64")]
-        if self.past && avx2::is_whole_vectors(to) {
+        if self.nontemporal && avx2::is_whole_vectors(to) {
             // SAFETY: `for_tensor` has seen AVX2, `is_whole_vectors` that aligned vectors are
             // written.
             return unsafe { avx2::affine(to, x, by, floor) };
@@ -44,7 +44,7 @@ impl Stores {
         floor: f32,
     ) {
         #[cfg(target_arch = "x86_64")]
-        if self.past && avx2::is_whole_vectors(to) {
+        if self.nontemporal && avx2::is_whole_vectors(to) {
             // SAFETY: as above.
             return unsafe { avx2::affine_two(to, x, by, y, and, floor) };
         }
@@ -54,14 +54,14 @@ impl Stores {
     /// Makes what was written visible to other threads; ends every task.
     pub(crate) fn finish(self) {
         #[cfg(target_arch = "x86_64")]
-        if self.past {
+        if self.nontemporal {
             // SAFETY: every x86-64 has the instruction.
             unsafe { std::arch::x86_64::_mm_sfence() };
         }
     }
 }
 
-/// Stores past the cache; the arithmetic is that of the plain loops, bit for bit.
+/// Non-temporal stores; the arithmetic is that of the plain loops, bit for bit.
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
     use std::arch::x86_64::{

@@ -1,4 +1,4 @@
-//! Pools: maximum and mean over windows, mean over all pixels.
+//! Pooling: maximum and mean over windows, mean over all pixels.
 
 use std::ops::Range;
 
@@ -47,7 +47,7 @@ impl MaxPool {
                 }
             }
         }
-        // A window that lies in the border altogether has no winner; its first pixel stands in.
+        // A window entirely in the border has no winner; the first pixel of the plane stands in.
         best.unwrap_or(0)
     }
 

@@ -43,7 +43,7 @@ pub(crate) struct WeightGradient {
     vectors: Vec<u32>,
 }
 
-/// What a task computes: output channels `row..row + rows` x input channels `column..column +
+/// Block of a task: output channels `row..row + rows` x input channels `column..column +
 /// columns` of a group.
 #[derive(Clone, Copy)]
 struct Block {

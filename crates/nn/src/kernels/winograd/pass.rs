@@ -1,4 +1,4 @@
-//! Forward pass and data gradient.
+//! Winograd's forward pass and data gradient.
 //!
 //! Weights are transformed once, by all threads, into T x T matrices of panels. A task owns some
 //! rows of tiles of a group: it transforms their inputs (`[place][tile][channel]`), multiplies each
@@ -132,13 +132,13 @@ impl Pass {
         self.outputs.next_multiple_of(COLUMNS) * self.inputs + SKEW
     }
 
-    /// Where transformed inputs lie.
+    /// Strides of transformed inputs.
     fn input_strides(&self) -> Strides {
         let tile = self.inputs.next_multiple_of(LANES);
         Strides { matrix: self.tiles() * tile + SKEW, tile, half: LANES }
     }
 
-    /// Where products lie.
+    /// Strides of products.
     fn product_strides(&self) -> Strides {
         Strides { matrix: self.tiles() * self.block + SKEW, tile: self.block, half: LANES }
     }

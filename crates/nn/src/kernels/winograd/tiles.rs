@@ -1,4 +1,4 @@
-//! Between images and transformed tiles.
+//! Input and output transforms: between images and transformed tiles.
 //!
 //! Vectors run over eight channels of one pixel, so that tiles of any image lie at any place:
 //! images are transposed on the way in and out, eight channels by eight pixels at a time, and every
@@ -60,7 +60,7 @@ impl Grid {
 /// Floats that a transposed piece of eight pixels may write beyond its row.
 const SLACK: usize = LANES * LANES;
 
-/// Where transformed tiles go: place p of tile t, channels from 8 h on, is at `p * matrix + t *
+/// Strides of transformed tiles: place p of tile t, channels from 8 h on, is at `p * matrix + t *
 /// tile + h * half`.
 #[derive(Clone, Copy)]
 pub(super) struct Strides {
@@ -102,7 +102,8 @@ struct TileTransformBy<'a, M: Map<I, T>, const I: usize, const T: usize> {
 impl<M: Map<I, T>, const I: usize, const T: usize> Kernel for TileTransformBy<'_, M, I, T> {
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
-        let TileTransform { grid, images, first_channel, channels, rows, stage, to, strides } = self.transform;
+        let TileTransform { grid, images, first_channel, channels, rows, stage, to, strides } =
+            self.transform;
         let Grid { columns, step, frame, .. } = grid;
         let halves = channels.div_ceil(LANES);
         let width = grid.extent(columns, I);

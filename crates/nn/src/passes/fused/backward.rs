@@ -1,4 +1,4 @@
-//! The backward pass: two sweeps over a few channels, the second while they are in cache.
+//! Backward pass of element-wise steps: two sweeps over a few channels, the second from cache.
 
 use super::{Affine, NormState, norm_coefficients};
 use crate::memory::prefetch;
@@ -8,7 +8,7 @@ use crate::passes::{BLOCK, Dims};
 use crate::workers::Shared;
 use std::ops::Range;
 
-/// How a ReLU's mask is found again.
+/// Source of a ReLU's mask.
 pub(crate) enum Mask<'a> {
     /// There was no ReLU.
     None,
@@ -23,16 +23,16 @@ pub(crate) struct BackwardOperand<'a> {
     pub affine: &'a Affine,
     /// The operand and the state of a norm.
     pub norm: Option<(&'a [f32], &'a NormState)>,
-    /// Where a norm's gradient goes; `None`: over the gradient of the sum.
+    /// Buffer of the norm's gradient; `None`: in place, over the gradient of the sum.
     pub target: Option<&'a mut [f32]>,
 }
 
-/// The sum's gradient and what is made of it.
+/// Backward pass of an element-wise step.
 pub(crate) struct Backward<'a> {
     pub dims: Dims,
     pub mode: Mode,
     pub mask: Mask<'a>,
-    /// The first gradient of the output; `None`: it lies in `gradient`.
+    /// The first gradient of the output; `None`: it is in place, in `gradient`.
     pub first: Option<&'a [f32]>,
     /// The second, where the output was read twice.
     pub second: Option<&'a [f32]>,
@@ -60,7 +60,7 @@ impl<'a> SharedOperand<'a> {
     }
 }
 
-/// What all tasks read.
+/// Data shared by all tasks.
 struct Task<'a> {
     dims: Dims,
     mode: Mode,

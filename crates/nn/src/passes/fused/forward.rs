@@ -8,14 +8,14 @@ use crate::passes::{BLOCK, Dims, vector};
 use crate::workers::{Shared, for_each};
 use std::ops::Range;
 
-/// An operand; without `x` it lies in the output already.
+/// An operand; without `x` it is in place, in the output.
 pub(crate) struct Operand<'a> {
     pub x: Option<&'a [f32]>,
     pub affine: &'a Affine,
     pub state: Option<&'a mut NormState>,
 }
 
-/// Forward pass of an element-wise step; only the first operand can lie in the output.
+/// Forward pass of an element-wise step; only the first operand can be in place.
 pub(crate) struct Forward<'a> {
     pub dims: Dims,
     /// Norms use the statistics of the batch, or in evaluation the running ones.

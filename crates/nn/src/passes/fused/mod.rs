@@ -1,4 +1,5 @@
-//! Norm, bias, residual sum and ReLU in one visit: `out = relu(f1(x1) + f2(x2))`.
+//! Fused element-wise layers: norm, bias, residual sum and ReLU in one pass over memory,
+//! `out = relu(f1(x1) + f2(x2))`.
 //!
 //! Each `f` is the identity, a bias, or a batch norm. This one form covers every element-wise layer
 //! of the paper's networks: norm, norm + ReLU, norm + sum + ReLU with an identity or a normed
@@ -10,20 +11,20 @@
 //! | pass | read | written |
 //! |---|---|---|
 //! | norm (+ ReLU), forward | x | out |
-//! | the same, left to its only reader, a layer | | |
-//! | the same behind a layer of Winograd's | x | |
+//! | the same, fused into its only consumer | | |
+//! | the same, after a Winograd layer | x | |
 //! | norm (+ ReLU), backward | gradient, x | gradient (in place) |
 //! | norm + shortcut + ReLU, forward | x, shortcut | out |
 //! | norm + shortcut + ReLU, backward | two gradients of out, out, x | gradients of x, shortcut |
 //!
-//! In training, a norm that one layer alone reads is not stored: the layer applies it to x as it
-//! packs or pads its input (`kernels::Input`), forward and for the weight
-//! gradient, and the layer before sums up x as it writes it (`statistics`). Backward, the same would
-//! move as many tensors as a visit does: the sums beside the data gradient read x once, and the
+//! In training, a norm whose only consumer is a layer is not stored: the layer applies it to x as it
+//! packs or pads its input (`kernels::Input`), forward and for the weight gradient, and the epilogue of
+//! the layer before sums up x (`statistics`). Backward, such fusion would move as many tensors as the
+//! pass does: the sums beside the data gradient read x once, and the
 //! weight and data gradients of the layer before once more each.
 //!
 //! The two gradients that meet at a block's output (from the next block's first convolution and
-//! from its shortcut) are added in the same visit. Layer by layer, as a tape does it, a norm + ReLU
+//! from its shortcut) are added in the same pass. Layer by layer, without fusion, a norm + ReLU
 //! moves 5 tensors forward and 8 backward instead of 2 and 3.
 
 mod backward;
@@ -36,20 +37,20 @@ pub(crate) use statistics::PartialSums;
 
 use std::ops::Range;
 
-/// Added to a variance before its root is taken, as everywhere.
+/// Added to a variance before its root is taken; PyTorch's default.
 pub const EPSILON: f64 = 1e-5;
 
 /// Weight of the newest batch in the running statistics.
 pub const MOMENTUM: f64 = 0.1;
 
-/// What a batch norm remembers, a float per channel each.
+/// State of a batch norm, a float per channel each.
 #[derive(Default)]
 pub(crate) struct NormState {
     /// Of the last forward pass.
     pub mean: Vec<f32>,
     /// One over the standard deviation of the last forward pass.
     pub inverse_deviation: Vec<f32>,
-    /// What the last forward pass made of a value x: slope x + shift.
+    /// Coefficients of the last forward pass: x became slope x + shift.
     pub slope: Vec<f32>,
     pub shift: Vec<f32>,
     pub running_mean: Vec<f32>,
@@ -71,7 +72,7 @@ impl NormState {
     }
 }
 
-/// What happens to an operand before the sum; ranges are places among the parameters.
+/// Affine map of an operand before the sum; ranges index the parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Affine {
     Plain,
