@@ -6,7 +6,7 @@ use crate::network::Network;
 use crate::passes::fused::EPSILON;
 use collegial_arch::Op;
 
-/// Copies parameters and statistics; where `to` has no norm of a name, that norm is folded: `scale
+/// Copies parameters and statistics; a norm that `from` has and `to` has not is folded: `scale
 /// (w x - mean) / deviation + shift = (scale / deviation) w x + (shift - scale mean / deviation)`.
 pub(crate) fn copy(from: &Network, to: &mut Network) -> Result<(), Error> {
     for parameter in from.parameters() {
@@ -22,7 +22,8 @@ pub(crate) fn copy(from: &Network, to: &mut Network) -> Result<(), Error> {
     }
     let graph = from.graph();
     for node in graph.nodes.iter().filter(|node| node.op == Op::BatchNorm) {
-        if to.get(&format!("{}.running_mean", node.name)).is_err() {
+        let statistic = format!("{}.running_mean", node.name);
+        if from.get(&statistic).is_ok() && to.get(&statistic).is_err() {
             fold(from, to, &node.name, &graph.nodes[node.inputs[0]].name)?;
         }
     }

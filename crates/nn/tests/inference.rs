@@ -3,7 +3,7 @@
 mod reference;
 
 use collegial_arch::Spec;
-use collegial_nn::{Error, Mode, Network};
+use collegial_nn::{Error, Mode, Network, NormPolicy};
 use reference::{normals, randomise};
 
 fn network(spec: &Spec, batch: usize) -> Network {
@@ -55,6 +55,18 @@ fn a_folded_network_has_biases_for_norms() {
     assert_eq!(folded.statistics().count(), 0);
     assert!(folded.get("layer1.0.conv2.bias").is_ok());
     assert!(matches!(folded.get("layer1.0.bn2.weight"), Err(Error::UnknownTensor { .. })));
+}
+
+/// With norms removed there is nothing to fold.
+#[test]
+fn a_network_without_norms_folds_to_itself() {
+    let graph = specs()[0].graph().expect("the spec is valid");
+    let mut network =
+        Network::builder(&graph).batch(2).norm(NormPolicy::None).seed(3).build().expect("the graph is valid");
+    let input = normals(2 * graph.input_shape().elements() as usize, 6);
+    let expected = network.forward(&input, Mode::Evaluate).expect("whole images").to_vec();
+    let mut folded = network.folded_inference(2).expect("the network is valid");
+    assert_eq!(folded.forward(&input, Mode::Evaluate).expect("whole images"), expected);
 }
 
 #[test]
