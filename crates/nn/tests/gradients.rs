@@ -83,16 +83,10 @@ fn check(
         let name = &parameter.name;
         let gradient = wide(network.gradient(name).expect("a parameter"));
         let length = gradient.iter().map(|g| g * g).sum::<f64>().sqrt();
-        let mut random = vec![0.0; gradient.len()];
-        let mut rng = Rng::new(3, 7, parameter.range.start as u64);
-        random.iter_mut().for_each(|x| *x = rng.normal());
-        let mut single = vec![0.0; gradient.len()];
-        let peak = gradient.iter().position(|g| g.abs() == largest(&gradient)).unwrap_or(0);
-        single[peak] = 1.0;
         // A tensor whose gradient vanishes (weights before a norm of one value's worth of freedom)
         // is measured against the network's whole gradient.
         let scale = length.max(1e-2 * norm_of_all);
-        for direction in [random, single] {
+        for direction in directions(&gradient, parameter.range.start as u64) {
             let size = direction.iter().map(|d| d * d).sum::<f64>().sqrt();
             let analytic: f64 = gradient.iter().zip(&direction).map(|(g, d)| g * d).sum();
             let numeric = (at(name, &direction, STEP / size) - at(name, &direction, -STEP / size))
@@ -104,6 +98,16 @@ fn check(
             );
         }
     }
+}
+
+/// A random direction, and that of the largest entry.
+fn directions(gradient: &[f64], trial: u64) -> [Vec<f64>; 2] {
+    let mut rng = Rng::new(3, 7, trial);
+    let random = gradient.iter().map(|_| rng.normal()).collect();
+    let mut single = vec![0.0; gradient.len()];
+    let peak = gradient.iter().position(|g| g.abs() == largest(gradient)).unwrap_or(0);
+    single[peak] = 1.0;
+    [random, single]
 }
 
 fn graph(toml: &str) -> Graph {
