@@ -137,50 +137,46 @@ impl Lowering<'_> {
     }
 
     fn node(&mut self, node: &Node) -> Result<Lowered, Error> {
-        match node.op {
-            Op::Input => Ok(Lowered::Computed(self.image_value(node.shape))),
-            Op::Conv { .. } | Op::Dense { .. } => self.layer(node),
-            Op::BatchNorm => self.batch_norm(node),
-            Op::Activation(activation) => Ok(self.activation(node, activation)),
-            Op::Add => Ok(self.add(node)),
-            _ => Ok(self.rearrangement(node)),
-        }
-    }
-
-    /// A scaling, a pool or a member sum.
-    fn rearrangement(&mut self, node: &Node) -> Lowered {
-        let input = self.operand_shape(node);
         let side = |shape: Shape| (shape.height, shape.width);
-        let step = match node.op {
+        Ok(match node.op {
+            Op::Input => Lowered::Computed(self.image_value(node.shape)),
+            Op::Conv { .. } | Op::Dense { .. } => self.layer(node)?,
+            Op::BatchNorm => self.batch_norm(node)?,
+            Op::Activation(activation) => self.activation(node, activation),
+            Op::Add => self.add(node),
             Op::Scale => {
                 let (from, factors) = (self.image(node.inputs[0]), self.flat(node.inputs[1]));
-                Step::Scale { from, factors, to: self.image_value(node.shape) }
+                let to = self.image_value(node.shape);
+                self.push(Step::Scale { from, factors, to })
             }
             Op::MaxPool { kernel, stride, padding } => {
-                let from = self.image(node.inputs[0]);
-                let pool = MaxPool { kernel, stride, padding, input: side(input), output: side(node.shape) };
-                Step::MaxPool { pool, from, to: self.image_value(node.shape) }
+                let (from, input) = (self.image(node.inputs[0]), side(self.operand_shape(node)));
+                let pool = MaxPool { kernel, stride, padding, input, output: side(node.shape) };
+                let to = self.image_value(node.shape);
+                self.push(Step::MaxPool { pool, from, to })
             }
             Op::AveragePool { side: window } => {
-                let from = self.image(node.inputs[0]);
-                let pool = AveragePool { side: window, input: side(input) };
-                Step::AveragePool { pool, from, to: self.image_value(node.shape) }
+                let (from, input) = (self.image(node.inputs[0]), side(self.operand_shape(node)));
+                let to = self.image_value(node.shape);
+                self.push(Step::AveragePool { pool: AveragePool { side: window, input }, from, to })
             }
+            Op::GlobalAveragePool => self.global_average_pool(node),
             Op::MemberSum { members } => {
                 let from = self.value_of(node.inputs[0]);
                 let Value { dims, layout } = self.values[from];
                 let to = self.new_value(Dims { channels: node.shape.channels, ..dims }, layout);
-                Step::MemberSum { members, from, to }
+                self.push(Step::MemberSum { members, from, to })
             }
-            _ => {
-                let from = self.value_of(node.inputs[0]);
-                if self.values[from].layout == Layout::Channels {
-                    return Lowered::Computed(from);
-                }
-                Step::MeanPool { from, to: self.flat_value(node.shape.channels) }
-            }
-        };
-        self.push(step)
+        })
+    }
+
+    fn global_average_pool(&mut self, node: &Node) -> Lowered {
+        let from = self.value_of(node.inputs[0]);
+        if self.values[from].layout == Layout::Channels {
+            return Lowered::Computed(from);
+        }
+        let to = self.flat_value(node.shape.channels);
+        self.push(Step::MeanPool { from, to })
     }
 
     fn finish(mut self) -> Program {

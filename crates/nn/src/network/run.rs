@@ -69,7 +69,7 @@ impl Network {
         Ok(&self.pieces)
     }
 
-    /// Sets the input to at most a batch of images; what is missing is zero.
+    /// Sets the input to at most a batch of images, padded with zeros.
     fn write(&mut self, images: &[f32]) {
         let Self { program, schedule, state, .. } = self;
         state.write(schedule, schedule.values[program.input], images);
@@ -95,7 +95,7 @@ impl Network {
         })
     }
 
-    /// How many images there are.
+    /// Number of images.
     fn count(&self, images: &[f32]) -> Result<usize, Error> {
         let expected = self.input_len();
         if images.is_empty() || !images.len().is_multiple_of(expected) {
