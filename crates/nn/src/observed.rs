@@ -1,4 +1,4 @@
-//! Observers of a backward pass: inputs and cotangents of every layer, for kernels of gradients.
+//! Observers of a backward pass: inputs and cotangents of every layer, for tangent kernels.
 
 use crate::kernels::ConvShape;
 

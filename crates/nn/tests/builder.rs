@@ -1,4 +1,4 @@
-//! Networks as the builder makes them: any number of images, every norm policy, refusals, both
+//! Networks as the builder makes them: any number of images, every norm policy, errors, both
 //! instruction sets.
 
 mod reference;

@@ -1,4 +1,4 @@
-//! Networks that only infer agree with the ones they were made from.
+//! Networks for inference, folded or not, agree with the trained networks.
 
 mod reference;
 

@@ -1,4 +1,4 @@
-//! Names, shapes, initial values and refusals.
+//! Names, shapes, initial values and errors.
 
 use collegial_arch::Spec;
 use collegial_nn::{Error, Mode, Network, Parametrisation, cross_entropy, half_squares};

@@ -1,4 +1,4 @@
-//! The innermost loops in 512-bit registers, each of which holds two vectors of eight.
+//! AVX-512 microkernels: a 512-bit register holds two vectors of eight.
 //!
 //! Tables of offsets, packed weights and panels are those of the narrower instruction sets: a
 //! register takes two vectors of pixels (whose addresses need not follow one another) or a whole

@@ -1,4 +1,4 @@
-//! Matrix products of packed operands: the innermost blocks of our sgemm.
+//! GEMM microkernels: products of packed panels, the innermost blocks of our sgemm.
 //!
 //! The right matrix is packed in panels of 16 columns, `[panel][depth][16]`, so that the inner loop
 //! reads it from one address to the next. The left one comes in panels of 6 rows, packed as

@@ -1,4 +1,4 @@
-//! The product of weights with the pixels of all images, in blocks that stay in the caches.
+//! Blocked GEMM: weights times the pixels of all images, in blocks that stay in the caches.
 //!
 //! Weights are packed once, by all threads; where all pixels are one block, as behind dense layers,
 //! they are read as they are. A task owns a block of pixels, which it packs and multiplies with all

@@ -1,4 +1,4 @@
-//! The shape of a convolution.
+//! Shape of a convolution, and its checks.
 
 use thiserror::Error;
 

@@ -1,4 +1,4 @@
-//! Vectors of eight floats, and which instructions they compile to.
+//! SIMD vectors of eight floats, and the dispatch to instruction sets.
 //!
 //! Kernels are generic over [`Vector`]; an entry point per instruction set inlines them. All
 //! instruction sets share eight lanes, so that tables of offsets, packed weights and scratch are

@@ -1,4 +1,4 @@
-//! The two innermost loops, register blocked, for every instruction set.
+//! Register-blocked microkernels of the direct convolutions, for every instruction set.
 //!
 //! Both read an "indirect" matrix: element (k, p) of the unrolled input is `input[taps[k] +
 //! vectors[p] ..]`, eight pixels at a time, so no im2col buffer is ever written. `taps` runs over

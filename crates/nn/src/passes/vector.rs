@@ -1,5 +1,5 @@
-//! The inner loops: plain Rust over slices, compiled for several instruction sets and chosen at run
-//! time.
+//! Vectorised loops over slices: plain Rust, compiled for several instruction sets and dispatched at
+//! run time.
 //!
 //! Sums run over 32 lanes in f32 within a chunk of at most 2048 floats and are then folded in f64,
 //! in an order that the source fixes: the bits are the same on every CPU.

@@ -1,4 +1,5 @@
-//! Winograd's weight gradient, by the transposed F(4 x 4, 3 x 3) or F(2 x 2, 3 x 3), the latter of stride 2 too.
+//! Winograd's weight gradient, by the transposed F(4 x 4, 3 x 3) or F(2 x 2, 3 x 3), the latter of
+//! stride 2 too.
 //!
 //! F(4 x 4, 3 x 3) is for sums over many pixels: errors of the direct kernel grow with their number,
 //! those of the maps do not. Over few, they would be four to six times the direct kernel's.

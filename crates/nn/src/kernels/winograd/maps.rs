@@ -1,4 +1,4 @@
-//! The linear maps of F(m x m, 3 x 3), in one dimension, for m = 2 and 4.
+//! Winograd's transform matrices of F(m x m, 3 x 3), in one dimension, for m = 2 and 4.
 //!
 //! An algorithm for m outputs of a filter g of three taps over an input d of m + 2 values is y =
 //! A^T [(G g) * (B^T d)] with an elementwise product; it evaluates polynomials at m + 1 points and

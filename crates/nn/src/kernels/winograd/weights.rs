@@ -1,4 +1,4 @@
-//! The maps of weights and of their gradients.
+//! Filter transform, and the inverse transform of weight gradients.
 
 use super::maps::{Map, WeightGradient, Weights};
 use crate::kernels::panels::COLUMNS;
