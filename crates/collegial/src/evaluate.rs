@@ -12,9 +12,9 @@ use serde::Serialize;
 
 use crate::array;
 use crate::class_list::outputs_of_classes;
-use crate::model::note_doubts;
+use crate::model::{Source, note_doubts};
 use crate::options::options;
-use crate::{Answer, ContentError, Error, Model, Monitor, Style};
+use crate::{Answer, ContentError, Error, ModelRef, Monitor, Style};
 
 options! {
     /// Test a checkpoint: error, top-5 error, errors per class and the confusion matrix
@@ -32,8 +32,8 @@ options! {
         #[arg(long, value_name = "DIR")]
         pub data: PathBuf,
         /// The network, by name or TOML spec [default: what the file says or its tensors tell]
-        #[arg(long, value_name = "MODEL")]
-        pub model: Option<PathBuf>,
+        #[arg(long, value_name = "MODEL", value_hint = clap::ValueHint::AnyPath)]
+        pub model: Option<ModelRef>,
         /// The classes of the network's outputs, one name per line, for a data set that has some of
         /// them
         #[arg(long, value_name = "FILE")]
@@ -103,7 +103,7 @@ pub struct Class {
 ///
 /// Where weights, network and data do not belong together, or the monitor stopped it.
 pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Evaluated, Error> {
-    let named = request.model.as_ref().map(|model| Model::named(model).bare_spec()).transpose()?;
+    let named = request.model.as_ref().map(ModelRef::open).transpose()?.map(Source::into_spec);
     let file = WeightFile::open(&request.checkpoint, named)?;
     note_doubts(&file, monitor);
     let dataset = Dataset::open(&request.data).map_err(TrainError::from)?;

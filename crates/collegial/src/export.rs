@@ -224,9 +224,8 @@ fn write_onnx(request: &Request, network: &Network, path: &Path) -> Result<(usiz
 /// # Errors
 ///
 /// Where the network has no such form.
-pub fn pytorch_script(model: &Model) -> Result<String, Error> {
-    let spec = model.spec()?;
-    script(&spec, None, None, &[])
+pub fn pytorch_script(spec: &Spec) -> Result<String, Error> {
+    script(spec, None, None, &[])
 }
 
 fn write_script(

@@ -9,15 +9,14 @@ use collegial_train::export::WeightFile;
 use serde::Deserialize;
 
 use crate::options::options;
-use crate::{ContentError, Error, Monitor};
+use crate::{ContentError, Error, ModelRef, Monitor};
 
 options! {
     /// A model by name or file, with the settings that its name leaves open.
-    #[derive(Eq)]
     pub struct Model {
         /// Name of a model, or path of a TOML spec
-        #[arg(value_name = "MODEL")]
-        pub model: PathBuf,
+        #[arg(value_name = "MODEL", value_hint = clap::ValueHint::AnyPath)]
+        pub model: ModelRef,
         /// Number of classes of a network
         #[arg(long, value_name = "COUNT")]
         pub classes: Option<usize>,
@@ -42,9 +41,10 @@ pub enum Source {
 }
 
 impl Model {
-    /// The model of a name, text or path, without settings.
-    pub fn named(model: impl Into<PathBuf>) -> Self {
-        Self { model: model.into(), ..Self::default() }
+    /// The model of a name or path, without settings.
+    pub fn named(name_or_path: &str) -> Self {
+        let model = name_or_path.parse().unwrap_or_else(|_| ModelRef::Name(name_or_path.to_owned()));
+        model.into()
     }
 
     /// The settings that were given.
@@ -55,17 +55,7 @@ impl Model {
 
     /// The network as it is named, settings not applied, with its weights where they come along.
     pub fn open(&self) -> Result<Source, Error> {
-        let weights = |path: &Path| Ok(Source::Weights(Box::new(WeightFile::open(path, None)?)));
-        match self.model.to_str() {
-            Some(text) if WeightFile::is_meant(text) => weights(&self.model),
-            Some(text) => Ok(Source::Spec(Spec::load(text)?)),
-            // No name and no spec's text, so a path: a spec's if its ending says so.
-            None if self.model.extension().is_some_and(|ending| ending == "toml") => {
-                let text = std::fs::read_to_string(&self.model).map_err(Error::reading(&self.model))?;
-                Ok(Source::Spec(Spec::from_toml(&text)?))
-            }
-            None => weights(&self.model),
-        }
+        self.model.open()
     }
 
     /// The network as it is named, settings not applied; a data set may set them.
@@ -85,6 +75,18 @@ impl Model {
     /// The spec that is meant, settings applied.
     pub fn spec(&self) -> Result<Spec, Error> {
         Ok(self.bare_spec()?.with(&self.overrides())?)
+    }
+}
+
+impl From<ModelRef> for Model {
+    fn from(model: ModelRef) -> Self {
+        Self { model, ..Self::default() }
+    }
+}
+
+impl From<Spec> for Model {
+    fn from(spec: Spec) -> Self {
+        ModelRef::from(spec).into()
     }
 }
 

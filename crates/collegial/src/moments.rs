@@ -13,7 +13,7 @@ use crate::array;
 use crate::message::{invalid, option, verb};
 use crate::options::options;
 use crate::style::wrapped;
-use crate::{Answer, Error, Model, Style, Widths};
+use crate::{Answer, Error, ModelRef, Style, Widths};
 
 options! {
     /// Exact mean and variance of the kernel of a fully connected network or a bottleneck block,
@@ -31,8 +31,13 @@ options! {
     #[serde(deny_unknown_fields)]
     pub struct Request {
         /// A module: fc6-500, fc6-30x48, bottleneck-128, or a TOML spec of a chain
-        #[arg(value_name = "MODULE", required_unless_present = "widths", conflicts_with = "widths")]
-        pub model: Option<PathBuf>,
+        #[arg(
+            value_name = "MODULE",
+            required_unless_present = "widths",
+            conflicts_with = "widths",
+            value_hint = clap::ValueHint::AnyPath
+        )]
+        pub model: Option<ModelRef>,
         /// Widths of a fully connected network in place of a module, the input's first: 784,48,48
         #[arg(long, value_name = "LIST")]
         pub widths: Option<Widths>,
@@ -154,7 +159,7 @@ fn module(request: &Request) -> Result<Module, Error> {
             ]
             .into());
         }
-        (Some(model), None) => Model::named(model).spec()?,
+        (Some(model), None) => model.open()?.into_spec(),
         (None, Some(Widths(widths))) => {
             let (inputs, hidden) =
                 widths.split_first().map_or((1, &[][..]), |(inputs, hidden)| (*inputs, hidden));
@@ -218,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_variance_beyond_all_numbers_is_refused() {
-        let of = |model: &str| run(&Request { model: Some(model.into()), ..Request::default() });
+        let of = |model: &str| run(&Request { model: Some(model.parse().unwrap()), ..Request::default() });
         assert!(of("fc1000-48").unwrap().variance > 1e40);
         let said = of("fc10000-48").unwrap_err().to_string();
         assert!(said.contains("fc10000-48") && said.contains("wider or fewer layers"), "{said}");

@@ -44,7 +44,14 @@ fn os_string(bytes: Vec<u8>) -> Option<OsString> {
 }
 
 fn read<'de, D: Deserializer<'de>>(exact: Exact) -> Result<PathBuf, D::Error> {
-    exact.path().ok_or_else(|| serde::de::Error::custom("the bytes are no path of this system"))
+    exact.path().ok_or_else(|| serde::de::Error::custom(NO_PATH))
+}
+
+const NO_PATH: &str = "the bytes are no path of this system";
+
+/// The path of these bytes.
+pub(crate) fn of_bytes<E: serde::de::Error>(bytes: Vec<u8>) -> Result<PathBuf, E> {
+    os_string(bytes).map(PathBuf::from).ok_or_else(|| E::custom(NO_PATH))
 }
 
 /// For `#[serde(with)]`: a path that is read again as it was.

@@ -23,6 +23,8 @@ fn blamed<T: DeserializeOwned>(fields: &Map<String, Value>, error: serde_json::E
     for (name, value) in fields {
         let alone = Value::Object(Map::from_iter([(name.clone(), value.clone())]));
         match serde_json::from_value::<T>(alone) {
+            // What is wrong with a model is said of the model; a whole spec is not repeated.
+            Err(reason) if name == "model" => return Error::Fields(reason),
             Err(reason) if Some(reason.to_string()) != nothing => {
                 return Error::Field { field: name.clone(), value: value.clone(), reason };
             }

@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::message::{invalid, option};
 use crate::options::options;
 use crate::reproduce::told;
-use crate::{Answer, Error, Model, Monitor, Style, validate};
+use crate::{Answer, Error, ModelRef, Monitor, Style, validate};
 
 options! {
     /// Train any networks several times each, and give their mean test errors
@@ -27,8 +27,8 @@ options! {
     #[serde(deny_unknown_fields)]
     pub struct Request {
         /// Names, or paths of specs
-        #[arg(value_name = "MODEL", required = true)]
-        pub models: Vec<PathBuf>,
+        #[arg(value_name = "MODEL", required = true, value_hint = clap::ValueHint::AnyPath)]
+        pub models: Vec<ModelRef>,
         /// Directory of the data set
         #[arg(long, value_name = "DIR")]
         #[serde(with = "crate::paths::exact")]
@@ -112,8 +112,8 @@ pub(crate) fn answer(
         return Err(invalid![option("models"), " is empty; name networks to train"].into());
     }
     let dataset = Dataset::open(&request.data).map_err(TrainError::from)?;
-    let spec = |model: &PathBuf| -> Result<_, Error> {
-        Ok(spec_for(&Model::named(model).bare_spec()?, &Overrides::default(), &dataset)?)
+    let spec = |model: &ModelRef| -> Result<_, Error> {
+        Ok(spec_for(&model.open()?.into_spec(), &Overrides::default(), &dataset)?)
     };
     let specs = request.models.iter().map(spec).collect::<Result<Vec<_>, _>>()?;
     let recipe = validate::recipe(&dataset, request.epochs, request.limit, &request.set)?;

@@ -8,7 +8,7 @@ use std::sync::{LazyLock, Mutex};
 
 use collegial::backend::Backends;
 use collegial::jobs::job::Indices;
-use collegial::{Model, Monitor, Silent, Widths, fit, jobs, merge, reproduce, sweep};
+use collegial::{Model, ModelRef, Monitor, Silent, Widths, fit, jobs, merge, reproduce, sweep};
 use collegial_core::files::faults::{Plan, recorded, with_failures};
 use collegial_core::files::power_loss::{Luck, after_power_loss};
 use collegial_core::files::{TEMPORARY, write_whole};
@@ -55,7 +55,7 @@ fn data(name: &str) -> PathBuf {
 /// Two trainings as jobs.
 fn plan(directory: &Path, data: PathBuf) -> Result<(), String> {
     let sweep = sweep::Request {
-        models: ["fc2-4", "fc2-2x2"].map(PathBuf::from).to_vec(),
+        models: ["fc2-4", "fc2-2x2"].map(|name| ModelRef::Name(name.into())).to_vec(),
         data,
         runs: NonZeroU32::MIN,
         epochs: NonZeroU32::new(1),

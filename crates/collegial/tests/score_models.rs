@@ -52,7 +52,7 @@ fn names_specs_weights_and_runs_are_one_network() {
     // What cannot be opened is listed with the reason that every verb gives.
     assert_eq!(table.refused.iter().map(|row| row.row).collect::<Vec<_>>(), [6, 7]);
     for refused in &table.refused {
-        let said = Model::named(refused.model.clone().unwrap()).bare_spec().unwrap_err().to_string();
+        let said = Model::named(refused.model.as_deref().unwrap()).bare_spec().unwrap_err().to_string();
         assert_eq!(refused.reason, said);
     }
 }

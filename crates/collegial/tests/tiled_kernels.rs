@@ -10,7 +10,7 @@ use collegial_core::files::power_loss::{Luck, after_power_loss};
 
 /// Three blocks and six tiles of a small network.
 fn request(out: &Path) -> Request {
-    let model = Model { model: "fc3-6".into(), inputs: Some(3), ..Model::default() };
+    let model = Model { inputs: Some(3), ..Model::named("fc3-6") };
     Request { model, count: Some(1100), out: Some(out.to_owned()), ..Request::default() }
 }
 
@@ -217,8 +217,8 @@ fn the_kernel_predicts_classes() {
     let directory = tempfile::tempdir().unwrap();
     let data = directory.path().join("data");
     collegial_testing::write_data(&data, 200, 100);
-    let model = Model { model: "fc3-64".into(), ..Model::default() };
-    let convolutions = Model { model: collegial_testing::NETWORK.into(), ..Model::default() };
+    let model = Model::named("fc3-64");
+    let convolutions = Model::named(collegial_testing::NETWORK);
     let request = Request {
         model,
         data: Some(data),

@@ -12,7 +12,7 @@ use std::ffi::OsString;
 
 use answer::Answer;
 use backend::BACKENDS;
-use collegial::{self as ops, Model};
+use collegial::{self as ops, Model, ModelRef};
 use collegial_core::tensors::Tensor;
 use collegial_report::{Align, Table, fragment};
 use interruptible::{Listeners, interruptible};
@@ -168,10 +168,17 @@ fn array(inputs: &PyReadonlyArrayDyn<'_, f32>) -> PyResult<Tensor> {
     Tensor::new(view.shape(), inputs.as_slice()?.to_vec()).map_err(|error| exception(&error.into()))
 }
 
+/// The model of a reference as JSON has it.
+fn model_of(model: &str) -> Result<Model, ops::Error> {
+    let model: ModelRef = serde_json::from_str(model).map_err(ops::Error::Fields)?;
+    Ok(model.into())
+}
+
 /// The TOML form of a model.
 #[pyfunction]
 fn to_toml(model: &str) -> PyResult<String> {
-    Ok(Model::named(model).spec().map_err(|error| exception(&error))?.to_toml())
+    let spec = model_of(model).and_then(|model| model.spec());
+    Ok(spec.map_err(|error| exception(&error))?.to_toml())
 }
 
 /// The JSON form of a model with another design.
@@ -179,7 +186,7 @@ fn to_toml(model: &str) -> PyResult<String> {
 fn redesigned(model: &str, design: &str) -> PyResult<String> {
     let design = design.parse::<ops::model::Redesign>().map_err(ops::Error::from);
     design
-        .and_then(|design| ops::model::redesigned(&Model::named(model), &design))
+        .and_then(|design| ops::model::redesigned(&model_of(model)?, &design))
         .and_then(|spec| ops::to_json(&spec))
         .map_err(|error| exception(&error))
 }

@@ -4,7 +4,6 @@
 //! may look at is dropped into it, see [`dropped`].
 
 use std::fmt;
-use std::path::PathBuf;
 
 use crate::message::{Call, Rendering, Setting};
 use crate::model::Redesign;
@@ -75,7 +74,7 @@ pub fn ask(verb: &str, body: &[u8]) -> Result<String, Refusal> {
                     "the page opens no files of this machine; leave `data` and `timings` out".into(),
                 ));
             }
-            request.model = written(&request.model)?;
+            request.model = without_files(&request.model)?;
             let found = ops::search::run(&request, &Silent)?;
             let mut answer: Value = serde_json::from_str(&found.json()?).map_err(Error::Json)?;
             answer["sentences"] = found.summary().0.into();
@@ -89,12 +88,11 @@ pub fn ask(verb: &str, body: &[u8]) -> Result<String, Refusal> {
         }
         "pytorch" => {
             let request: NetworkRequest = ops::request(json)?;
-            let model = Model::named(text_of(&redesigned(&request)?)?);
-            to_json(&ops::export::pytorch_script(&model)?)
+            to_json(&ops::export::pytorch_script(&redesigned(&request)?)?)
         }
         "kernels" => {
             let mut request: ops::kernels::Request = ops::request(json)?;
-            request.model = written(&request.model)?;
+            request.model = without_files(&request.model)?;
             Ok(ops::kernels::run(&request)?.json()?)
         }
         other => Err(Refusal(format!(
@@ -125,27 +123,16 @@ struct NetworkRequest {
 }
 
 fn redesigned(request: &NetworkRequest) -> Result<Spec, Refusal> {
-    let model = written(&request.model)?;
+    let model = without_files(&request.model)?;
     Ok(match &request.design {
         Some(design) => ops::model::redesigned(&model, design)?,
         None => model.spec()?,
     })
 }
 
-/// The same model as the text of its spec, so that nothing behind this opens a file.
-fn written(model: &Model) -> Result<Model, Refusal> {
-    let name = model.model.to_str().unwrap_or_default();
-    let text = name.trim_start();
-    let spec = match () {
-        () if text.starts_with('{') => Spec::from_json(text)?,
-        () if text.contains('\n') => Spec::from_toml(name)?,
-        () => name.parse()?,
-    };
-    Ok(Model { model: text_of(&spec)?, ..model.clone() })
-}
-
-fn text_of(spec: &Spec) -> Result<PathBuf, Refusal> {
-    Ok(to_json(spec)?.into())
+/// The same model as its network, so that nothing behind this opens a file.
+fn without_files(model: &Model) -> Result<Model, Refusal> {
+    Ok(Model { model: model.model.without_files()?.into(), ..model.clone() })
 }
 
 /// A card of the answer, as the page shows it.

@@ -1,7 +1,7 @@
 //! What the page shows of one network: counts, blocks, and its text.
 
+use crate::Silent;
 use crate::info::{self, Counted};
-use crate::{Model, Silent};
 use collegial_arch::{Block, Layer, Spec};
 use serde::Serialize;
 
@@ -36,8 +36,7 @@ struct Chain {
 impl Network {
     /// Counts a network.
     pub fn of(spec: &Spec) -> Result<Self, Refusal> {
-        let text = serde_json::to_string(spec).map_err(|error| Refusal(error.to_string()))?;
-        let request = info::Request { model: Model::named(text), ..info::Request::default() };
+        let request = info::Request { model: spec.clone().into(), ..info::Request::default() };
         Ok(Self {
             counted: info::run(&request, &Silent)?,
             blocks: spec.blocks().unwrap_or_default(),

@@ -11,14 +11,15 @@ mod shell;
 pub mod status;
 
 use std::num::NonZeroU32;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use collegial_arch::Spec;
 use collegial_experiments::jobs::{Ledger, Share};
 use collegial_experiments::reproduce::Item;
 use collegial_train::Backends;
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Monitor, reproduce, sweep, validate};
+use crate::{Error, ModelRef, Monitor, reproduce, sweep, validate};
 
 /// A request whose trainings can be jobs.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -45,7 +46,7 @@ impl Task {
                 ..request
             }),
             Self::Sweep(request) => {
-                let models = request.models.iter().map(|model| text(&crate::Model::named(model)));
+                let models = request.models.iter().map(portable);
                 Self::Sweep(sweep::Request {
                     models: models.collect::<Result<_, _>>()?,
                     data: whole(&request.data)?,
@@ -54,7 +55,7 @@ impl Task {
                 })
             }
             Self::Validate(request) => {
-                let model = text(&request.model)?;
+                let model = portable(&request.model.model)?;
                 Self::Validate(validate::Request {
                     model: crate::Model { model, ..request.model },
                     data: whole(&request.data)?,
@@ -125,10 +126,10 @@ impl Task {
     }
 }
 
-/// A model as text: a name stays one, a file's network becomes its TOML form.
-fn text(model: &crate::Model) -> Result<PathBuf, Error> {
-    let spec = model.bare_spec()?;
-    let named = spec.name();
-    let same = crate::Model::named(&named).bare_spec().is_ok_and(|known| known == spec);
-    Ok(PathBuf::from(if same { named } else { spec.to_toml() }))
+/// A model that means the same elsewhere: a name stays one, a file becomes its network.
+fn portable(model: &ModelRef) -> Result<ModelRef, Error> {
+    let spec = model.open()?.into_spec();
+    let name = spec.name();
+    let means_it = name.parse::<Spec>().is_ok_and(|known| known == spec);
+    Ok(if means_it { ModelRef::Name(name) } else { spec.into() })
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::options::options;
 use crate::style::wrapped;
-use crate::{Answer, Error, Model, Style};
+use crate::{Answer, Error, ModelRef, Style};
 
 /// So many rows that are not scored are listed on a terminal.
 const SHOWN: usize = 20;
@@ -69,7 +69,10 @@ pub fn run(request: &Request) -> Result<Scored, Error> {
     let question =
         Question { targets: request.target.clone(), group: request.group.clone(), seed: request.seed };
     let name = request.table.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    let resolve = |model: &str| Ok(Model::named(model).bare_spec()?);
+    let resolve = |model: &str| {
+        let model: ModelRef = model.parse().map_err(Error::from)?;
+        Ok(model.open()?.into_spec())
+    };
     Ok(Scored { table: ScoredTable::resolved(&table, &question, &resolve)?, name, question })
 }
 

@@ -64,9 +64,7 @@ fn setting(name: &str, value: impl ToString) -> Setting {
 
 /// MODEL as it was typed, unless it is a spec's text.
 fn typed(model: &Model) -> Option<&str> {
-    let text = model.model.to_str()?;
-    let is_spec = text.contains('\n') || text.starts_with('{');
-    (!is_spec && !text.is_empty()).then_some(text)
+    model.model.typed().filter(|text| !text.is_empty())
 }
 
 fn settings(overrides: &Overrides) -> Vec<Setting> {
@@ -127,12 +125,12 @@ mod tests {
         assert_eq!((known(&spec), known(&network)), (None, None));
         let model = Model::named("nets/mine.toml");
         assert_eq!(baseline(&model, &spec), "nets/mine.toml");
-        assert_eq!(baseline(&Model::named(OWN), &spec), "your resnext8-1x16d");
+        assert_eq!(baseline(&spec.clone().into(), &spec), "your resnext8-1x16d");
         assert_eq!(
             export(&model, &spec, &network).iter().map(ToString::to_string).collect::<Vec<_>>(),
             ["set design = \"12x3d\" in nets/mine.toml, then", "export(nets/mine.toml, to=pytorch)"]
         );
-        assert!(export(&Model::named(OWN), &spec, &network).is_empty());
+        assert!(export(&spec.clone().into(), &spec, &network).is_empty());
     }
 
     #[test]

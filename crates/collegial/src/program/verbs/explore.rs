@@ -2,8 +2,9 @@
 
 use std::process::{Command, Stdio};
 
-use crate as ops;
+use crate::ModelRef;
 use crate::explorer::Explorer;
+use crate::model::Source;
 use clap::Args;
 
 use crate::program::arguments::Common;
@@ -22,8 +23,8 @@ use crate::program::signals;
 pub struct Explore {
     /// The baseline that the page opens with: a name, or the path of a TOML spec, checkpoint or
     /// ONNX file
-    #[arg(value_name = "MODEL")]
-    model: Option<std::path::PathBuf>,
+    #[arg(value_name = "MODEL", value_hint = clap::ValueHint::AnyPath)]
+    model: Option<ModelRef>,
     /// Port to listen on; 0 takes any that is free
     #[arg(long, value_name = "P", default_value_t = 0)]
     port: u16,
@@ -34,7 +35,7 @@ pub struct Explore {
 
 /// Runs the verb.
 pub fn run(verb: &Explore, common: &Common) -> Result<(), Failure> {
-    let start = verb.model.as_ref().map(|model| ops::Model::named(model).spec()).transpose()?;
+    let start = verb.model.as_ref().map(ModelRef::open).transpose()?.map(Source::into_spec);
     let explorer =
         Explorer::start(verb.port, start.as_ref()).map_err(|error| Failure::User(error.to_string()))?;
     signals::watch();
