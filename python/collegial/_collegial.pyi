@@ -22,8 +22,8 @@ class Answer:
     def html(self) -> str:
         """For notebooks."""
 
-    def write_page(self, path: str | PathLike[str], call: str) -> bool:
-        """Writes a self-contained page that says by which call it was made; whether there is one."""
+    def write_page(self, path: str | PathLike[str], call: str) -> None:
+        """Writes a self-contained page that says by which call it was made."""
 
     def write_figures(self, directory: str | PathLike[str]) -> None:
         """Writes the figures as SVG files, with their data as CSV, into a directory."""

@@ -46,11 +46,16 @@ pub trait Answer: Document + Send + Sync {
     fn figures(&self) -> Vec<(Cow<'static, str>, Figure)> {
         vec![]
     }
+}
 
-    /// A page with everything, where there is more to say than the text does.
-    fn page(&self, _provenance: Provenance) -> Option<Page> {
-        None
-    }
+/// An answer that has more to say than its text: a page with everything.
+pub trait Paged: Answer {
+    /// The page.
+    ///
+    /// # Errors
+    ///
+    /// Where a number of it has no JSON form.
+    fn page(&self, provenance: Provenance) -> Result<Page, Error>;
 }
 
 /// What has a JSON form: everything that serialises.

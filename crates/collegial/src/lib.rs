@@ -56,7 +56,7 @@ pub mod widths;
 mod written;
 
 pub(crate) use answer::untimed_json;
-pub use answer::{Answer, Document, to_json};
+pub use answer::{Answer, Document, Paged, to_json};
 pub use budget::{Budget, NotABudget};
 pub use collegial_core::{Monitor, Silent};
 pub use error::{ContentError, Error, InputsError};

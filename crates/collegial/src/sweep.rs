@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::message::{invalid, option};
 use crate::options::options;
 use crate::reproduce::told;
-use crate::{Answer, Error, ModelRef, Monitor, Style, validate};
+use crate::{Answer, Error, ModelRef, Monitor, Paged, Style, validate};
 
 options! {
     /// Train any networks several times each, and give their mean test errors
@@ -193,8 +193,10 @@ impl Answer for Swept {
             .with(Points::new("", self.networks.iter().filter_map(point)));
         vec![("sweep.svg".into(), figure)]
     }
+}
 
-    fn page(&self, provenance: Provenance) -> Option<Page> {
+impl Paged for Swept {
+    fn page(&self, provenance: Provenance) -> Result<Page, Error> {
         let (sentences, table) = self.summary();
         let mut section = Section::new("Networks");
         for (_, figure) in self.figures() {
@@ -203,6 +205,6 @@ impl Answer for Swept {
         let page = Page::new("Sweep")
             .verdict(sentences.concat())
             .section(section.table(table, "Every network, in the order of the request."));
-        Some(page.provenance(Provenance { seed: Some(self.seed), ..provenance }))
+        Ok(page.provenance(Provenance { seed: Some(self.seed), ..provenance }))
     }
 }

@@ -22,7 +22,7 @@ use crate::jobs;
 use crate::message::invalid;
 use crate::options::options;
 use crate::reproduce::told;
-use crate::{Answer, Error, InvalidRequest, Model, Monitor, Style, files};
+use crate::{Answer, Error, InvalidRequest, Model, Monitor, Paged, Style, files};
 
 options! {
     /// Train designs of equal cost and see whether the predicted variance ranks their test errors
@@ -233,9 +233,7 @@ impl Validated {
         files::write_figures(&self.out, self)?;
         files::write(&self.out.join("validation.json"), format!("{}\n", self.json()?).as_bytes())?;
         let path = self.out.join("validation.html");
-        if let Some(page) = self.page(provenance) {
-            files::write(&path, page.to_html().as_bytes())?;
-        }
+        files::write(&path, self.page(provenance)?.to_html().as_bytes())?;
         Ok(path)
     }
 
@@ -270,9 +268,11 @@ impl Answer for Validated {
     fn figures(&self) -> Vec<(Cow<'static, str>, Figure)> {
         self.validation.figures().into_iter().map(|(name, figure)| (name.into(), figure)).collect()
     }
+}
 
-    fn page(&self, provenance: Provenance) -> Option<Page> {
-        Some(self.validation.page(Provenance { seed: Some(self.seed), ..provenance }))
+impl Paged for Validated {
+    fn page(&self, provenance: Provenance) -> Result<Page, Error> {
+        Ok(self.validation.page(Provenance { seed: Some(self.seed), ..provenance }))
     }
 }
 

@@ -6,17 +6,36 @@ use collegial::{self as ops, Error, Style};
 use collegial_report::Provenance;
 use pyo3::prelude::*;
 
+use crate::CollegialError;
 use crate::rendering::{Keywords, exception};
 
 /// What a verb answered.
 #[pyclass(frozen, module = "collegial._collegial")]
-pub struct Answer(Box<dyn ops::Answer>);
+pub struct Answer(Kind);
+
+enum Kind {
+    Plain(Box<dyn ops::Answer>),
+    Paged(Box<dyn ops::Paged>),
+}
 
 impl Answer {
     /// Of any verb, made without Python's lock.
     #[expect(clippy::unnecessary_wraps, reason = "every verb ends with it, after what can fail")]
     pub fn boxed(answer: impl ops::Answer + 'static) -> Result<Self, Error> {
-        Ok(Self(Box::new(answer)))
+        Ok(Self(Kind::Plain(Box::new(answer))))
+    }
+
+    /// The same of a verb whose answer has a page.
+    #[expect(clippy::unnecessary_wraps, reason = "as above")]
+    pub fn paged(answer: impl ops::Paged + 'static) -> Result<Self, Error> {
+        Ok(Self(Kind::Paged(Box::new(answer))))
+    }
+
+    fn inner(&self) -> &dyn ops::Answer {
+        match &self.0 {
+            Kind::Plain(answer) => answer.as_ref(),
+            Kind::Paged(answer) => answer.as_ref(),
+        }
     }
 }
 
@@ -30,33 +49,34 @@ pub fn provenance(call: String) -> Provenance {
 impl Answer {
     /// The document that the command line prints with --json.
     fn json(&self) -> PyResult<String> {
-        self.0.json().map_err(|error| exception(&error))
+        self.inner().json().map_err(|error| exception(&error))
     }
 
     /// For people, without escape sequences.
     fn text(&self) -> String {
         let style = Style { rendering: &Keywords, ..Style::default() };
-        style.safe(&self.0.text(&style))
+        style.safe(&self.inner().text(&style))
     }
 
     /// For notebooks.
     fn html(&self) -> String {
-        self.0.html()
+        self.inner().html()
     }
 
-    /// Writes a self-contained page that says by which call it was made; whether there is one.
+    /// Writes a self-contained page that says by which call it was made.
     #[expect(clippy::needless_pass_by_value, reason = "Python's paths come as values")]
-    fn write_page(&self, path: PathBuf, call: String) -> PyResult<bool> {
-        let Some(page) = self.0.page(provenance(call)) else {
-            return Ok(false);
+    fn write_page(&self, path: PathBuf, call: String) -> PyResult<()> {
+        let Kind::Paged(answer) = &self.0 else {
+            return Err(CollegialError::new_err("this answer has no page"));
         };
-        ops::files::write(&path, page.to_html().as_bytes()).map_err(|error| exception(&error))?;
-        Ok(true)
+        let page = answer.page(provenance(call));
+        page.and_then(|page| ops::files::write(&path, page.to_html().as_bytes()))
+            .map_err(|error| exception(&error))
     }
 
     /// Writes the figures as SVG files, with their data as CSV, into a directory.
     #[expect(clippy::needless_pass_by_value, reason = "Python's paths come as values")]
     fn write_figures(&self, directory: PathBuf) -> PyResult<()> {
-        ops::files::write_figures(&directory, self.0.as_ref()).map_err(|error| exception(&error))
+        ops::files::write_figures(&directory, self.inner()).map_err(|error| exception(&error))
     }
 }

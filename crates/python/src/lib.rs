@@ -63,12 +63,12 @@ fn ask<'py>(
             "fit" => Answer::boxed(ops::fit::run(&ops::request(&request)?, watch)?),
             "regress" => Answer::boxed(ops::ntk::regress::run(&ops::request(&request)?, watch)?),
             "merge" => Answer::boxed(ops::merge::run(&ops::request(&request)?, watch)?),
-            "score" => Answer::boxed(ops::score::run(&ops::request(&request)?)?),
-            "search" => Answer::boxed(ops::search::run(&ops::request(&request)?, watch)?),
+            "score" => Answer::paged(ops::score::run(&ops::request(&request)?)?),
+            "search" => Answer::paged(ops::search::run(&ops::request(&request)?, watch)?),
             "train" => Answer::boxed(ops::train::run(&ops::request(&request)?, BACKENDS, watch, watch)?),
             "evaluate" => Answer::boxed(ops::evaluate::run(&ops::request(&request)?, watch)?),
             "export" => Answer::boxed(ops::export::run(&ops::request(&request)?, watch)?),
-            "sweep" => Answer::boxed(ops::sweep::run(&ops::request(&request)?, BACKENDS, watch)?),
+            "sweep" => Answer::paged(ops::sweep::run(&ops::request(&request)?, BACKENDS, watch)?),
             "plan" => Answer::boxed(ops::jobs::plan::run(&ops::request(&request)?, BACKENDS, watch)?),
             "job" => Answer::boxed(ops::jobs::job::run(&ops::request(&request)?, BACKENDS, watch)?),
             "gather" => {
@@ -77,7 +77,7 @@ fn ask<'py>(
                 Answer::boxed(ops::jobs::gather::run(&request, answer::provenance(call), watch)?)
             }
             "status" => Answer::boxed(ops::jobs::status::run(&ops::request(&request)?)?),
-            "validate" => Answer::boxed(ops::validate::run(&ops::request(&request)?, BACKENDS, watch)?),
+            "validate" => Answer::paged(ops::validate::run(&ops::request(&request)?, BACKENDS, watch)?),
             "reproduce" => Answer::boxed(ops::reproduce::run(&ops::request(&request)?, BACKENDS, watch)?),
             other => Err(ops::Error::UnknownVerb { verb: other.to_owned() }),
         }),

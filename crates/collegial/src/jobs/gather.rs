@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::Task;
 use super::status::section;
 use crate::options::options;
-use crate::{Answer, Document, Error, Monitor, Style, files, reproduce, sweep, to_json, validate};
+use crate::{Answer, Document, Error, Monitor, Paged, Style, files, reproduce, sweep, to_json, validate};
 
 options! {
     /// Make pages and tables of what the jobs of a plan have finished
@@ -111,14 +111,15 @@ impl Unfinished {
     }
 }
 
-type Found = Option<(Box<dyn Answer>, PathBuf)>;
+/// What the finished trainings come to, and its page.
+type Outcome = Option<(Box<dyn Answer>, PathBuf)>;
 
 fn validated(
     request: &validate::Request,
     work: &Work,
     provenance: Provenance,
     monitor: &dyn Monitor,
-) -> Result<Found, Error> {
+) -> Result<Outcome, Error> {
     let mut answer = validate::answer(request, Share::Nothing(&work.ledger), Backends::NATIVE, monitor)?;
     if work.ledger.is_inconclusive() {
         return Ok(None);
@@ -126,8 +127,9 @@ fn validated(
     let unfinished = work.unfinished();
     answer.validation.sentence.insert_str(0, &unfinished.note);
     let path = answer.write(provenance.clone())?;
-    if let Some(page) = answer.page(provenance).filter(|_| unfinished.section.is_some()) {
-        files::write(&path, unfinished.on(page).to_html().as_bytes())?;
+    if unfinished.section.is_some() {
+        let page = unfinished.on(answer.page(provenance)?);
+        files::write(&path, page.to_html().as_bytes())?;
     }
     Ok(Some((Box::new(answer), path)))
 }
@@ -137,7 +139,7 @@ fn swept(
     work: &Work,
     provenance: Provenance,
     monitor: &dyn Monitor,
-) -> Result<Found, Error> {
+) -> Result<Outcome, Error> {
     let answer = sweep::answer(request, Share::Nothing(&work.ledger), Backends::NATIVE, monitor)?;
     if work.ledger.is_inconclusive() {
         return Ok(None);
@@ -145,13 +147,12 @@ fn swept(
     files::write(&answer.out.join("sweep.csv"), answer.table().to_csv().as_bytes())?;
     files::write(&answer.out.join("sweep.json"), format!("{}\n", answer.json()?).as_bytes())?;
     let path = answer.out.join("sweep.html");
-    if let Some(page) = answer.page(provenance) {
-        files::write(&path, work.unfinished().on(page).to_html().as_bytes())?;
-    }
+    let page = work.unfinished().on(answer.page(provenance)?);
+    files::write(&path, page.to_html().as_bytes())?;
     Ok(Some((Box::new(answer), path)))
 }
 
-fn reproduced(request: &reproduce::Request, work: &Work, monitor: &dyn Monitor) -> Result<Found, Error> {
+fn reproduced(request: &reproduce::Request, work: &Work, monitor: &dyn Monitor) -> Result<Outcome, Error> {
     let mut reports = vec![];
     let take = |report| {
         reports.push(report);

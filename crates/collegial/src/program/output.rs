@@ -1,12 +1,14 @@
 //! Results on stdout and in files.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 
-use crate::Answer;
+use clap::Args;
 
-use crate::program::arguments::Format;
+use crate::program::arguments::{Common, Format};
 use crate::program::failure::Failure;
 use crate::program::terminal;
+use crate::{Answer, Paged, files};
 
 /// Prints an answer.
 pub fn show(answer: &dyn Answer, format: Format) -> Result<(), Failure> {
@@ -30,4 +32,30 @@ pub fn print(text: &str) -> Result<(), Failure> {
         .write_all(text.as_bytes())
         .and_then(|()| stdout.flush())
         .map_err(|error| Failure::of_output(&error))
+}
+
+// Files beside the result; a doc comment would be the verb's help.
+#[derive(Args)]
+pub struct Files {
+    /// Write a self-contained HTML page
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Write the figures as SVG files, with their data as CSV, into this directory
+    #[arg(long, value_name = "DIR")]
+    figures: Option<PathBuf>,
+}
+
+impl Files {
+    /// Writes those that are wanted.
+    pub fn write(&self, answer: &dyn Paged, common: &Common) -> Result<(), Failure> {
+        if let Some(directory) = &self.figures {
+            files::write_figures(directory, answer)?;
+            common.say(&format!("wrote figures to {}", directory.display()));
+        }
+        if let Some(path) = &self.report {
+            files::write(path, answer.page(terminal::provenance())?.to_html().as_bytes())?;
+            common.say(&format!("wrote {}", path.display()));
+        }
+        Ok(())
+    }
 }

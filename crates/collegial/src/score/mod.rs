@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::options::options;
 use crate::style::wrapped;
-use crate::{Answer, Error, ModelRef, Style};
+use crate::{Answer, Error, ModelRef, Paged, Style};
 
 /// So many rows that are not scored are listed on a terminal.
 const SHOWN: usize = 20;
@@ -149,8 +149,10 @@ impl Answer for Scored {
         let all = [("score.svg".into(), show::all_groups(&groups))];
         all.into_iter().chain(show::each_group(&groups)).collect()
     }
+}
 
-    fn page(&self, provenance: Provenance) -> Option<Page> {
-        Some(show::page(self, provenance))
+impl Paged for Scored {
+    fn page(&self, provenance: Provenance) -> Result<Page, Error> {
+        Ok(show::page(self, provenance))
     }
 }

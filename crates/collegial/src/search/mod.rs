@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use crate::message::{invalid, option, option_with, verb};
 use crate::ntk::NormPolicy;
 use crate::options::options;
-use crate::{Answer, Budget, Error, Model, Monitor, Style, Widths};
+use crate::{Answer, Budget, Error, Model, Monitor, Paged, Style, Widths};
 pub use designs::{Checked, Designs};
 pub use paper::Paper;
 
@@ -215,7 +215,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Found, Error> {
 }
 
 impl Found {
-    fn inner(&self) -> &dyn Answer {
+    fn inner(&self) -> &dyn Paged {
         match self {
             Self::Designs(designs) => designs.as_ref(),
             Self::Paper(paper) => paper.as_ref(),
@@ -239,7 +239,10 @@ impl Answer for Found {
     fn figures(&self) -> Vec<(Cow<'static, str>, Figure)> {
         self.inner().figures()
     }
-    fn page(&self, provenance: Provenance) -> Option<Page> {
+}
+
+impl Paged for Found {
+    fn page(&self, provenance: Provenance) -> Result<Page, Error> {
         self.inner().page(provenance)
     }
 }

@@ -23,7 +23,7 @@ use serde::Serialize;
 
 use super::{Request, called};
 use crate::style::wrapped;
-use crate::{Answer, Error, Message, Monitor, Style, untimed_json};
+use crate::{Answer, Error, Message, Monitor, Paged, Style, untimed_json};
 pub use check::Checked;
 
 /// Both optima of the whole network.
@@ -215,9 +215,11 @@ impl Answer for Designs {
     fn figures(&self) -> Vec<(Cow<'static, str>, Figure)> {
         vec![("primal.svg".into(), self.primal_figure()), ("dual.svg".into(), self.dual_figure())]
     }
+}
 
-    fn page(&self, provenance: Provenance) -> Option<Page> {
-        let json = untimed_json(self).ok()?;
+impl Paged for Designs {
+    fn page(&self, provenance: Provenance) -> Result<Page, Error> {
+        let json = untimed_json(self)?;
         let drawn = self.answer.variance_source == VarianceSource::Measured || self.check.is_some();
         let provenance = Provenance { seed: drawn.then_some(self.seed), ..provenance };
         let mut page = Page::new(format!("The best designs for {}", self.answer.baseline))
@@ -259,10 +261,7 @@ impl Answer for Designs {
         let data = Section::new("Data")
             .download(Download::json("search.json", json))
             .download(Download::csv("curve.csv", self.table().to_csv()));
-        Some(
-            page.section(Section::new("How to read this").prose(reading.join("\n\n")))
-                .section(data)
-                .provenance(provenance),
-        )
+        let page = page.section(Section::new("How to read this").prose(reading.join("\n\n")));
+        Ok(page.section(data).provenance(provenance))
     }
 }

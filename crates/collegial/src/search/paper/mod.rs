@@ -21,7 +21,7 @@ use serde::Serialize;
 use super::{Request, called};
 use crate::message::{invalid, option, option_with, verb};
 use crate::style::wrapped;
-use crate::{Answer, Error, InvalidRequest, Monitor, Style, to_json};
+use crate::{Answer, Error, InvalidRequest, Monitor, Paged, Style, to_json};
 
 /// Both optima, and the fit behind them.
 #[derive(Clone, Debug, Serialize)]
@@ -228,10 +228,12 @@ impl Answer for Paper {
         }
         figures
     }
+}
 
-    fn page(&self, provenance: Provenance) -> Option<Page> {
-        let json = to_json(&self.answer).ok()?;
+impl Paged for Paper {
+    fn page(&self, provenance: Provenance) -> Result<Page, Error> {
+        let json = to_json(&self.answer)?;
         let provenance = Provenance { seed: self.drawn().then_some(self.seed), ..provenance };
-        Some(page::page(self, &json, provenance))
+        Ok(page::page(self, &json, provenance))
     }
 }
