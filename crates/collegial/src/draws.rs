@@ -22,7 +22,7 @@ pub const COUNT: usize = 2;
 
 /// Mean and variance of a network's kernel, with the settings of the draws.
 #[derive(Clone, Debug, Serialize)]
-pub struct Draws {
+pub struct DrawsAnswer {
     /// The network's name.
     pub model: String,
     /// How many inputs.
@@ -57,7 +57,7 @@ pub struct Draws {
 ///
 /// Where network and inputs do not belong together, weights or tiles are asked for, there are fewer
 /// than two draws, or the monitor stopped it.
-pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Draws, Error> {
+pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<DrawsAnswer, Error> {
     if request.is_tiled() {
         return Err(invalid![
             option("draws"),
@@ -86,14 +86,14 @@ pub(crate) fn of_spec(
     spec: &Spec,
     draws: u64,
     monitor: &dyn Monitor,
-) -> Result<Draws, Error> {
+) -> Result<DrawsAnswer, Error> {
     let Batch { spec, inputs, input, others } = batch(request, spec)?;
     let options = ntk::options(request, None);
     let start = Instant::now();
     let network = NetworkDraws::in_batch(&spec.graph()?, options, &inputs, &others)?;
     let seeds = request.seed..request.seed.saturating_add(draws);
     let statistics = network.run(seeds, monitor)?.ok_or(Error::Interrupted)?;
-    Ok(Draws {
+    Ok(DrawsAnswer {
         model: spec.name(),
         inputs: inputs.len(),
         input,
@@ -142,7 +142,7 @@ fn batch(request: &Request, spec: &Spec) -> Result<Batch, Error> {
     Ok(Batch { spec, inputs, input, others })
 }
 
-impl Draws {
+impl DrawsAnswer {
     /// One row for K(x, x), one for K(x, x').
     fn rows(&self, number: impl Fn(f64) -> String) -> Table {
         let columns = [
@@ -164,7 +164,7 @@ impl Draws {
     }
 }
 
-impl Answer for Draws {
+impl Answer for DrawsAnswer {
     fn seconds(&self) -> Option<f64> {
         Some(self.seconds)
     }

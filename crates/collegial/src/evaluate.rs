@@ -55,7 +55,7 @@ const READABLE: usize = 20;
 
 /// Errors in all and by class.
 #[derive(Clone, Debug, Serialize)]
-pub struct Evaluated {
+pub struct EvaluateAnswer {
     /// The file that was read.
     pub checkpoint: PathBuf,
     /// The network's name.
@@ -102,7 +102,7 @@ pub struct Class {
 /// # Errors
 ///
 /// Where weights, network and data do not belong together, or the monitor stopped it.
-pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Evaluated, Error> {
+pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<EvaluateAnswer, Error> {
     let named = request.model.as_ref().map(ModelRef::open).transpose()?.map(Source::into_spec);
     let file = WeightFile::open(&request.checkpoint, named)?;
     note_doubts(&file, monitor);
@@ -136,7 +136,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Evaluated, Error>
     let stopped = || monitor.stopped();
     let evaluation = evaluate_with(&mut network, loss, &mut loader, chosen.as_deref(), &stopped, &mut keep)?;
     let evaluation = evaluation.ok_or(Error::Interrupted)?;
-    Ok(Evaluated {
+    Ok(EvaluateAnswer {
         checkpoint,
         model,
         outputs: chosen.is_some().then_some(outputs as usize),
@@ -168,7 +168,7 @@ fn classes(evaluation: &Evaluation, dataset: &Dataset) -> Vec<Class> {
     (0..evaluation.confusion.len()).map(class).collect()
 }
 
-impl Evaluated {
+impl EvaluateAnswer {
     /// The outputs, images x classes, as a .npy file.
     ///
     /// # Errors
@@ -211,7 +211,7 @@ impl Evaluated {
     }
 }
 
-impl Answer for Evaluated {
+impl Answer for EvaluateAnswer {
     /// In one line: a matrix of a thousand classes would take a million.
     fn json(&self) -> Result<String, Error> {
         serde_json::to_string(self).map_err(Error::Json)

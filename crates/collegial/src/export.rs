@@ -104,7 +104,7 @@ impl Target {
 
 /// What was written.
 #[derive(Clone, Debug, Serialize)]
-pub struct Exported {
+pub struct ExportAnswer {
     /// The network's name.
     pub model: String,
     /// The form.
@@ -125,7 +125,7 @@ pub struct Exported {
 /// # Errors
 ///
 /// Where the network has no such form, or the file cannot be written.
-pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Exported, Error> {
+pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<ExportAnswer, Error> {
     let to = request.to.ok_or_else(|| Error::Fields(serde::de::Error::missing_field("to")))?;
     check(request, to)?;
     let settings = request.model.overrides();
@@ -160,7 +160,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Exported, Error> 
         Target::Onnx => write_onnx(request, &network()?, &path)?,
     };
     let parameters = spec.graph()?.counts()?.total.parameters;
-    Ok(Exported { model: spec.name(), format: to, path, data, parameters, bytes })
+    Ok(ExportAnswer { model: spec.name(), format: to, path, data, parameters, bytes })
 }
 
 /// Fields that say nothing about this form are a mistake.
@@ -263,7 +263,7 @@ fn training(model: &Path) -> Option<TrainingHeader> {
     Some(Checkpoint::read(directory).ok()?.training_header)
 }
 
-impl Answer for Exported {
+impl Answer for ExportAnswer {
     fn text(&self, _style: &Style) -> String {
         let beside = self.data.as_ref().map(|data| format!(" and {}", data.display()));
         let (parameters, bytes) = (grouped(self.parameters), grouped(self.bytes as u64));

@@ -29,7 +29,7 @@ options! {
 
 /// Its counts.
 #[derive(Clone, Debug, Serialize)]
-pub struct Counted {
+pub struct InfoAnswer {
     /// Its name.
     pub model: String,
     /// Trainable parameters.
@@ -60,7 +60,7 @@ pub struct Counted {
 /// # Errors
 ///
 /// Where there is no such network, or the batch is out of range.
-pub fn run(request: &Request, _monitor: &dyn Monitor) -> Result<Counted, Error> {
+pub fn run(request: &Request, _monitor: &dyn Monitor) -> Result<InfoAnswer, Error> {
     if !(1..=MAX_DIMENSION).contains(&request.batch) {
         let (value, high) = (request.batch as f64, MAX_DIMENSION as f64);
         return Err(InvalidRequest::out_of_range("batch", value, 1.0, high).into());
@@ -72,7 +72,7 @@ pub fn run(request: &Request, _monitor: &dyn Monitor) -> Result<Counted, Error> 
     };
     let spec = source.into_spec().with(&request.model.overrides())?;
     let counts = spec.graph()?.counts()?;
-    Ok(Counted {
+    Ok(InfoAnswer {
         model: spec.name(),
         parameters: counts.total.parameters,
         flops: counts.total.flops,
@@ -87,7 +87,7 @@ pub fn run(request: &Request, _monitor: &dyn Monitor) -> Result<Counted, Error> 
     })
 }
 
-impl Answer for Counted {
+impl Answer for InfoAnswer {
     fn table(&self) -> Table {
         self.layer_table(false)
     }
@@ -97,7 +97,7 @@ impl Answer for Counted {
     }
 }
 
-impl Counted {
+impl InfoAnswer {
     /// Thousands are set apart for people, not for spreadsheets.
     fn layer_table(&self, for_people: bool) -> Table {
         let number = |value: u64| if for_people { grouped(value) } else { value.to_string() };

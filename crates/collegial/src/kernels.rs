@@ -35,7 +35,7 @@ options! {
 
 /// Kernels of an ensemble at one standard normal input, in units of their mean.
 #[derive(Clone, Debug, Serialize)]
-pub struct Kernels {
+pub struct KernelsAnswer {
     /// The module's name.
     pub module: String,
     /// m: every draw is the mean of so many members' kernels.
@@ -56,7 +56,7 @@ pub struct Kernels {
 ///
 /// Where there is no module, it cannot be sampled, or more draws are requested than one answer
 /// holds.
-pub fn run(request: &Request) -> Result<Kernels, Error> {
+pub fn run(request: &Request) -> Result<KernelsAnswer, Error> {
     let module = request.model.spec()?.analysed_module()?;
     let (chain, members) = (module.member(), module.members());
     let most = MOST / members.max(1) as u64;
@@ -73,7 +73,7 @@ pub fn run(request: &Request) -> Result<Kernels, Error> {
     let mut moments = Moments::new();
     raw.iter().for_each(|&kernel| moments.push(kernel));
     let mean = exact.as_ref().map_or(moments.mean, |exact| exact.mean);
-    Ok(Kernels {
+    Ok(KernelsAnswer {
         module: module.name(),
         members,
         kernels: raw.into_iter().map(|kernel| kernel / mean).collect(),
@@ -104,7 +104,7 @@ fn draw(chain: &Sequence, members: usize, input: &[f32], request: &Request) -> R
     Ok((0..request.draws).into_par_iter().map_init(|| sampler.workspace(), one).collect())
 }
 
-impl Answer for Kernels {
+impl Answer for KernelsAnswer {
     fn text(&self, _style: &Style) -> String {
         format!("{}\n", self.sentences().join("\n"))
     }
@@ -122,7 +122,7 @@ impl Answer for Kernels {
     }
 }
 
-impl Kernels {
+impl KernelsAnswer {
     fn sentences(&self) -> Vec<String> {
         let drawn = format!(
             "{}: {} draws of the kernel at one standard normal input, Var[K] / E[K]^2 = {} +- {}",
@@ -140,7 +140,7 @@ impl Kernels {
 mod tests {
     use super::*;
 
-    fn kernels(model: &str, draws: u64) -> Kernels {
+    fn kernels(model: &str, draws: u64) -> KernelsAnswer {
         run(&Request { model: Model::named(model), draws, seed: 3 }).unwrap()
     }
 

@@ -6,7 +6,7 @@ use std::time::Instant;
 use collegial_core::checksum::{self, Checked};
 use collegial_ntk::fit::Measurements;
 
-use crate::fit::{Draws, Fitted, Kernels, Line};
+use crate::fit::{Draws, FitAnswer, Kernels, Line};
 use crate::message::{invalid, verb};
 use crate::options::options;
 use crate::{Error, Monitor};
@@ -25,12 +25,12 @@ options! {
     }
 }
 
-/// Joins and fits; [`Fitted::complete`] says whether shards are missing.
+/// Joins and fits; [`FitAnswer::complete`] says whether shards are missing.
 ///
 /// # Errors
 ///
 /// Where a file is not a shard, or not one of the same run.
-pub fn run(request: &Request, _monitor: &dyn Monitor) -> Result<Fitted, Error> {
+pub fn run(request: &Request, _monitor: &dyn Monitor) -> Result<FitAnswer, Error> {
     let start = Instant::now();
     let mut joined: Option<Measurements> = None;
     for path in &request.files {

@@ -13,7 +13,7 @@ pub struct Request {}
 
 /// The names.
 #[derive(Clone, Debug, Serialize)]
-pub struct Models {
+pub struct ModelsAnswer {
     /// What their names look like.
     pub families: Vec<Family>,
     /// Every listed model with its counts.
@@ -25,8 +25,8 @@ pub struct Models {
 /// # Errors
 ///
 /// Where a listed model cannot be counted.
-pub fn run(_request: Request) -> Result<Models, Error> {
-    Ok(Models { families: families(), models: models()? })
+pub fn run(_request: Request) -> Result<ModelsAnswer, Error> {
+    Ok(ModelsAnswer { families: families(), models: models()? })
 }
 
 /// 13,775,178 as `13.8 M`.
@@ -39,7 +39,7 @@ fn short(count: u64) -> String {
     }
 }
 
-impl Models {
+impl ModelsAnswer {
     fn of(&self, family: &str) -> Table {
         let mut table =
             Table::new(&[("name", Align::Left), ("parameters", Align::Right), ("FLOPs", Align::Right)]);
@@ -50,7 +50,7 @@ impl Models {
     }
 }
 
-impl Answer for Models {
+impl Answer for ModelsAnswer {
     fn text(&self, style: &Style) -> String {
         let family = |family: &Family| {
             format!("{}\n{}\n\n{}", style.strong(family.title), family.form, self.of(family.title).to_text())

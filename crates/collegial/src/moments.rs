@@ -54,7 +54,7 @@ options! {
 
 /// Mean and variance of one diagonal entry of the kernel.
 #[derive(Clone, Debug, Serialize)]
-pub struct Exact {
+pub struct MomentsAnswer {
     /// The module's name; `null` where widths were given.
     pub module: Option<String>,
     /// The input's first.
@@ -85,7 +85,7 @@ pub struct Exact {
 ///
 /// Where there is no such module, no closed form for it (the layer is named), or the input does not
 /// fit it.
-pub fn run(request: &Request) -> Result<Exact, Error> {
+pub fn run(request: &Request) -> Result<MomentsAnswer, Error> {
     let module = module(request)?;
     let chain = module.member();
     if module.widths().is_empty() {
@@ -117,7 +117,7 @@ pub fn run(request: &Request) -> Result<Exact, Error> {
     if !variance.is_finite() {
         return Err(invalid![format!("the variance of {}'s kernel exceeds the largest number that can be told (1.8e308): it grows by a factor with every layer; take wider or fewer layers", module.name())].into());
     }
-    Ok(Exact {
+    Ok(MomentsAnswer {
         module: request.model.is_some().then(|| module.name()),
         widths: [chain.input.channels].into_iter().chain(module.widths()).collect(),
         members,
@@ -132,7 +132,7 @@ pub fn run(request: &Request) -> Result<Exact, Error> {
     })
 }
 
-impl Exact {
+impl MomentsAnswer {
     /// What the last line of the table is.
     fn alpha_sentence(&self) -> String {
         "The effective alpha is the one with which the law E[K^2] / E[K]^2 = exp(alpha S), S the sum of \
@@ -186,7 +186,7 @@ fn module(request: &Request) -> Result<Module, Error> {
     })?)
 }
 
-impl Answer for Exact {
+impl Answer for MomentsAnswer {
     fn text(&self, _style: &Style) -> String {
         format!("{}\n{}", self.table().to_text(), wrapped(&self.alpha_sentence()).join("\n") + "\n")
     }

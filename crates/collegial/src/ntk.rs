@@ -164,7 +164,7 @@ pub struct Basis {
 
 /// A kernel, computed whole.
 #[derive(Clone, Debug, Serialize)]
-pub struct Kernel {
+pub struct KernelAnswer {
     /// What it was computed from.
     #[serde(flatten)]
     pub basis: Basis,
@@ -187,7 +187,7 @@ pub(crate) struct Given {
 /// # Errors
 ///
 /// Where network, weights and inputs do not belong together, or the monitor stopped it.
-pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Kernel, Error> {
+pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<KernelAnswer, Error> {
     let (spec, given) = network(request, monitor)?;
     let (spec, inputs, input) = inputs(request, &spec)?;
     let graph = spec.graph()?;
@@ -217,7 +217,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Kernel, Error> {
         used_inputs: inputs,
     };
     let rows = matrix.chunks_exact(basis.inputs).map(<[f64]>::to_vec);
-    Ok(Kernel { kernel: rows.collect(), basis, seconds })
+    Ok(KernelAnswer { kernel: rows.collect(), basis, seconds })
 }
 
 /// The network, and its weights where they are given: by a field of their own, or by a checkpoint
@@ -360,7 +360,7 @@ pub(crate) fn options(request: &Request, given: Option<&Given>) -> Options {
     Options { parametrisation, norms, readout }
 }
 
-impl Kernel {
+impl KernelAnswer {
     /// The kernel as a .npy file.
     ///
     /// # Errors
@@ -408,7 +408,7 @@ fn table(kernel: &[Vec<f64>], number: impl Fn(f64) -> String) -> Table {
     table
 }
 
-impl Answer for Kernel {
+impl Answer for KernelAnswer {
     fn seconds(&self) -> Option<f64> {
         Some(self.seconds)
     }

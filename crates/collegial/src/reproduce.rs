@@ -77,7 +77,7 @@ pub struct LeftOut {
 
 /// A report per item.
 #[derive(Debug)]
-pub struct Reproduced {
+pub struct ReproduceAnswer {
     /// In the requested order.
     pub reports: Vec<Report>,
     /// Items of `all` for which data or records are missing.
@@ -95,7 +95,7 @@ pub struct Reproduced {
 /// # Errors
 ///
 /// Where there is no such item or no such data, or the monitor stopped it.
-pub fn run(request: &Request, backends: Backends, monitor: &dyn Monitor) -> Result<Reproduced, Error> {
+pub fn run(request: &Request, backends: Backends, monitor: &dyn Monitor) -> Result<ReproduceAnswer, Error> {
     backends.check(request.engine)?;
     let mut reports = vec![];
     let take = |report: Report| {
@@ -156,7 +156,7 @@ pub(crate) fn finish(
     request: &Request,
     reports: Vec<Report>,
     left_out: Vec<LeftOut>,
-) -> Result<Reproduced, Error> {
+) -> Result<ReproduceAnswer, Error> {
     let first = match reports.as_slice() {
         [report] => report.item,
         _ => "index",
@@ -166,7 +166,7 @@ pub(crate) fn finish(
         let missing: Vec<(&str, &str)> = left_out.iter().map(|left| (left.item, &*left.reason)).collect();
         write_index(request.directory(), &reports, &missing, request.scale, &request.command)?;
     }
-    Ok(Reproduced { reports, left_out, scale: request.scale, seed: request.seed, first_page })
+    Ok(ReproduceAnswer { reports, left_out, scale: request.scale, seed: request.seed, first_page })
 }
 
 /// What was interrupted says how it goes on.
@@ -198,7 +198,7 @@ fn choose(names: &[String]) -> Result<Vec<&'static Item>, Error> {
     Ok(items)
 }
 
-impl Reproduced {
+impl ReproduceAnswer {
     /// The first deterministic value that differs from the published one without a known reason.
     pub fn failure(&self) -> Option<&str> {
         let differing = self.reports.iter().flat_map(|report| report.differs().filter(|row| row.fails()));
@@ -210,7 +210,7 @@ impl Reproduced {
     }
 }
 
-impl Document for Reproduced {
+impl Document for ReproduceAnswer {
     fn document(&self) -> Result<String, Error> {
         let items: Vec<_> = self.reports.iter().map(Report::to_json).collect();
         to_json(&json!({
@@ -220,7 +220,7 @@ impl Document for Reproduced {
     }
 }
 
-impl Answer for Reproduced {
+impl Answer for ReproduceAnswer {
     fn text(&self, style: &Style) -> String {
         self.reports.iter().map(|report| text(report, style)).collect()
     }

@@ -61,7 +61,7 @@ options! {
 
 /// The results of every network.
 #[derive(Clone, Debug, Serialize)]
-pub struct Swept {
+pub struct SweepAnswer {
     /// The data, in words.
     pub data: String,
     /// Epochs of every run.
@@ -96,7 +96,7 @@ pub struct Network {
 /// # Errors
 ///
 /// Where a network cannot be trained on the data, or the monitor stopped it.
-pub fn run(request: &Request, backends: Backends, monitor: &dyn Monitor) -> Result<Swept, Error> {
+pub fn run(request: &Request, backends: Backends, monitor: &dyn Monitor) -> Result<SweepAnswer, Error> {
     backends.check(request.engine)?;
     answer(request, Share::All, backends, monitor)
 }
@@ -107,7 +107,7 @@ pub(crate) fn answer(
     share: Share<'_>,
     backends: Backends,
     monitor: &dyn Monitor,
-) -> Result<Swept, Error> {
+) -> Result<SweepAnswer, Error> {
     if request.models.is_empty() {
         return Err(invalid![option("models"), " is empty; name networks to train"].into());
     }
@@ -137,10 +137,16 @@ pub(crate) fn answer(
             test_errors,
         });
     }
-    Ok(Swept { data: data.identity().to_string(), epochs: recipe.epochs, networks, out, seed: request.seed })
+    Ok(SweepAnswer {
+        data: data.identity().to_string(),
+        epochs: recipe.epochs,
+        networks,
+        out,
+        seed: request.seed,
+    })
 }
 
-impl Answer for Swept {
+impl Answer for SweepAnswer {
     fn text(&self, _style: &Style) -> String {
         let (sentences, table) = self.summary();
         format!("{}\n\n{}", sentences.join("\n"), table.to_text())
@@ -195,7 +201,7 @@ impl Answer for Swept {
     }
 }
 
-impl Paged for Swept {
+impl Paged for SweepAnswer {
     fn page(&self, provenance: Provenance) -> Result<Page, Error> {
         let (sentences, table) = self.summary();
         let mut section = Section::new("Networks");

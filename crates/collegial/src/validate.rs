@@ -90,7 +90,7 @@ pub const DESIGNS: std::ops::RangeInclusive<usize> = 3..=100;
 
 /// Predicted and measured, and where it is kept.
 #[derive(Clone, Debug, Serialize)]
-pub struct Validated {
+pub struct ValidateAnswer {
     /// The result.
     #[serde(flatten)]
     pub validation: Validation,
@@ -108,7 +108,7 @@ pub struct Validated {
 ///
 /// Where the baseline has no width to change, a design cannot be trained, or the monitor stopped
 /// it.
-pub fn run(request: &Request, backends: Backends, monitor: &dyn Monitor) -> Result<Validated, Error> {
+pub fn run(request: &Request, backends: Backends, monitor: &dyn Monitor) -> Result<ValidateAnswer, Error> {
     backends.check(request.engine)?;
     answer(request, Share::All, backends, monitor)
 }
@@ -119,7 +119,7 @@ pub(crate) fn answer(
     share: Share<'_>,
     backends: Backends,
     monitor: &dyn Monitor,
-) -> Result<Validated, Error> {
+) -> Result<ValidateAnswer, Error> {
     if !DESIGNS.contains(&request.designs) {
         let (count, low, high) = (request.designs, DESIGNS.start(), DESIGNS.end());
         return Err(InvalidRequest::out_of_range("designs", count as f64, *low as f64, *high as f64).into());
@@ -170,7 +170,7 @@ pub(crate) fn answer(
         }
     }
     let validation = question.answer(&context).map_err(|error| told(error, monitor))?;
-    Ok(Validated { validation, out, seed: request.seed })
+    Ok(ValidateAnswer { validation, out, seed: request.seed })
 }
 
 /// What the trainings that are not finished take here, by the first steps of every network; nothing
@@ -223,7 +223,7 @@ pub(crate) fn recipe(
     Ok(recipe.clone().for_images(recipe.limit.map_or(images, |limit| limit.min(images))))
 }
 
-impl Validated {
+impl ValidateAnswer {
     /// Writes page, figures and data to where finished runs are kept; gives the page's path.
     ///
     /// # Errors
@@ -243,7 +243,7 @@ impl Validated {
     }
 }
 
-impl Answer for Validated {
+impl Answer for ValidateAnswer {
     fn text(&self, style: &Style) -> String {
         let validation = &self.validation;
         let primal = validation.primal.table().to_text();
@@ -270,7 +270,7 @@ impl Answer for Validated {
     }
 }
 
-impl Paged for Validated {
+impl Paged for ValidateAnswer {
     fn page(&self, provenance: Provenance) -> Result<Page, Error> {
         Ok(self.validation.page(Provenance { seed: Some(self.seed), ..provenance }))
     }

@@ -1,7 +1,7 @@
 //! What the page shows of one network: counts, blocks, and its text.
 
 use crate::Silent;
-use crate::info::{self, Counted};
+use crate::info::{self, InfoAnswer};
 use collegial_arch::{Block, Layer, Spec};
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ use crate::explorer::Refusal;
 #[derive(Serialize)]
 pub struct Network {
     #[serde(flatten)]
-    counted: Counted,
+    counted: InfoAnswer,
     /// Its kinds of blocks; none where it is a chain of its own.
     blocks: Vec<Block>,
     /// The chain of layers of one member, where it is a module.

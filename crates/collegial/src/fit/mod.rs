@@ -111,7 +111,7 @@ pub enum Kernels {
 
 /// The fitted law.
 #[derive(Clone, Debug, Serialize)]
-pub struct Fitted {
+pub struct FitAnswer {
     /// Alpha with its points and the verdict on the law.
     #[serde(flatten)]
     pub fit: Fit,
@@ -128,7 +128,7 @@ pub struct Fitted {
 /// # Errors
 ///
 /// Where the module cannot be sampled, or the monitor stopped it.
-pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Fitted, Error> {
+pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<FitAnswer, Error> {
     if let Some(fitted) = exact(request)? {
         return Ok(fitted);
     }
@@ -141,7 +141,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Fitted, Error> {
 /// # Errors
 ///
 /// Where there is no such module, or no line can be put through the widths.
-pub fn exact(request: &Request) -> Result<Option<Fitted>, Error> {
+pub fn exact(request: &Request) -> Result<Option<FitAnswer>, Error> {
     let Request { trials: None, precision: None, shard: None, pooled: false, .. } = request else {
         return Ok(None);
     };
@@ -149,7 +149,7 @@ pub fn exact(request: &Request) -> Result<Option<Fitted>, Error> {
     match Fit::exact(&module, &widths, request.line.method()) {
         Ok(fit) => {
             let seconds = start.elapsed().as_secs_f64();
-            Ok(Some(Fitted { fit, seed: request.seed, complete: true, seconds }))
+            Ok(Some(FitAnswer { fit, seed: request.seed, complete: true, seconds }))
         }
         Err(NtkError::NoClosedForm { .. }) => Ok(None),
         Err(error) => Err(error.into()),
@@ -218,7 +218,7 @@ impl Draws {
     /// # Errors
     ///
     /// Where there are too few.
-    pub fn fitted(&self, line: Line) -> Result<Fitted, Error> {
+    pub fn fitted(&self, line: Line) -> Result<FitAnswer, Error> {
         let (fit, seed, complete) = match &self.kernels {
             Kernels::AtOneInput(kernels) => {
                 (Fit::new(kernels, line.method())?, kernels.seed(), kernels.is_complete())
@@ -227,7 +227,7 @@ impl Draws {
                 (Fit::over_inputs(kernels, line.method())?, kernels.seed(), !self.interrupted)
             }
         };
-        Ok(Fitted { fit, seed, complete, seconds: self.seconds })
+        Ok(FitAnswer { fit, seed, complete, seconds: self.seconds })
     }
 }
 
@@ -276,7 +276,7 @@ impl Kernels {
     }
 }
 
-impl Fitted {
+impl FitAnswer {
     /// The measured points and the line.
     pub fn figure(&self) -> Figure {
         drawings::figure(&self.fit)
@@ -293,7 +293,7 @@ impl Fitted {
     }
 }
 
-impl Answer for Fitted {
+impl Answer for FitAnswer {
     fn seconds(&self) -> Option<f64> {
         Some(self.seconds)
     }

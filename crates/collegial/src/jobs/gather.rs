@@ -29,7 +29,7 @@ options! {
 }
 
 /// What there is.
-pub struct Gathered {
+pub struct GatherAnswer {
     /// How far the jobs are.
     pub status: Status,
     /// What the finished ones come to; `None` where some design has no finished training.
@@ -43,7 +43,7 @@ pub struct Gathered {
 /// # Errors
 ///
 /// Where there is no plan, or something cannot be written.
-pub fn run(request: &Request, provenance: Provenance, monitor: &dyn Monitor) -> Result<Gathered, Error> {
+pub fn run(request: &Request, provenance: Provenance, monitor: &dyn Monitor) -> Result<GatherAnswer, Error> {
     let directory = std::path::absolute(&request.directory).map_err(Error::reading(&request.directory))?;
     let plan = Plan::<Task>::read(&directory)?;
     let work = Work { jobs: &plan.jobs, directory: &directory, ledger: Ledger::default() };
@@ -62,7 +62,7 @@ pub fn run(request: &Request, provenance: Provenance, monitor: &dyn Monitor) -> 
             (None, page)
         }
     };
-    Ok(Gathered { status, answer, page })
+    Ok(GatherAnswer { status, answer, page })
 }
 
 /// Of a plan that is not done.
@@ -175,7 +175,7 @@ fn reproduced(request: &reproduce::Request, work: &Work, monitor: &dyn Monitor) 
     Ok(Some((Box::new(answer), page)))
 }
 
-impl Document for Gathered {
+impl Document for GatherAnswer {
     fn document(&self) -> Result<String, Error> {
         let answer: Value = match &self.answer {
             Some(answer) => serde_json::from_str(&answer.json()?).map_err(Error::Json)?,
@@ -185,7 +185,7 @@ impl Document for Gathered {
     }
 }
 
-impl Answer for Gathered {
+impl Answer for GatherAnswer {
     fn text(&self, style: &Style) -> String {
         let answer = match &self.answer {
             Some(answer) => answer.text(style),

@@ -82,14 +82,14 @@ pub struct NotIndices;
 
 /// What was done.
 #[derive(Clone, Debug, Serialize)]
-pub struct Worked {
+pub struct JobAnswer {
     /// In the order of the request.
-    pub jobs: Vec<Finished>,
+    pub jobs: Vec<FinishedJob>,
 }
 
 /// A job that is finished.
 #[derive(Clone, Debug, Serialize)]
-pub struct Finished {
+pub struct FinishedJob {
     /// Its index.
     pub index: usize,
     /// The network.
@@ -106,11 +106,11 @@ pub struct Finished {
 ///
 /// Where there is no such job, its training fails (which `status` then tells), or the monitor
 /// stopped it.
-pub fn run(request: &Request, backends: Backends, monitor: &dyn Monitor) -> Result<Worked, Error> {
+pub fn run(request: &Request, backends: Backends, monitor: &dyn Monitor) -> Result<JobAnswer, Error> {
     let directory = std::path::absolute(&request.directory).map_err(Error::reading(&request.directory))?;
     let plan = Plan::<Task>::read(&directory)?;
     let task = plan.request.clone().settled(&directory)?;
-    let mut worked = Worked { jobs: vec![] };
+    let mut worked = JobAnswer { jobs: vec![] };
     for index in request.jobs.iter().flat_map(|indices| indices.0.clone()) {
         let job = plan.job(index)?;
         let before = is_done(job, &directory);
@@ -123,7 +123,7 @@ pub fn run(request: &Request, backends: Backends, monitor: &dyn Monitor) -> Resu
                 .and_then(|()| check(job, &directory))
                 .inspect_err(|error| remember(error, job, &directory, monitor))?;
         }
-        worked.jobs.push(Finished { index, model: job.model.clone(), seed: job.seed, before });
+        worked.jobs.push(FinishedJob { index, model: job.model.clone(), seed: job.seed, before });
     }
     Ok(worked)
 }
@@ -157,9 +157,9 @@ fn is_busy(error: &Error) -> bool {
     matches!(error, Error::Experiment(Failed::Train(collegial_train::Error::Busy { .. })))
 }
 
-impl Answer for Worked {
+impl Answer for JobAnswer {
     fn text(&self, _style: &Style) -> String {
-        let line = |job: &Finished| {
+        let line = |job: &FinishedJob| {
             let when = if job.before { "was finished before" } else { "is finished" };
             format!("job {}: {} with seed {} {when}\n", job.index, job.model, job.seed)
         };

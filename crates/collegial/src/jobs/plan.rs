@@ -48,7 +48,7 @@ options! {
 
 /// The jobs and the bill.
 #[derive(Clone, Debug, Serialize)]
-pub struct Planned {
+pub struct PlanAnswer {
     /// Where the plan is.
     #[serde(serialize_with = "crate::paths::shown")]
     pub directory: PathBuf,
@@ -76,7 +76,7 @@ pub struct Planned {
 /// # Errors
 ///
 /// Where the request has no trainings, or the directory holds the plan of another.
-pub fn run(request: &Request, backends: Backends, monitor: &dyn Monitor) -> Result<Planned, Error> {
+pub fn run(request: &Request, backends: Backends, monitor: &dyn Monitor) -> Result<PlanAnswer, Error> {
     if let Some(seconds) =
         request.pace.seconds_per_step.filter(|seconds| !(*seconds > 0.0 && seconds.is_finite()))
     {
@@ -111,7 +111,7 @@ pub fn run(request: &Request, backends: Backends, monitor: &dyn Monitor) -> Resu
     let script = shell::array_script(&directory, count, shell::chunk(count, seconds), &plan.machine);
     files::write(&directory.join("array.sbatch"), &script)?;
     let workers = request.pace.workers.unwrap_or_else(available);
-    Ok(Planned {
+    Ok(PlanAnswer {
         jobs: count,
         finished,
         workers,
@@ -160,7 +160,7 @@ pub(crate) fn bill(
     Ok(Bill::of(listed, timed)?)
 }
 
-impl Answer for Planned {
+impl Answer for PlanAnswer {
     fn text(&self, style: &Style) -> String {
         let (sentences, table) = self.summary();
         let [gather, status] = shell::afterwards(&self.directory);

@@ -21,7 +21,7 @@ pub const COUNT: usize = 1000;
 
 /// How well a kernel predicts, and how that came about.
 #[derive(Clone, Debug, Serialize)]
-pub struct Regression {
+pub struct RegressAnswer {
     /// The network's name.
     pub model: String,
     /// How many training images.
@@ -61,7 +61,7 @@ pub struct Regression {
 /// # Errors
 ///
 /// As [`tiled::run`](super::tiled::run), and where there is no data set to learn from.
-pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Regression, Error> {
+pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<RegressAnswer, Error> {
     let directory = request
         .data
         .as_ref()
@@ -116,7 +116,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Regression, Error
     let rows = values[count * count..].chunks_exact(count);
     let errors = rows.zip(&test).filter(|(row, label)| predictor.class(row) != **label).count();
     let interval = Interval::wilson(errors as u64, tested as u64, 0.95);
-    Ok(Regression {
+    Ok(RegressAnswer {
         model: problem.spec.name(),
         inputs: count,
         test_inputs: tested,
@@ -135,7 +135,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Regression, Error
     })
 }
 
-impl Regression {
+impl RegressAnswer {
     /// One row per ridge.
     fn rows(&self, number: impl Fn(f64) -> String) -> Table {
         let columns = ["ridge", "leave-one-out error", "squared error"].map(|name| (name, Align::Right));
@@ -148,7 +148,7 @@ impl Regression {
     }
 }
 
-impl Answer for Regression {
+impl Answer for RegressAnswer {
     fn seconds(&self) -> Option<f64> {
         Some(self.seconds)
     }

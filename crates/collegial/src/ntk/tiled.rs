@@ -22,7 +22,7 @@ const MEMORY: u64 = 4 << 30;
 
 /// A kernel between many inputs, and how it came about.
 #[derive(Clone, Debug, Serialize)]
-pub struct Tiled {
+pub struct TiledKernelAnswer {
     /// What it was computed from.
     #[serde(flatten)]
     pub basis: Basis,
@@ -55,7 +55,7 @@ pub struct Tiled {
 ///
 /// Where network, weights and inputs do not belong together, the memory does not suffice, the file
 /// holds another kernel or cannot be written, or the monitor stopped it.
-pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Tiled, Error> {
+pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<TiledKernelAnswer, Error> {
     let (spec, given) = network(request, monitor)?;
     let (spec, inputs, input) = super::inputs(request, &spec)?;
     let start = Instant::now();
@@ -68,7 +68,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Tiled, Error> {
         Some(values) => (Some(values.chunks(columns).map(<[f64]>::to_vec).collect()), None),
         None => (None, None),
     };
-    Ok(Tiled {
+    Ok(TiledKernelAnswer {
         basis: Basis {
             model: problem.spec.name(),
             inputs: problem.inputs.len(),
@@ -268,7 +268,7 @@ impl<'a> Problem<'a> {
     }
 }
 
-impl Tiled {
+impl TiledKernelAnswer {
     /// The values where there are any, otherwise what the file is.
     fn rows(&self, number: impl Fn(f64) -> String) -> Table {
         if let Some(kernel) = &self.kernel {
@@ -291,7 +291,7 @@ impl Tiled {
     }
 }
 
-impl Answer for Tiled {
+impl Answer for TiledKernelAnswer {
     fn seconds(&self) -> Option<f64> {
         Some(self.seconds)
     }

@@ -50,7 +50,7 @@ options! {
 
 /// The table with all that was computed of it.
 #[derive(Clone, Debug, Serialize)]
-pub struct Scored {
+pub struct ScoreAnswer {
     #[serde(flatten)]
     table: ScoredTable,
     #[serde(skip)]
@@ -64,7 +64,7 @@ pub struct Scored {
 /// # Errors
 ///
 /// If the table cannot be read, or has not the columns that were named.
-pub fn run(request: &Request) -> Result<Scored, Error> {
+pub fn run(request: &Request) -> Result<ScoreAnswer, Error> {
     let table = Designs::open(&request.table)?;
     let question =
         Question { targets: request.target.clone(), group: request.group.clone(), seed: request.seed };
@@ -73,10 +73,10 @@ pub fn run(request: &Request) -> Result<Scored, Error> {
         let model: ModelRef = model.parse().map_err(Error::from)?;
         Ok(model.open()?.into_spec())
     };
-    Ok(Scored { table: ScoredTable::resolved(&table, &question, &resolve)?, name, question })
+    Ok(ScoreAnswer { table: ScoredTable::resolved(&table, &question, &resolve)?, name, question })
 }
 
-impl Scored {
+impl ScoreAnswer {
     /// The rows and their scores.
     pub fn rows(&self) -> &ScoredTable {
         &self.table
@@ -102,7 +102,7 @@ impl Scored {
     }
 }
 
-impl Answer for Scored {
+impl Answer for ScoreAnswer {
     fn text(&self, _style: &Style) -> String {
         let lines = |sentence: &String| wrapped(sentence).join("\n") + "\n";
         let mut text: String = self.sentences().iter().map(lines).collect();
@@ -151,7 +151,7 @@ impl Answer for Scored {
     }
 }
 
-impl Paged for Scored {
+impl Paged for ScoreAnswer {
     fn page(&self, provenance: Provenance) -> Result<Page, Error> {
         Ok(show::page(self, provenance))
     }

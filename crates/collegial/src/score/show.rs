@@ -9,7 +9,7 @@ use collegial_report::{
 };
 use serde_json::Value;
 
-use super::Scored;
+use super::ScoreAnswer;
 use crate::Answer as _;
 use crate::style::wrapped;
 
@@ -223,7 +223,7 @@ fn slug(text: &str) -> String {
 }
 
 /// Everything on one page.
-pub(super) fn page(scored: &Scored, provenance: Provenance) -> Page {
+pub(super) fn page(scored: &ScoreAnswer, provenance: Provenance) -> Page {
     let table = &scored.table;
     let subject = Path::new(&scored.name).file_stem().unwrap_or_default().to_string_lossy();
     let mut page = Page::new(format!("Scores of {}", scored.name))

@@ -136,7 +136,7 @@ impl Request {
 /// Both optima.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
-pub enum Found {
+pub enum SearchAnswer {
     /// Of the whole network, as integer designs.
     Designs(Box<Designs>),
     /// Of one block, as printed.
@@ -148,7 +148,7 @@ pub enum Found {
 /// # Errors
 ///
 /// Where there is nothing to split, nothing fits the budget, or the monitor stopped it.
-pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Found, Error> {
+pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<SearchAnswer, Error> {
     let request = &request.clone().timed();
     let (baseline, images) = designs::baseline(request, monitor)?;
     if !request.check && (request.draws.is_some() || request.norm.is_some()) {
@@ -199,7 +199,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Found, Error> {
             ]
             .into());
         }
-        return Ok(Found::Paper(Box::new(paper::run(request, &baseline, monitor)?)));
+        return Ok(SearchAnswer::Paper(Box::new(paper::run(request, &baseline, monitor)?)));
     }
     if request.precision.is_some() && request.variance == Some(VarianceSource::Exact) {
         return Err(invalid![
@@ -211,10 +211,10 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<Found, Error> {
         ]
         .into());
     }
-    Ok(Found::Designs(Box::new(designs::run(request, &baseline, images, monitor)?)))
+    Ok(SearchAnswer::Designs(Box::new(designs::run(request, &baseline, images, monitor)?)))
 }
 
-impl Found {
+impl SearchAnswer {
     fn inner(&self) -> &dyn Paged {
         match self {
             Self::Designs(designs) => designs.as_ref(),
@@ -223,7 +223,7 @@ impl Found {
     }
 }
 
-impl Answer for Found {
+impl Answer for SearchAnswer {
     fn text(&self, style: &Style) -> String {
         self.inner().text(style)
     }
@@ -241,7 +241,7 @@ impl Answer for Found {
     }
 }
 
-impl Paged for Found {
+impl Paged for SearchAnswer {
     fn page(&self, provenance: Provenance) -> Result<Page, Error> {
         self.inner().page(provenance)
     }

@@ -93,7 +93,7 @@ pub struct RunEpoch {
 
 /// A run that is done.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Finished {
+pub struct TrainedRun {
     /// Its last checkpoint.
     #[serde(serialize_with = "crate::paths::shown")]
     pub checkpoint: PathBuf,
@@ -135,7 +135,7 @@ pub struct Summary {
 
 /// What training brought.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Trained {
+pub struct TrainAnswer {
     /// Of the last run.
     #[serde(serialize_with = "crate::paths::shown")]
     pub checkpoint: PathBuf,
@@ -144,7 +144,7 @@ pub struct Trained {
     /// After the last epoch; of several runs the mean over the last tenth of their epochs.
     pub test_error: Option<f64>,
     /// Every run.
-    pub runs: Vec<Finished>,
+    pub runs: Vec<TrainedRun>,
     /// All runs together, where there are several.
     pub summary: Option<Summary>,
     /// Every epoch of every run.
@@ -156,7 +156,7 @@ pub trait Log: Sync {
     /// An epoch is done and saved.
     fn epoch(&self, _epoch: &RunEpoch) {}
     /// A run is done.
-    fn finished(&self, _run: &Finished) {}
+    fn finished(&self, _run: &TrainedRun) {}
 }
 
 /// Nobody does.
@@ -173,7 +173,7 @@ pub fn run(
     backends: Backends,
     monitor: &dyn Monitor,
     log: &dyn Log,
-) -> Result<Trained, Error> {
+) -> Result<TrainAnswer, Error> {
     backends.check(request.engine)?;
     let dataset = Dataset::open(&request.data).map_err(TrainError::from)?;
     let spec = spec_for(&request.model.bare_spec()?, &request.model.overrides(), &dataset)?;
@@ -192,7 +192,7 @@ pub fn run(
         };
         let trainer = train(request, job, &directory, backends, &Watch { seed, monitor, log })?;
         let progress = trainer.progress();
-        let run = Finished {
+        let run = TrainedRun {
             checkpoint: trainer.checkpoint(),
             model: spec.name(),
             seed,
@@ -209,7 +209,7 @@ pub fn run(
     }
     let checkpoints: Vec<PathBuf> = finished.iter().map(|run| run.checkpoint.clone()).collect();
     let summary = (errors.len() > 1).then(|| Summary::of(&errors, checkpoints.clone()));
-    Ok(Trained {
+    Ok(TrainAnswer {
         checkpoint: checkpoints.last().cloned().unwrap_or_default(),
         model: spec.name(),
         test_error: match &summary {

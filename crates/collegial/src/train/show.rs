@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use collegial_report::{Align, Axis, Figure, Line, Table};
 use serde::Serialize;
 
-use super::{RunEpoch, Summary, Trained};
+use super::{RunEpoch, Summary, TrainAnswer};
 use crate::{Answer, Error, Style};
 
 /// One line of JSON.
@@ -75,7 +75,7 @@ impl Summary {
     }
 }
 
-impl Trained {
+impl TrainAnswer {
     fn sentences(&self) -> Vec<String> {
         let mut sentences: Vec<String> =
             self.runs.iter().map(|run| format!("checkpoint: {}", run.checkpoint.display())).collect();
@@ -84,7 +84,7 @@ impl Trained {
     }
 }
 
-impl Answer for Trained {
+impl Answer for TrainAnswer {
     fn text(&self, _style: &Style) -> String {
         let lines: String = self.epochs.iter().map(RunEpoch::text).collect();
         format!("{}{lines}{}\n", RunEpoch::TEXT_HEADING, self.sentences().join("\n"))

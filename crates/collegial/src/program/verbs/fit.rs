@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::files;
-use crate::fit::{self, Fitted, Request};
+use crate::fit::{self, FitAnswer, Request};
 use crate::program::arguments::Common;
 use crate::program::failure::Failure;
 use crate::program::output;
@@ -74,7 +74,7 @@ pub fn run(verb: &Fit, common: &Common) -> Result<(), Failure> {
 }
 
 /// Draws the requested figure, and prints.
-pub fn show(fitted: &Fitted, drawing: &Drawing, common: &Common) -> Result<(), Failure> {
+pub fn show(fitted: &FitAnswer, drawing: &Drawing, common: &Common) -> Result<(), Failure> {
     if let Some(path) = &drawing.figure {
         files::write_figure(path, &fitted.figure())?;
         common.say(&format!("wrote {} and its data as CSV", path.display()));

@@ -10,7 +10,7 @@ use crate::program::arguments::{Common, Format};
 use crate::program::failure::Failure;
 use crate::program::output::print;
 use crate::program::progress::Progress;
-use crate::train::{self, Finished, Log, Request, RunEpoch, json_line};
+use crate::train::{self, Log, Request, RunEpoch, TrainedRun, json_line};
 
 /// Runs the verb.
 pub fn run(request: &Request, backends: Backends, common: &Common) -> Result<(), Failure> {
@@ -85,7 +85,7 @@ impl Log for Printer<'_> {
         });
     }
 
-    fn finished(&self, run: &Finished) {
+    fn finished(&self, run: &TrainedRun) {
         let sentence = format!("checkpoint: {}", run.checkpoint.display());
         match self.common.format() {
             Format::Json => self.print(json_line(run)),
