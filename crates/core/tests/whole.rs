@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use collegial_core::files::faults::{Plan, Step, recorded, with_failures};
-use collegial_core::files::{TEMPORARY, write_whole};
+use collegial_core::files::{TEMPORARY, disk, write_inside, write_whole};
 
 fn names(directory: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(directory).unwrap();
@@ -70,4 +70,39 @@ fn abandoned_files_are_swept_and_new_ones_left() {
     }
     write_whole(&path("new"), b"whole").unwrap();
     assert_eq!(names.map(|name| path(name).exists()), [false, true, true]);
+}
+
+/// A link in somebody else's run or plan must not decide what is overwritten.
+#[test]
+#[cfg(unix)]
+fn links_inside_a_directory_are_not_followed() {
+    use std::os::unix::fs::symlink;
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name);
+    std::fs::write(path("precious"), "kept").unwrap();
+    symlink(path("precious"), path("result")).unwrap();
+    write_inside(&path("result"), b"new").unwrap();
+    assert_eq!(std::fs::read(path("precious")).unwrap(), b"kept");
+    assert_eq!(std::fs::read(path("result")).unwrap(), b"new");
+
+    symlink(path("precious"), path("lock")).unwrap();
+    assert!(disk::open_lock(&path("lock")).is_err());
+    assert!(disk::open_lock(&path("other-lock")).is_ok());
+
+    std::fs::create_dir(path("elsewhere")).unwrap();
+    symlink(path("elsewhere"), path("parts")).unwrap();
+    let error = write_inside(&path("parts/one.json"), b"new").unwrap_err().to_string();
+    assert!(error.contains("symbolic link"), "{error}");
+    assert_eq!(std::fs::read_dir(path("elsewhere")).unwrap().count(), 0);
+}
+
+/// A new directory survives a power loss: its entry and those above it are forced to disk.
+#[test]
+fn new_directories_are_forced_to_disk_with_their_parents() {
+    let place = tempfile::tempdir().unwrap();
+    let (_, steps) = recorded(|| disk::create_directories(&place.path().join("a/b/c")).unwrap());
+    let synced = |path: &std::path::Path| steps.contains(&Step::SyncDirectory(path.to_owned()));
+    for parent in ["", "a", "a/b"] {
+        assert!(synced(&place.path().join(parent)), "{parent:?} in {steps:?}");
+    }
 }

@@ -36,7 +36,7 @@ fn attempt(_: &Operation<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a directory and those above it where they are missing.
+/// Makes a directory and those above it where they are missing, and forces their entries to disk.
 pub fn create_directories(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
@@ -46,7 +46,43 @@ pub fn create_directories(path: &Path) -> io::Result<()> {
     }
     attempt(&Operation::CreateDirectory(path))?;
     // Another process may have been quicker.
-    fs::create_dir(path).or_else(|error| if path.is_dir() { Ok(()) } else { Err(error) })
+    fs::create_dir(path).or_else(|error| if path.is_dir() { Ok(()) } else { Err(error) })?;
+    sync_directory(parent_of(path))
+}
+
+/// The directory that holds an entry.
+pub(crate) fn parent_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// An error where a directory is a symbolic link: files that a run or plan keeps in it would be
+/// written wherever somebody else's link leads.
+pub fn refuse_link(directory: &Path) -> io::Result<()> {
+    let is_link = directory.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink());
+    if is_link {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is a symbolic link; name the directory itself",
+        ));
+    }
+    Ok(())
+}
+
+/// Opens a lock file, made if it is not there; one that is a symbolic link is an error.
+pub fn open_lock(path: &Path) -> io::Result<File> {
+    refuse_link(path)?;
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    {
+        // Against a link that is put there in between.
+        use std::os::unix::fs::OpenOptionsExt;
+        options.custom_flags(libc::O_NOFOLLOW);
+    }
+    options.open(path)
 }
 
 /// Makes a file of these bytes and forces them to disk.

@@ -11,4 +11,4 @@ pub mod faults;
 pub mod power_loss;
 mod whole;
 
-pub use whole::{TEMPORARY, WriteError, sweep, write_new, write_whole};
+pub use whole::{TEMPORARY, WriteError, sweep, write_inside, write_new, write_whole};

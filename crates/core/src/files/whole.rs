@@ -40,6 +40,17 @@ pub fn write_whole(path: &Path, content: &[u8]) -> Result<(), WriteError> {
     written.map_err(|error| WriteError { path: path.to_owned(), source: plain(error) })
 }
 
+/// Writes a file of a run or plan atomically. A symbolic link of its name is replaced, not followed,
+/// and its directory must not be one: such a directory may have come from somebody else.
+///
+/// # Errors
+///
+/// Where the system refuses one of the steps, or the directory is a link.
+pub fn write_inside(path: &Path, content: &[u8]) -> Result<(), WriteError> {
+    let written = disk::refuse_link(disk::parent_of(path)).and_then(|()| replace(path, content));
+    written.map_err(|error| WriteError { path: path.to_owned(), source: plain(error) })
+}
+
 /// A file that could not be written.
 #[derive(Debug)]
 pub struct WriteError {
@@ -69,7 +80,7 @@ impl std::error::Error for WriteError {
 /// Where the system refuses one of the steps.
 pub fn write_new(path: &Path, content: &[u8]) -> Result<bool, WriteError> {
     let link = || {
-        let directory = parent(path);
+        let directory = disk::parent_of(path);
         let temporary = written_beside(directory, content)?;
         disk::renaming(&temporary, path)?;
         match temporary.persist_noclobber(path) {
@@ -81,16 +92,8 @@ pub fn write_new(path: &Path, content: &[u8]) -> Result<bool, WriteError> {
     link().map_err(|error| WriteError { path: path.to_owned(), source: plain(error) })
 }
 
-/// The directory of a file.
-fn parent(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    }
-}
-
 fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    let directory = parent(path);
+    let directory = disk::parent_of(path);
     let temporary = written_beside(directory, content)?;
     disk::rename(&temporary, path)?;
     // It has its name now; there is nothing left to remove.
