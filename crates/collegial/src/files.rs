@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use collegial_core::files::{disk, write_whole};
+use collegial_core::files::{disk, write_inside, write_whole};
 use collegial_report::Figure;
 
 use crate::message::invalid;
@@ -15,6 +15,15 @@ use crate::{Answer, Error};
 /// One sentence with the path.
 pub fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
     Ok(write_whole(path, content)?)
+}
+
+/// Writes a file of a plan's directory atomically; a symbolic link of its name is replaced.
+///
+/// # Errors
+///
+/// One sentence with the path.
+pub(crate) fn write_own(path: &Path, content: &[u8]) -> Result<(), Error> {
+    Ok(write_inside(path, content)?)
 }
 
 /// Writes a figure as SVG, and its data beside it as CSV.

@@ -254,3 +254,45 @@ fn what_cannot_be_planned_is_said_in_one_sentence() {
         assert!(sentence.contains(expected), "{words:?}: {sentence}");
     }
 }
+
+/// Links in a plan that came from elsewhere do not decide what is overwritten.
+#[test]
+#[cfg(unix)]
+fn links_in_a_plan_are_replaced_or_refused() {
+    use std::os::unix::fs::symlink;
+    let bench = Bench::new();
+    let plan = ["sweep", "fc3-8", "--data", "data", "--epochs", "1", "--runs", "1", "--plan", "plan"];
+    assert!(bench.run(&plan).status.success());
+    assert!(bench.run(&["job", "plan", "0"]).status.success());
+    let precious = bench.path("precious");
+    std::fs::write(&precious, "kept").unwrap();
+    for name in ["sweep.html", "sweep.csv", "sweep.json"] {
+        symlink(&precious, bench.path("plan").join(name)).unwrap();
+    }
+    assert!(bench.run(&["gather", "plan"]).status.success());
+    assert_eq!(read(&precious), b"kept");
+    assert!(read(&bench.path("plan/sweep.csv")).starts_with(b"model"));
+
+    std::fs::remove_dir_all(bench.path("plan/parts")).unwrap();
+    std::fs::create_dir(bench.path("elsewhere")).unwrap();
+    symlink(bench.path("elsewhere"), bench.path("plan/parts")).unwrap();
+    let refused = bench.run(&["job", "plan", "0"]);
+    let sentence = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2), "{sentence}");
+    assert!(sentence.contains("symbolic link"), "{sentence}");
+    assert_eq!(std::fs::read_dir(bench.path("elsewhere")).unwrap().count(), 0);
+}
+
+/// A lock that is a link is not truncated.
+#[test]
+#[cfg(unix)]
+fn a_lock_that_is_a_link_is_refused() {
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("run")).unwrap();
+    std::fs::write(bench.path("precious"), "kept").unwrap();
+    std::os::unix::fs::symlink(bench.path("precious"), bench.path("run/lock")).unwrap();
+    let train = ["train", "fc3-8", "--data", "data", "--epochs", "1", "--out", "run", "--resume"];
+    let refused = bench.run(&train);
+    assert_eq!(refused.status.code(), Some(2), "{}", String::from_utf8_lossy(&refused.stderr));
+    assert_eq!(read(&bench.path("precious")), b"kept");
+}

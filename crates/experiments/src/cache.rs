@@ -9,7 +9,7 @@
 use std::path::{Path, PathBuf};
 
 use collegial_core::checksum::{self, Checked};
-use collegial_core::files::{disk, sweep, write_whole};
+use collegial_core::files::{disk, sweep, write_inside};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -80,7 +80,7 @@ impl ResultCache {
     /// If it cannot be made.
     pub fn open(directory: impl Into<PathBuf>) -> Result<Self, Error> {
         let directory = directory.into();
-        disk::create_directories(&directory)
+        disk::create_inside(&directory)
             .map_err(|source| Error::Directory { path: directory.clone(), source })?;
         sweep(&directory);
         Ok(Self { directory })
@@ -109,7 +109,7 @@ impl ResultCache {
         text.push(b'\n');
         let range = seal_range(&text);
         checksum::seal(&mut text, range);
-        Ok(write_whole(&path, &text)?)
+        Ok(write_inside(&path, &text)?)
     }
 
     /// Where a part's file is.

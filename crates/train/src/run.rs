@@ -4,7 +4,7 @@
 //! forced to disk and then renamed (an atomic write), so that the one with the highest number is
 //! always complete; older ones are removed afterwards.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -121,13 +121,7 @@ pub fn find_model(path: &Path) -> Result<PathBuf, Error> {
 
 fn lock(root: &Path) -> Result<File, Error> {
     let path = root.join(LOCK);
-    let mut file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(&path)
-        .map_err(io("write", &path))?;
+    let mut file = disk::open_lock(&path).map_err(io("write", &path))?;
     match lock_with_retries(&file) {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {

@@ -58,7 +58,7 @@ pub fn run(request: &Request, provenance: Provenance, monitor: &dyn Monitor) -> 
         Some((answer, page)) => (Some(answer), page),
         None => {
             let jobs = Page::new("Jobs").verdict(NOTHING).section(section(&status)).provenance(provenance);
-            files::write(&page, jobs.to_html().as_bytes())?;
+            files::write_own(&page, jobs.to_html().as_bytes())?;
             (None, page)
         }
     };
@@ -129,7 +129,7 @@ fn validated(
     let path = answer.write(provenance.clone())?;
     if unfinished.section.is_some() {
         let page = unfinished.on(answer.page(provenance)?);
-        files::write(&path, page.to_html().as_bytes())?;
+        files::write_own(&path, page.to_html().as_bytes())?;
     }
     Ok(Some((Box::new(answer), path)))
 }
@@ -144,11 +144,11 @@ fn swept(
     if work.ledger.is_inconclusive() {
         return Ok(None);
     }
-    files::write(&answer.out.join("sweep.csv"), answer.table().to_csv().as_bytes())?;
-    files::write(&answer.out.join("sweep.json"), format!("{}\n", answer.json()?).as_bytes())?;
+    files::write_own(&answer.out.join("sweep.csv"), answer.table().to_csv().as_bytes())?;
+    files::write_own(&answer.out.join("sweep.json"), format!("{}\n", answer.json()?).as_bytes())?;
     let path = answer.out.join("sweep.html");
     let page = work.unfinished().on(answer.page(provenance)?);
-    files::write(&path, page.to_html().as_bytes())?;
+    files::write_own(&path, page.to_html().as_bytes())?;
     Ok(Some((Box::new(answer), path)))
 }
 

@@ -109,7 +109,7 @@ pub fn run(request: &Request, backends: Backends, monitor: &dyn Monitor) -> Resu
     plan.write(&directory)?;
     let seconds = bill.seconds / bill.jobs.max(1) as f64;
     let script = shell::array_script(&directory, count, shell::chunk(count, seconds), &plan.machine);
-    files::write(&directory.join("array.sbatch"), &script)?;
+    files::write_own(&directory.join("array.sbatch"), &script)?;
     let workers = request.pace.workers.unwrap_or_else(available);
     Ok(PlanAnswer {
         jobs: count,

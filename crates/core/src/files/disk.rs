@@ -58,14 +58,19 @@ pub(crate) fn parent_of(path: &Path) -> &Path {
     }
 }
 
-/// An error where a directory is a symbolic link: files that a run or plan keeps in it would be
-/// written wherever somebody else's link leads.
-pub fn refuse_link(directory: &Path) -> io::Result<()> {
+/// Makes a directory inside of a run or plan; a symbolic link in its place is an error, because all
+/// files of the directory would be written wherever somebody else's link leads.
+pub fn create_inside(directory: &Path) -> io::Result<()> {
+    refuse_link(directory)?;
+    create_directories(directory)
+}
+
+fn refuse_link(directory: &Path) -> io::Result<()> {
     let is_link = directory.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink());
     if is_link {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
-            "it is a symbolic link; name the directory itself",
+            "it is a symbolic link, which may lead anywhere; remove it",
         ));
     }
     Ok(())

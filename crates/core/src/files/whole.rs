@@ -40,15 +40,14 @@ pub fn write_whole(path: &Path, content: &[u8]) -> Result<(), WriteError> {
     written.map_err(|error| WriteError { path: path.to_owned(), source: plain(error) })
 }
 
-/// Writes a file of a run or plan atomically. A symbolic link of its name is replaced, not followed,
-/// and its directory must not be one: such a directory may have come from somebody else.
+/// Writes a file of a run or plan atomically. A symbolic link of its name is replaced, not followed:
+/// such a directory may have come from somebody else.
 ///
 /// # Errors
 ///
-/// Where the system refuses one of the steps, or the directory is a link.
+/// Where the system refuses one of the steps.
 pub fn write_inside(path: &Path, content: &[u8]) -> Result<(), WriteError> {
-    let written = disk::refuse_link(disk::parent_of(path)).and_then(|()| replace(path, content));
-    written.map_err(|error| WriteError { path: path.to_owned(), source: plain(error) })
+    replace(path, content).map_err(|error| WriteError { path: path.to_owned(), source: plain(error) })
 }
 
 /// A file that could not be written.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use collegial_core::checksum::{self, Checked};
-use collegial_core::files::{WriteError, write_whole};
+use collegial_core::files::{WriteError, write_inside};
 use collegial_nn::kernels::Isa;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -194,7 +194,7 @@ impl<Request: Serialize + DeserializeOwned> Plan<Request> {
     /// If it cannot be written.
     pub fn write(&self, directory: &Path) -> Result<(), PlanError> {
         let path = directory.join(FILE);
-        Ok(write_whole(&path, &self.to_bytes(&path)?)?)
+        Ok(write_inside(&path, &self.to_bytes(&path)?)?)
     }
 
     /// The content of its file.

@@ -3,7 +3,7 @@
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
-use collegial_core::files::{disk, write_whole};
+use collegial_core::files::{disk, write_inside};
 use serde::Serialize;
 
 use super::{Job, Ledger};
@@ -172,8 +172,8 @@ pub fn cache_directory(directory: &Path) -> PathBuf {
 pub fn keep_failure(directory: &Path, job: &Job, sentence: &str) -> Result<(), Error> {
     let path = failure_file(directory, job);
     let folder = directory.join(FAILED);
-    disk::create_directories(&folder).map_err(|source| Error::Directory { path: folder.clone(), source })?;
-    Ok(write_whole(&path, format!("{sentence}\n").as_bytes())?)
+    disk::create_inside(&folder).map_err(|source| Error::Directory { path: folder.clone(), source })?;
+    Ok(write_inside(&path, format!("{sentence}\n").as_bytes())?)
 }
 
 /// Forgets that a job failed before: it is being run again.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use collegial_core::files::{disk, write_whole};
+use collegial_core::files::{disk, write_inside};
 use collegial_report::{Align, Download, Page, Provenance, Section, Table, capitalised};
 use serde_json::Value;
 
@@ -134,7 +134,8 @@ fn write_page(directory: &Path, name: &str, page: &Page) -> Result<(), Error> {
     let markdown = page.to_markdown(name);
     write(&directory.join(format!("{name}.md")), &markdown.text)?;
     if !markdown.files.is_empty() {
-        make(&directory.join(name))?;
+        let inside = directory.join(name);
+        disk::create_inside(&inside).map_err(|source| Error::Directory { path: inside, source })?;
     }
     markdown.files.iter().try_for_each(|(path, content)| write(&directory.join(path), content))
 }
@@ -144,5 +145,5 @@ fn make(directory: &Path) -> Result<(), Error> {
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Error> {
-    Ok(write_whole(path, text.as_bytes())?)
+    Ok(write_inside(path, text.as_bytes())?)
 }
