@@ -202,7 +202,7 @@ fn stages(model: &str) -> PyResult<Vec<(usize, usize, [usize; 2])>> {
         match stages.get_mut(block.stage) {
             Some(stage) => stage.0 += block.count,
             None => {
-                stages.push((block.count, one.members, [one.width, one.second_width.unwrap_or(one.width)]))
+                stages.push((block.count, one.members, [one.width, one.second_width.unwrap_or(one.width)]));
             }
         }
     }

@@ -341,7 +341,7 @@ fn friendly_designs_are_the_best_of_their_multiples() {
         let listed = answer.friendly.iter().filter(|other| other.design.problem == Problem::Primal).count();
         let own = answer.primal.design.width;
         let widest = answer.curve.last().unwrap().width;
-        let expected = [8, 16].iter().filter(|step| own % *step != 0 && widest >= **step).count();
+        let expected = [8, 16].iter().filter(|step| !own.is_multiple_of(**step) && widest >= **step).count();
         assert_eq!(listed, expected, "{name}");
     }
 }

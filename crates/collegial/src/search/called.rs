@@ -58,8 +58,8 @@ fn command(verb: &'static str, model: &str, settings: Vec<Setting>) -> Message {
     message![Call { verb, model: Some(model.to_owned()), settings }]
 }
 
-fn setting(name: &str, value: impl ToString) -> Setting {
-    Setting { name: name.to_owned(), value: Some(value.to_string()) }
+fn setting(name: &str, value: impl Into<String>) -> Setting {
+    Setting { name: name.to_owned(), value: Some(value.into()) }
 }
 
 /// MODEL as it was typed, unless it is a spec's text.
@@ -70,7 +70,7 @@ fn typed(model: &Model) -> Option<&str> {
 fn settings(overrides: &Overrides) -> Vec<Setting> {
     let Overrides { classes, inputs, outputs, image } = *overrides;
     let all = [("classes", classes), ("inputs", inputs), ("outputs", outputs), ("image", image)];
-    all.iter().filter_map(|(name, value)| value.map(|value| setting(name, value))).collect()
+    all.iter().filter_map(|(name, value)| value.map(|value| setting(name, value.to_string()))).collect()
 }
 
 /// The options of a request that are not as by default.

@@ -47,7 +47,7 @@ pub fn durations(
         let seconds_per_image =
             context.cached(&format!("{item}.steps"), &(&model, spec.to_toml(), timing), || {
                 context.monitor.progress(0.0, Some(&format!("{item}: first steps of {model}")));
-                Ok(seconds_per_image(spec, timing.batch, timing.steps)?)
+                seconds_per_image(spec, timing.batch, timing.steps)
             })?;
         durations.push(Duration { model, seconds_per_image, seconds: seconds_per_image * images as f64 });
     }
