@@ -119,7 +119,9 @@ fn sentence(study: &Study, settings: &[Setting]) -> String {
     };
     let fixed = study.contrasts.iter().filter(|planned| planned.prediction.is_some());
     let all: String = fixed.map(of).collect();
-    format!("By the paper's recipe (70 epochs, all images).{all}")
+    format!(
+        "By the paper's recipe (70 epochs, all images), all designs of a setting at one rate that was not tuned.{all}"
+    )
 }
 
 /// In which settings the first of two designs has the lower error, by the 95 % intervals; those in
