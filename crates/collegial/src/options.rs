@@ -1,7 +1,7 @@
 //! The declaration of options, once per verb: JSON keys, flags with their help, Python's signatures
 //! and docstrings and the reference are all made from it.
 
-/// A group of options that [`options!`] declared.
+/// A group of options that `options!` declared.
 pub trait Options {
     /// Its doc comment.
     const ABOUT: &'static str;

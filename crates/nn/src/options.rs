@@ -8,10 +8,10 @@ use std::fmt;
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum Parametrisation {
-    /// Standard: weights are used as they are, and drawn small.
+    /// Weights are used as they are, and drawn small, as in practice.
     #[default]
     Standard,
-    /// NTK: weights are N(0, 1), and layers multiply by sqrt(gain / fan-in), with a gain of 2 before
+    /// Weights are N(0, 1), and layers multiply by sqrt(gain / fan-in), with a gain of 2 before
     /// a ReLU and 1 otherwise.
     Ntk,
 }
