@@ -9,8 +9,26 @@ or a `Spec`. `collegial.torch` (imported by itself, needs PyTorch) builds the ne
 """
 
 from ._collegial import CollegialError, __version__
-from ._jobs import gather, job, status
-from ._questions import fit, forward, info, models, moments, ntk, regress, score, search
+from ._functions import (
+    evaluate,
+    export,
+    fit,
+    forward,
+    gather,
+    info,
+    job,
+    models,
+    moments,
+    ntk,
+    regress,
+    reproduce,
+    score,
+    search,
+    status,
+    sweep,
+    train,
+    validate,
+)
 from ._results import (
     DrawsResult,
     EvaluateResult,
@@ -32,7 +50,6 @@ from ._results import (
     ValidateResult,
 )
 from ._spec import Spec
-from ._trainings import evaluate, export, reproduce, sweep, train, validate
 
 __all__ = [
     "CollegialError",

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from concurrent import futures
 from typing import Union
 
 from . import _collegial
 from ._collegial import CollegialError
+from ._request import request
 from ._results import GatherResult, Result, StatusResult
 
 Path = Union[str, "os.PathLike[str]"]
@@ -21,34 +23,19 @@ Path = Union[str, "os.PathLike[str]"]
 TRIES = 3
 
 
-def job(directory: Path, *indices: int, threads: int | None = None) -> Result:
-    """Runs trainings of a plan, one after the other; one that is finished is left alone, one that was begun goes on.
-
-    Args:
-        directory: The plan's directory.
-        indices: Which of its jobs, from 0.
-        threads: Number of threads; one per core by default. Results do not depend on it.
-    """
-    question = json.dumps({"directory": os.fspath(directory), "jobs": list(indices)})
-    return Result(_collegial.ask("job", question, threads))
+def worked(directory: Path, indices: Iterable[int | str], threads: int | None = None) -> Result:
+    """Runs jobs of a plan one after the other."""
+    return Result(_collegial.ask("job", request(directory=directory, jobs=indices), threads))
 
 
-def gather(directory: Path) -> GatherResult:
-    """Makes pages and tables of what the jobs of a plan have finished, and lists what is missing.
-
-    Args:
-        directory: The plan's directory.
-    """
-    return GatherResult(_collegial.ask("gather", json.dumps({"directory": os.fspath(directory)})))
+def gathered(directory: Path) -> GatherResult:
+    """What the jobs of a plan have finished, with its pages."""
+    return GatherResult(_collegial.ask("gather", request(directory=directory)))
 
 
-def status(directory: Path) -> StatusResult:
-    """How far the jobs of a plan are: done, running, stopped, failed (and why), waiting.
-
-    Args:
-        directory: The plan's directory.
-    """
-    return StatusResult(_collegial.ask("status", json.dumps({"directory": os.fspath(directory)})))
+def looked(directory: Path) -> StatusResult:
+    """How far the jobs of a plan are."""
+    return StatusResult(_collegial.ask("status", request(directory=directory)))
 
 
 def plan(verb: str, question: str, directory: Path) -> list[int]:
@@ -56,7 +43,7 @@ def plan(verb: str, question: str, directory: Path) -> list[int]:
     task = {"verb": verb, "request": json.loads(question)}
     # Whoever has an executor does not ask beforehand what it takes.
     _collegial.ask("plan", json.dumps({"task": task, "directory": os.fspath(directory), "seconds_per_step": 1.0}))
-    return status(directory).missing
+    return looked(directory).missing
 
 
 def run_all(executor, verb: str, question: str, directory: Path, threads: int | None, progress) -> None:
@@ -121,7 +108,7 @@ def _lost(error, advice):
 
 def _work(directory, index, threads):
     """What a worker does."""
-    job(directory, index, threads=threads)
+    worked(directory, [index], threads)
 
 
 def renewed(executor) -> _Renewed:

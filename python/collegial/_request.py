@@ -10,43 +10,33 @@ import os
 from ._collegial import CollegialError
 
 
-def model_text(model) -> str:
-    """A model as text: a name, a path, or a spec in JSON."""
+def model_data(model):
+    """A model as JSON has it: a name or path, or a spec as an object."""
     if isinstance(model, dict):
-        return json.dumps(model)
+        return model
     if isinstance(model, (str, os.PathLike)):
         return os.fspath(model)
-    text = getattr(model, "_text", None)
-    if text is None:
+    data = getattr(model, "_data", None)
+    if data is None:
         raise TypeError(f"a model is a name, a path, a dict or a Spec, not {type(model).__name__}")
-    return text
+    return data
 
 
-def request(model=None, **fields) -> str:
+def request(**fields) -> str:
     """The request as JSON; fields that are None have their default."""
-    data = {} if model is None else {"model": model_text(model)}
-    for name, value in fields.items():
-        if value is not None:
-            data[name] = _plain(name, value)
-    return json.dumps(data)
+    return json.dumps({name: _field(name, value) for name, value in fields.items() if value is not None})
 
 
-def call(function: str, model, fields: dict, defaults: dict) -> str:
+def call(function: str, fields: dict) -> str:
     """The Python call that asks for the same again."""
-    given = model.to_dict() if hasattr(model, "to_dict") else os.fspath(model) if isinstance(model, os.PathLike) else model
+    from . import _functions
+
+    parameters = inspect.signature(getattr(_functions, function)).parameters
+    (_, first), *others = fields.items()
+    given = first.to_dict() if hasattr(first, "to_dict") else os.fspath(first) if isinstance(first, os.PathLike) else first
     words = [repr(given)]
-    words += [f"{name}={value!r}" for name, value in fields.items() if value != defaults.get(name)]
+    words += [f"{name}={value!r}" for name, value in others if value != parameters[name].default]
     return f"collegial.{function}({', '.join(words)})"
-
-
-def defaults(function) -> dict:
-    """The defaults of a function's parameters."""
-    return {name: parameter.default for name, parameter in inspect.signature(function).parameters.items()}
-
-
-def widths_of(widths):
-    """Widths as they are: text, or a list of numbers."""
-    return widths if widths is None or isinstance(widths, str) else list(widths)
 
 
 def changes(given) -> list:
@@ -62,6 +52,23 @@ def floats(array):
     import numpy
 
     return numpy.ascontiguousarray(array, dtype=numpy.float32)
+
+
+#: Options that are lists, for which one name may stand.
+LISTS = {"target", "group", "items"}
+
+
+def _field(name, value):
+    """The value of a field as JSON has it."""
+    if name == "model":
+        return model_data(value)
+    if name == "models":
+        return [model_data(model) for model in value]
+    if name == "set":
+        return changes(value)
+    if name in LISTS and isinstance(value, str):
+        return [value]
+    return _plain(name, value)
 
 
 def _plain(name, value):

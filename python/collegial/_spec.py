@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 
 from . import _collegial
@@ -28,9 +29,9 @@ class Spec:
         outputs: int | None = None,
         image: int | None = None,
     ):
-        question = request(model, classes=classes, inputs=inputs, outputs=outputs, image=image)
+        question = request(model=model, classes=classes, inputs=inputs, outputs=outputs, image=image)
         self._info = json.loads(_collegial.ask("info", question).json())
-        self._text = json.dumps(self._info["spec"])
+        self._data = self._info["spec"]
 
     @property
     def name(self) -> str:
@@ -59,11 +60,11 @@ class Spec:
 
     def to_dict(self) -> dict:
         """The JSON form, which `Spec` reads back."""
-        return json.loads(self._text)
+        return copy.deepcopy(self._data)
 
     def to_toml(self) -> str:
         """The TOML form, which `Spec` reads back."""
-        return _collegial.to_toml(self._text)
+        return _collegial.to_toml(json.dumps(self._data))
 
     def with_design(self, design: str) -> Spec:
         """The same network with other members.
@@ -71,13 +72,13 @@ class Spec:
         Args:
             design: The number of members and their width, such as "37x10d", or one design per stage.
         """
-        return Spec(_collegial.redesigned(self._text, design))
+        return Spec(json.loads(_collegial.redesigned(json.dumps(self._data), design)))
 
     def __repr__(self):
         return f"Spec({self.name!r}, {self.parameters:,} parameters)"
 
     def __eq__(self, other):
-        return isinstance(other, Spec) and self.to_dict() == other.to_dict()
+        return isinstance(other, Spec) and self._data == other._data
 
     def __hash__(self):
-        return hash(self._text)
+        return hash(json.dumps(self._data))

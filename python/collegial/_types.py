@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal, Union
+from typing import TYPE_CHECKING, Union
 
 from ._spec import Spec
 
@@ -13,6 +13,5 @@ if TYPE_CHECKING:
 
 Model = Union[str, "os.PathLike[str]", dict, Spec]
 Path = Union[str, "os.PathLike[str]"]
-Engine = Literal["native", "torch"]
 Executor = Union["futures.Executor", Callable[[], "futures.Executor"], int, None]
 Progress = Union[bool, Callable[[float, float], object], None]

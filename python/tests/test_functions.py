@@ -27,15 +27,20 @@ def test_fit_gives_alpha_with_its_points():
     assert [point.width for point in fit.points] == [4, 8, 16, 64] and fit.trials == 400
     assert fit.alpha_ci[0] < fit.alpha < fit.alpha_ci[1]
     assert fit == fit and fit != collegial.fit("bottleneck-64", widths="4,8,16,64", trials=400, seed=4)
-    through_origin = collegial.fit("bottleneck-64", widths=[4, 64], trials=100, intercept=False)
+    through_origin = collegial.fit("bottleneck-64", widths=[4, 64], trials=100, no_intercept=True)
     assert through_origin.intercept == 0.0
 
 
-def test_moments_of_one_hidden_layer():
+def test_moments_of_one_hidden_layer(tmp_path):
     # One hidden ReLU layer of width n: E[K^2]/E[K]^2 - 1 falls as 1/n.
     wide, narrow = collegial.moments(widths=[10, 200]), collegial.moments(widths=[10, 100])
     assert narrow.variance == pytest.approx(2 * wide.variance, rel=1e-12)
     assert collegial.moments("fc6-30x48").members == 30
+    # K(2x, 2x) = 4 K(x, x) without biases.
+    for scale in (1, 2):
+        numpy.save(tmp_path / f"{scale}.npy", numpy.full(784, float(scale)))
+    once, twice = (collegial.moments("fc3-16", input=tmp_path / f"{scale}.npy") for scale in (1, 2))
+    assert twice.mean == pytest.approx(4 * once.mean, rel=1e-12)
 
 
 def test_the_kernel_is_symmetric_positive_and_drawn_from_the_seed():

@@ -30,7 +30,8 @@ def signature(function, package="collegial"):
         note = "" if parameter.annotation is parameter.empty else f": {parameter.annotation}"
         value = getattr(parameter.default, "__name__", repr(parameter.default))
         default = "" if parameter.default is parameter.empty else f" = {value}"
-        stars = "**" if parameter.kind is parameter.VAR_KEYWORD else ""
+        stars = {parameter.VAR_KEYWORD: "**", parameter.VAR_POSITIONAL: "*"}.get(parameter.kind, "")
+        starred = starred or stars == "*"
         lines.append(f"{stars}{parameter.name}{note}{default}")
     result = inspect.signature(function).return_annotation
     inside = "".join(f"    {line},\n" for line in lines)

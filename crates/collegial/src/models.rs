@@ -2,14 +2,18 @@
 
 use collegial_arch::{Family, Model, families, models};
 use collegial_report::{Align, Table, grouped, significant};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
+use crate::options::options;
 use crate::{Answer, Error, Style};
 
-/// There is nothing to choose.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Request {}
+options! {
+    /// List every model it knows by name, by family, with its counts
+    #[command(after_help = "Example:\n  collegial models --format csv")]
+    #[derive(Copy)]
+    #[serde(deny_unknown_fields)]
+    pub struct Request {}
+}
 
 /// The names.
 #[derive(Clone, Debug, Serialize)]

@@ -15,7 +15,12 @@ pub enum Entry {
     /// One option.
     Field(Field),
     /// The options of a shared group.
-    Group(&'static [Entry]),
+    Group {
+        /// What the group is here.
+        help: &'static str,
+        /// Its options.
+        entries: &'static [Entry],
+    },
 }
 
 /// An option as it was declared.
@@ -27,15 +32,6 @@ pub struct Field {
     pub kind: &'static str,
     /// Its doc comment.
     pub help: &'static str,
-}
-
-/// Every option, groups resolved.
-pub fn fields(entries: &'static [Entry]) -> Vec<Field> {
-    let each = |entry: &'static Entry| match entry {
-        Entry::Field(field) => vec![*field],
-        Entry::Group(entries) => fields(entries),
-    };
-    entries.iter().flat_map(each).collect()
 }
 
 /// Declares a request or a group of options.
@@ -100,7 +96,10 @@ macro_rules! options {
     (@default) => { Default::default() };
     (@default $default:expr) => { $default };
     (@entry [flatten] $field:ident $kind:ty; $($help:literal),*) => {
-        $crate::options::Entry::Group(<$kind as $crate::options::Options>::ENTRIES)
+        $crate::options::Entry::Group {
+            help: concat!($($help, "\n"),*),
+            entries: <$kind as $crate::options::Options>::ENTRIES,
+        }
     };
     (@entry [] $field:ident $kind:ty; $($help:literal),*) => {
         $crate::options::Entry::Field($crate::options::Field {

@@ -21,8 +21,9 @@ options! {
     ///
     /// Writes a page (HTML and Markdown) with figure, data, published and obtained values and a
     /// verdict for every item. Designs, counts and efficiencies are exact at every scale; what is
-    /// drawn or trained depends on it. A run that was interrupted goes on where it was. Exit 1:
-    /// something that involves no chance came out differently, and not for a known reason.
+    /// drawn or trained depends on it. A run that was interrupted goes on where it was.
+    ///
+    /// Exit 1: something that involves no chance came out differently, and not for a known reason.
     #[command(after_help = "Example:\n  collegial reproduce table1")]
     #[serde(deny_unknown_fields)]
     pub struct Request {

@@ -32,7 +32,9 @@ options! {
     /// gives the rank correlation between predicted variance (exact where it has a closed form) and
     /// mean test error, and that of the inner width m n. How often, a pilot of three runs plans: it
     /// says what that can decide and how long it takes. An interrupted validation goes on with the
-    /// same command. Exit 1: the prediction is contradicted.
+    /// same command.
+    ///
+    /// Exit 1: the prediction is contradicted.
     #[command(after_help = "Example:\n  collegial validate fc6-200 --data mnist")]
     #[serde(deny_unknown_fields)]
     pub struct Request {

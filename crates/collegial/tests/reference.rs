@@ -1,5 +1,5 @@
 //! The reference in `docs/reference` is what the program is today: its verbs and flags, and the
-//! shape of what it prints with `--json`.
+//! shape of what it prints with `--json`. So are the functions of the Python package.
 //!
 //! `UPDATE_REFERENCE=1 cargo test -p collegial --test reference` writes it anew.
 
@@ -19,16 +19,20 @@ fn reference() -> PathBuf {
 
 /// A file of the reference is this, or is made so where that is requested.
 fn assert_is(name: &str, text: &str) {
-    let path = reference().join(name);
+    assert_file(&reference().join(name), text);
+}
+
+fn assert_file(path: &Path, text: &str) {
     if std::env::var_os("UPDATE_REFERENCE").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, text).unwrap();
+        std::fs::write(path, text).unwrap();
     }
-    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    let written = std::fs::read_to_string(path).unwrap_or_default();
     assert!(
         written == text,
-        "docs/reference/{name} is not what the program is; \
-         UPDATE_REFERENCE=1 cargo test -p collegial --test reference writes it anew"
+        "{} is not what the program is; \
+         UPDATE_REFERENCE=1 cargo test -p collegial --test reference writes it anew",
+        path.display()
     );
 }
 
@@ -40,6 +44,13 @@ fn verbs_and_flags() {
         let verb = section.lines().next().unwrap_or_default();
         assert!(section.matches("\ncollegial ").count() >= 2, "{verb} has no example");
     }
+}
+
+/// Signatures and docstrings of the Python package are those of the options.
+#[test]
+fn functions_of_the_python_package() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/collegial/_functions.py");
+    assert_file(&path, &collegial::program::python_functions());
 }
 
 /// Verbs, and words whose answers have every form that the verb's JSON takes. The first row of each

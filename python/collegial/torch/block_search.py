@@ -9,7 +9,7 @@ from statistics import NormalDist
 from typing import Any
 
 from .._collegial import CollegialError
-from .._questions import search
+from .._functions import search
 from .family import Family
 from .module_choice import Rule, rounded
 

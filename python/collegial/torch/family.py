@@ -11,7 +11,7 @@ from typing import Any
 from torch import nn
 
 from .. import _collegial
-from .._questions import search
+from .._functions import search
 from .._spec import Spec
 from .blocks import Found
 from .module_choice import Rule, rounded

@@ -43,7 +43,7 @@ options! {
         #[command(flatten)]
         pub model: Model,
         /// Draws per width at one input (T; the paper takes 2000) [default: none where moments are
-        /// exact, else half a second of draws at many inputs; 2000 with --out]
+        /// exact, else half a second of draws at many inputs]
         #[arg(long, value_name = "T", allow_negative_numbers = true)]
         pub trials: Option<u64>,
         /// Widths to measure: 4,10,16 or 1..256 or 16..256:16 [default: 1,16..256:16 for a

@@ -18,6 +18,7 @@ options! {
     ///
     /// With every job finished, the results are those of one process, to the last bit. Before that,
     /// as many repetitions count as all designs have, pages say so, and what is missing is listed.
+    ///
     /// Exit 1: jobs are missing.
     #[command(after_help = "Example:\n  collegial gather plan")]
     #[serde(deny_unknown_fields)]

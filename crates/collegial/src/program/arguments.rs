@@ -7,7 +7,7 @@ use collegial_report::visible;
 
 use crate::program::failure::Failure;
 use crate::program::verbs;
-use crate::{export, jobs, moments, train};
+use crate::{export, jobs, models, moments, train};
 
 /// Finds the best number m and width n of parallel members (group convolutions, block-diagonal
 /// layers) for a network, without training it.
@@ -35,9 +35,7 @@ pub enum Verb {
     Search(verbs::search::Search),
     Score(verbs::score::Score),
     Explore(verbs::explore::Explore),
-    /// List every model it knows by name, by family, with its counts
-    #[command(after_help = "Example:\n  collegial models --format csv")]
-    Models,
+    Models(models::Request),
     Train(train::Request),
     Evaluate(verbs::evaluate::Evaluate),
     Export(export::Request),

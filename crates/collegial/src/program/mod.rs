@@ -6,10 +6,12 @@
 //! SIGTERM).
 
 mod arguments;
+mod declared;
 mod failure;
 mod output;
 mod progress;
 mod python;
+mod python_functions;
 mod reference;
 mod signals;
 mod terminal;
@@ -22,6 +24,7 @@ use clap::FromArgMatches;
 
 use crate::backend::Backends;
 
+pub use python_functions::python_functions;
 pub use reference::reference;
 
 /// What is wrong with a command's words, its own name first; nothing is run.
@@ -57,7 +60,7 @@ pub fn main(words: &[OsString], backends: Backends) -> u8 {
         Verb::Search(verb) => verbs::search::run(verb, common),
         Verb::Score(verb) => verbs::score::run(verb, common),
         Verb::Explore(verb) => verbs::explore::run(verb, common),
-        Verb::Models => verbs::models::run(common),
+        Verb::Models(verb) => verbs::models::run(*verb, common),
         Verb::Train(verb) => verbs::train::run(verb, backends, common),
         Verb::Evaluate(verb) => verbs::evaluate::run(verb, common),
         Verb::Export(verb) => verbs::export::run(verb, common),

@@ -29,8 +29,10 @@ options! {
     /// class folders), and with it the paper's recipe, which --set changes. Checkpoints are
     /// safetensors files under torchvision's names; a run that was interrupted or killed at any
     /// moment goes on with --resume and ends with the same weights to the bit, on any number of
-    /// threads. With --json it prints JSON lines: a document per epoch as it ends, and a last one
-    /// that names the checkpoint.
+    /// threads.
+    ///
+    /// With --json it prints JSON lines: a document per epoch as it ends, and a last one that names
+    /// the checkpoint.
     #[command(after_help = "Example:\n  collegial train resnext29-10x10d --data cifar10 --out run")]
     #[serde(deny_unknown_fields)]
     pub struct Request {

@@ -15,7 +15,7 @@ use crate::program::progress::Progress;
 pub struct Fit {
     #[command(flatten)]
     request: Request,
-    /// Save what was drawn, for `collegial merge`
+    /// Save what was drawn, for `collegial merge`: 2000 draws per width unless --trials says otherwise
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     #[command(flatten)]
