@@ -1,7 +1,7 @@
 //! The project's chores, as `cargo xtask CHORE`: plain Rust, so that a fresh machine needs nothing
 //! but Cargo.
 //!
-//! Tests come in three tiers ([`test`]): `test --fast`, `test` and `test --all`.
+//! Tests come in three tiers ([`mod@test`]): `test --fast`, `test` and `test --all`.
 
 mod book;
 mod browser;

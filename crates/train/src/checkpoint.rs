@@ -3,7 +3,7 @@
 //!
 //! The header of each file holds one JSON document under the key `collegial` (one key, so that
 //! equal states make equal bytes). Both carry the number of the checkpoint, by which files that do
-//! not belong together are noticed, and a [checksum](collegial_core::checksum) of their content.
+//! not belong together are noticed, and a [checksum] of their content.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
