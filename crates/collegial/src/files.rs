@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use collegial_core::files::{disk, write_inside, write_whole};
+use collegial_core::files::{disk, write_atomic, write_inside};
 use collegial_report::Figure;
 
 use crate::message::invalid;
@@ -14,7 +14,7 @@ use crate::{Answer, Error};
 ///
 /// One sentence with the path.
 pub fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
-    Ok(write_whole(path, content)?)
+    Ok(write_atomic(path, content)?)
 }
 
 /// Writes a file of a plan's directory atomically; a symbolic link of its name is replaced.

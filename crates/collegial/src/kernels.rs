@@ -2,7 +2,7 @@
 
 use collegial_arch::Sequence;
 use collegial_core::{Moments, Rng};
-use collegial_ntk::{LawSampler, Output, SingleColumn};
+use collegial_ntk::{KernelSampler, OnePosition, Output};
 use collegial_report::{Align, Table, significant};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -68,7 +68,7 @@ pub fn run(request: &Request) -> Result<KernelsAnswer, Error> {
         .into());
     }
     let input = normal_input(&chain, request.seed);
-    let exact = SingleColumn::new(&chain).ok().and_then(|exact| exact.at_input(&chain, &input).ok());
+    let exact = OnePosition::new(&chain).ok().and_then(|exact| exact.at_input(&chain, &input).ok());
     let raw = draw(&chain, members, &input, request)?;
     let mut moments = Moments::new();
     raw.iter().for_each(|&kernel| moments.push(kernel));
@@ -91,7 +91,7 @@ fn normal_input(chain: &Sequence, seed: u64) -> Vec<f32> {
 
 /// One kernel per draw: the mean over members, each with a stream of its own.
 fn draw(chain: &Sequence, members: usize, input: &[f32], request: &Request) -> Result<Vec<f64>, Error> {
-    let sampler = LawSampler::at_inputs(chain, Output::Unit, &[input.to_vec()])?;
+    let sampler = KernelSampler::at_inputs(chain, Output::Unit, &[input.to_vec()])?;
     let one = |workspace: &mut _, trial: u64| {
         let mut kernel = [0.0];
         let mut sum = 0.0;

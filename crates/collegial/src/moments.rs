@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use collegial_arch::{FullyConnected, Module, Spec};
 use collegial_core::tensors::Tensor;
-use collegial_ntk::SingleColumn;
+use collegial_ntk::OnePosition;
 use collegial_ntk::exact::ExactMoments;
 use collegial_report::{Align, Table, significant};
 use serde::Serialize;
@@ -94,7 +94,7 @@ pub fn run(request: &Request) -> Result<MomentsAnswer, Error> {
         ]
         .into());
     }
-    let exact = SingleColumn::new(&chain)?;
+    let exact = OnePosition::new(&chain)?;
     let (moments, spread) = match input(request)? {
         Some(array) => {
             let shape = chain.input;

@@ -11,7 +11,7 @@ use collegial::jobs::job::Indices;
 use collegial::{Model, ModelRef, Monitor, Silent, Widths, fit, jobs, merge, reproduce, sweep};
 use collegial_core::files::faults::{Plan, recorded, with_failures};
 use collegial_core::files::power_loss::{Luck, after_power_loss};
-use collegial_core::files::{TEMPORARY, write_whole};
+use collegial_core::files::{TEMPORARY, write_atomic};
 use collegial_report::Provenance;
 
 /// Half of a fit's draws, as `fit --shard 1/2 --out` writes them.
@@ -26,7 +26,7 @@ fn shard(directory: &Path) -> Result<(), String> {
     std::fs::create_dir_all(directory).map_err(|error| error.to_string())?;
     let draws = fit::draw(&request, &Silent).map_err(|error| error.to_string())?;
     let file = draws.kernels.to_file().map_err(|error| error.to_string())?;
-    write_whole(&directory.join("shard.json"), &file).map_err(|error| error.to_string())
+    write_atomic(&directory.join("shard.json"), &file).map_err(|error| error.to_string())
 }
 
 /// Two items of the paper with their index.

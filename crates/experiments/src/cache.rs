@@ -9,7 +9,7 @@
 use std::path::{Path, PathBuf};
 
 use collegial_core::checksum::{self, Checked};
-use collegial_core::files::{disk, sweep, write_inside};
+use collegial_core::files::{disk, remove_stale_temporaries, write_inside};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -82,7 +82,7 @@ impl ResultCache {
         let directory = directory.into();
         disk::create_inside(&directory)
             .map_err(|source| Error::Directory { path: directory.clone(), source })?;
-        sweep(&directory);
+        remove_stale_temporaries(&directory);
         Ok(Self { directory })
     }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use collegial_core::Rng;
 
 use crate::Error;
-use collegial_core::files::{disk, write_whole};
+use collegial_core::files::{disk, write_atomic};
 
 /// The stream of random numbers that is ours ("synt").
 const STREAM: u32 = 0x7379_6e74;
@@ -92,7 +92,7 @@ fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
         disk::create_directories(parent)
             .map_err(|source| Error::Directory { path: parent.into(), source })?;
     }
-    Ok(write_whole(path, content)?)
+    Ok(write_atomic(path, content)?)
 }
 
 #[cfg(test)]

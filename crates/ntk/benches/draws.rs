@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use collegial_arch::{Module, Spec};
 use collegial_core::Rng;
-use collegial_ntk::{LawSampler, Output};
+use collegial_ntk::{KernelSampler, Output};
 
 fn main() {
     let pools =
@@ -39,15 +39,15 @@ fn main() {
     algorithm_1(&pools[1]);
 }
 
-fn sampler(width: usize) -> LawSampler {
+fn sampler(width: usize) -> KernelSampler {
     let module: Module =
         format!("bottleneck-{width}").parse::<Spec>().expect("a name").module().expect("a module");
-    LawSampler::at_normal_input(&module.member(), Output::Unit, 0).expect("a chain")
+    KernelSampler::at_normal_input(&module.member(), Output::Unit, 0).expect("a chain")
 }
 
 /// Every width 1..=256 with 2000 trials each: 512,000 draws.
 fn algorithm_1(pool: &rayon::ThreadPool) {
-    let samplers: Vec<LawSampler> = (1..=256).map(sampler).collect();
+    let samplers: Vec<KernelSampler> = (1..=256).map(sampler).collect();
     let seconds = pool.install(|| {
         best(3, || {
             for (width, sampler) in samplers.iter().enumerate() {

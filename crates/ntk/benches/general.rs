@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use collegial_arch::Spec;
 use collegial_core::{Moments, Rng};
-use collegial_ntk::{LawSampler, Output};
+use collegial_ntk::{KernelSampler, Output};
 
 /// Name, spec, output and number of inputs.
 const MODULES: [(&str, &str, Output, usize); 5] = [
@@ -38,7 +38,7 @@ fn main() {
 fn measure(name: &str, spec: &str, output: Output, count: usize) {
     let chain = Spec::from_toml(spec).expect("a spec").module().expect("a module").member();
     let elements = chain.input.channels * chain.input.pixels();
-    let sampler = LawSampler::at_inputs(&chain, output, &inputs(elements, count)).expect("a chain");
+    let sampler = KernelSampler::at_inputs(&chain, output, &inputs(elements, count)).expect("a chain");
     let start = Instant::now();
     black_box(sampler.tally(1, 0, 0..100));
     let draws = ((100.0 * SECONDS / start.elapsed().as_secs_f64()) as u64).max(100);
@@ -63,7 +63,7 @@ fn measure(name: &str, spec: &str, output: Output, count: usize) {
 }
 
 /// K(x_1, x_2), as further keys.
-fn off_diagonal(sampler: &LawSampler) -> String {
+fn off_diagonal(sampler: &KernelSampler) -> String {
     let (mut workspace, mut moments) = (sampler.workspace(), Moments::new());
     let mut kernel = vec![0.0; sampler.inputs() * sampler.inputs()];
     for trial in 0..5000 {

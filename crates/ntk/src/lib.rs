@@ -2,7 +2,7 @@
 //!
 //! The variance of the empirical NTK is what the paper's method rests on. Three ways lead to it,
 //! each the oracle of the next: [`exact`] moments (ReLU chains of dense layers and convolutions,
-//! bottleneck blocks), the [`LawSampler`] (any chain of layers, without drawing a weight matrix),
+//! bottleneck blocks), the [`KernelSampler`] (any chain of layers, without drawing a weight matrix),
 //! and [`explicit`] weights (any network, N x N).
 //!
 //! [`tiles`] computes kernels between so many inputs that they go to a file piece by piece, and
@@ -11,7 +11,7 @@
 //! [`NetworkDraws`] measures the kernel of a whole network over initialisations, norms over a batch
 //! included.
 //!
-//! The main type is [`LawSampler`]; [`Fit`] is the paper's Algorithm 1 on top of it.
+//! The main type is [`KernelSampler`]; [`Fit`] is the paper's Algorithm 1 on top of it.
 //!
 //! # A network of one's own
 //!
@@ -66,15 +66,15 @@ mod error;
 pub mod exact;
 pub mod explicit;
 pub mod fit;
-mod law;
 pub mod mean_kernel;
 pub mod regression;
+mod sampler;
 pub mod tiles;
 
 pub use draws::NetworkDraws;
 pub use error::{Error, Obstacle};
-pub use exact::{ExactMoments, SingleColumn};
+pub use exact::{ExactMoments, OnePosition};
 pub use explicit::ExplicitKernel;
 pub use fit::Fit;
-pub use law::{BLOCK, LawSampler, Output, Workspace};
+pub use sampler::{BLOCK, KernelSampler, Output, Workspace};
 pub use tiles::TiledKernel;

@@ -6,7 +6,7 @@ use collegial_core::{Moments, Rng};
 use rayon::prelude::*;
 
 use crate::Error;
-use crate::law::{LawSampler, Output};
+use crate::sampler::{KernelSampler, Output};
 
 /// Kernel values along the circle for one ensemble size.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,7 +39,7 @@ pub fn circle_curves(
     let chain = Module::FullyConnected(network).member();
     let points = [0.0].iter().chain(angles);
     let inputs: Vec<Vec<f32>> = points.map(|angle| vec![angle.cos() as f32, angle.sin() as f32]).collect();
-    let sampler = LawSampler::at_inputs(&chain, Output::Unit, &inputs)?;
+    let sampler = KernelSampler::at_inputs(&chain, Output::Unit, &inputs)?;
     let most = members.iter().copied().max().unwrap_or(0);
     let rows: Vec<Vec<f64>> = (0..most as u64)
         .into_par_iter()

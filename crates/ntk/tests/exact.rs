@@ -5,8 +5,8 @@ mod reference;
 
 use collegial_arch::{Sequence, Spec};
 use collegial_core::{Moments, Rng};
-use collegial_ntk::exact::SingleColumn;
-use collegial_ntk::{LawSampler, Output};
+use collegial_ntk::exact::OnePosition;
+use collegial_ntk::{KernelSampler, Output};
 
 fn chain(channels: usize, side: usize, layers: &str) -> Sequence {
     let text = format!(
@@ -94,11 +94,11 @@ fn assert_drawn(name: &str, exact: (f64, f64), drawn: &Moments) {
 }
 
 #[test]
-fn the_law_sampler_agrees() {
+fn the_kernel_sampler_agrees() {
     for (name, chain) in grid() {
         let input = normal_input(&chain, 3);
-        let exact = SingleColumn::new(&chain).unwrap().at_input(&chain, &input).unwrap();
-        let sampler = LawSampler::at_inputs(&chain, Output::Unit, &[input]).unwrap();
+        let exact = OnePosition::new(&chain).unwrap().at_input(&chain, &input).unwrap();
+        let sampler = KernelSampler::at_inputs(&chain, Output::Unit, &[input]).unwrap();
         let drawn = sampler.tally(9, 0, 0..200_000).moments();
         assert_drawn(name, (exact.mean, exact.second_moment_ratio), &drawn);
     }
@@ -108,7 +108,7 @@ fn the_law_sampler_agrees() {
 fn explicit_weights_agree() {
     for (name, chain) in grid() {
         let input = [normal_input(&chain, 4)];
-        let exact = SingleColumn::new(&chain).unwrap().at_input(&chain, &input[0]).unwrap();
+        let exact = OnePosition::new(&chain).unwrap().at_input(&chain, &input[0]).unwrap();
         let draw = |trial| reference::kernel(&chain, Output::Unit, &input, &mut Rng::new(2, 7, trial))[0];
         let drawn: Moments = (0..4_000).map(draw).collect();
         assert_drawn(name, (exact.mean, exact.second_moment_ratio), &drawn);
@@ -119,7 +119,7 @@ fn explicit_weights_agree() {
 #[test]
 fn averages_over_inputs_are_those_of_many_inputs() {
     for (name, chain) in grid() {
-        let exact = SingleColumn::new(&chain).unwrap();
+        let exact = OnePosition::new(&chain).unwrap();
         let averaged = exact.averaged().unwrap();
         let at = |seed| exact.at_input(&chain, &normal_input(&chain, seed)).unwrap();
         let many: Vec<_> = (100..4100).map(at).collect();
@@ -145,7 +145,7 @@ fn averages_over_inputs_are_those_of_many_inputs() {
 
 #[test]
 fn refusals_name_the_layer() {
-    let refusal = |layers: String| SingleColumn::new(&chain(3, 5, &layers)).unwrap_err().to_string();
+    let refusal = |layers: String| OnePosition::new(&chain(3, 5, &layers)).unwrap_err().to_string();
     let three = conv(2, 3, 1, "relu");
     let twice = refusal(three.clone() + &three + &conv(1, 3, 1, "none"));
     assert!(twice.contains("its layer 2 is seen at 9 positions"), "{twice}");
@@ -156,7 +156,7 @@ fn refusals_name_the_layer() {
     let pooled = refusal(three + "{ type = 'global-average-pool' }, { type = 'dense', width = 1 },");
     assert!(pooled.contains("layer 2 is a pool"), "{pooled}");
     let block = chain(3, 3, &(conv(2, 1, 1, "relu") + &conv(1, 3, 1, "none")));
-    let exact = SingleColumn::new(&block).unwrap();
+    let exact = OnePosition::new(&block).unwrap();
     let sentence = |input: &[f32]| exact.at_input(&block, input).unwrap_err().to_string();
     assert!(sentence(&[0.0; 27]).contains("zero"));
     assert!(sentence(&[f32::NAN; 27]).contains("NaN"));

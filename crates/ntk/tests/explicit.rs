@@ -10,7 +10,7 @@ use collegial_core::tensors::safetensors::Archive;
 use collegial_core::tensors::{Tensor, TensorTable};
 use collegial_nn::{Mode, Network, Parametrisation};
 use collegial_ntk::explicit::{ExplicitKernel, NormPolicy, Options, Readout, drawn_weights};
-use collegial_ntk::{LawSampler, Output, exact};
+use collegial_ntk::{KernelSampler, Output, exact};
 use proptest::prelude::*;
 
 fn chain(text: &str) -> Sequence {
@@ -286,7 +286,7 @@ fn a_draw_is_what_the_engine_initialises() {
 }
 
 #[test]
-fn draws_have_the_law_of_the_law_sampler() {
+fn draws_have_the_law_of_the_kernel_sampler() {
     let chain = chain(
         "input = { channels = 4, height = 5, width = 5 }
         layers = [
@@ -302,7 +302,7 @@ fn draws_have_the_law_of_the_law_sampler() {
         let options = Options { readout, ..Options::default() };
         let explicit =
             ExplicitKernel::new(&graph, options, &inputs).unwrap().tally(33, 0, 0..40_000).unwrap();
-        let law = LawSampler::at_inputs(&chain, output, &inputs).unwrap().tally(34, 0, 0..160_000);
+        let law = KernelSampler::at_inputs(&chain, output, &inputs).unwrap().tally(34, 0, 0..160_000);
         let (explicit, law) = (explicit.moments(), law.moments());
         // Four comparisons at 4.5 standard errors fail by chance once in 37,000; seeds are fixed.
         let gap = explicit.mean() - law.mean();

@@ -6,12 +6,12 @@ use serde::Serialize;
 
 use super::{ExactMoments, Nonlinearity, PatchSums, block_second_moment_ratio};
 use crate::error::{Error, Obstacle};
-use crate::law::{LinearStep, Output, Plan, Step, gram};
+use crate::sampler::{LinearStep, Output, Plan, Step, gram};
 
 /// One output unit of a chain that is seen at a single position behind its first layer, see the
 /// [module](super).
 #[derive(Clone, Debug)]
-pub struct SingleColumn {
+pub struct OnePosition {
     plan: Plan,
     /// Widths n_1..n_{L-1}; empty for a chain of one layer, whose kernel is a constant.
     widths: Vec<f64>,
@@ -45,7 +45,7 @@ const SPREAD_INPUTS: u64 = 200;
 const MOST_INPUTS: u64 = 100_000;
 const ACCURACY: f64 = 2.5e-4;
 
-impl SingleColumn {
+impl OnePosition {
     /// The chain's unit at the centre of its map (row height / 2, column width / 2).
     ///
     /// # Errors

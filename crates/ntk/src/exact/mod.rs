@@ -63,7 +63,7 @@ mod patches;
 use serde::Serialize;
 
 use crate::Error;
-pub use chain::{AveragedMoments, SingleColumn};
+pub use chain::{AveragedMoments, OnePosition};
 pub use patches::PatchSums;
 
 /// Mean and second moment of the diagonal kernel entry.

@@ -23,7 +23,7 @@ use collegial_nn::{Extent, Layout};
 use super::gram::Gram;
 use super::patches::patch_gram;
 use super::tasks::{blocks_of, even_blocks, with_buffers};
-use crate::law::columns::dot;
+use crate::sampler::columns::dot;
 
 /// Floats of the gradients of one block over all images.
 const BLOCK_FLOATS: usize = 1 << 20;

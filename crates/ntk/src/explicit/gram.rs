@@ -6,7 +6,7 @@ use collegial_nn::kernels::{Matrix, multiply};
 
 use super::contribution::TILE;
 use super::tasks::{Threads, blocks_of, even_blocks, with_buffers};
-use crate::law::columns::dot;
+use crate::sampler::columns::dot;
 
 /// Columns of rows whose inner products are summed in f32 before they are added up in f64.
 const SEGMENT: usize = 4096;

@@ -14,7 +14,7 @@ use super::contribution::{self, Method};
 use super::gram::Gram;
 use super::tasks::Threads;
 use crate::Error;
-use crate::law::columns::dot;
+use crate::sampler::columns::dot;
 
 /// A layer with weights, prepared.
 pub(crate) struct Layer {

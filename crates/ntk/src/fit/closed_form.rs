@@ -14,8 +14,8 @@ use rayon::prelude::*;
 use super::grid::ascending;
 use super::line::Line;
 use super::{Method, Point};
-use crate::law::{LawSampler, Output};
-use crate::{Error, SingleColumn};
+use crate::sampler::{KernelSampler, Output};
+use crate::{Error, OnePosition};
 
 /// Inputs and draws at each from which the error of a draw is known: to about 10 % at width 1.
 const ERROR_INPUTS: u64 = 400;
@@ -35,7 +35,7 @@ const STREAM: u32 = 0x0073_7072;
 pub(super) fn points(module: &Module, widths: &[usize]) -> Result<Vec<Point>, Error> {
     let point = |&width: &usize| {
         let scaled = module.scaled_to(width)?;
-        let ratio = SingleColumn::new(&scaled.member())?.average()?.second_moment_ratio;
+        let ratio = OnePosition::new(&scaled.member())?.average()?.second_moment_ratio;
         Ok(Point::new(width, scaled.inverse_fan_in_sum(), ratio))
     };
     ascending(widths)?.iter().map(point).collect()
@@ -57,7 +57,7 @@ impl Known {
         let mut chains = Vec::with_capacity(widths.len());
         for &width in widths {
             let scaled = module.scaled_to(width)?;
-            match SingleColumn::new(&scaled.member()) {
+            match OnePosition::new(&scaled.member()) {
                 Ok(exact) => chains.push(Chain { width, sum: scaled.inverse_fan_in_sum(), exact }),
                 Err(Error::NoClosedForm { .. }) => return Ok(None),
                 Err(other) => return Err(other),
@@ -89,7 +89,7 @@ impl Known {
 struct Chain {
     width: usize,
     sum: f64,
-    exact: SingleColumn,
+    exact: OnePosition,
 }
 
 impl Chain {
@@ -100,7 +100,7 @@ impl Chain {
     /// The error of one draw, from many at many inputs, each in units of its input's mean.
     fn draw_error(&self, module: &Module) -> Result<f64, Error> {
         let chain = module.scaled_to(self.width)?.member();
-        let first = LawSampler::at_normal_input(&chain, Output::Unit, 0)?;
+        let first = KernelSampler::at_normal_input(&chain, Output::Unit, 0)?;
         let at_input = |number: u64| {
             let sampler = first.at_another_input(0, number);
             let mean = self.exact.at_gram(sampler.first_patch_gram())?.mean;

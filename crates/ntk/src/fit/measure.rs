@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::closed_form::Known;
 use super::grid::ascending;
 use super::{FitError, Method, Point};
-use crate::law::{BLOCK, LawSampler, Output};
+use crate::sampler::{BLOCK, KernelSampler, Output};
 use crate::{Error, Fit};
 
 /// Trials of a width that are done before the next width has its turn, so that an interrupted run
@@ -164,15 +164,15 @@ impl Measurements {
 
     /// The sampler of one width. Made anew for every round: that is cheap, and many at once would
     /// take memory.
-    fn sampler(&self, module: &Module, width: usize) -> Result<LawSampler, Error> {
+    fn sampler(&self, module: &Module, width: usize) -> Result<KernelSampler, Error> {
         let output = if self.pooled { Output::PooledUnit } else { Output::Unit };
-        LawSampler::at_normal_input(&module.scaled_to(width)?.member(), output, self.seed)
+        KernelSampler::at_normal_input(&module.scaled_to(width)?.member(), output, self.seed)
     }
 
     /// Draws the given trials at every width, a round at a time. Trial t at width n has the stream
     /// n.
     fn draw(&mut self, module: &Module, trials: Range<u64>, monitor: &dyn Monitor) -> Result<(), Error> {
-        let cost = |sampler: &LawSampler| sampler.normals_per_draw() as f64 + 100.0;
+        let cost = |sampler: &KernelSampler| sampler.normals_per_draw() as f64 + 100.0;
         let widths: Vec<usize> = self.samples.iter().map(|sample| sample.width).collect();
         let mut per_trial = 0.0;
         for &width in &widths {

@@ -23,7 +23,7 @@ use rayon::prelude::*;
 use super::grid::ascending;
 use super::measure::check_precision;
 use super::{Method, Point};
-use crate::law::{LawSampler, Output};
+use crate::sampler::{KernelSampler, Output};
 use crate::{Error, Fit};
 
 /// Trials at one input. More would take fewer inputs, fewer would waste trials on each input's
@@ -63,7 +63,7 @@ pub struct OverInputs {
 struct Width {
     width: usize,
     inverse_fan_in_sum: f64,
-    sampler: LawSampler,
+    sampler: KernelSampler,
     /// s^2 of every input.
     variance: Moments,
     /// k̄^2 - s^2 / t.
@@ -114,7 +114,7 @@ impl OverInputs {
             Ok(Width {
                 width,
                 inverse_fan_in_sum: scaled.inverse_fan_in_sum(),
-                sampler: LawSampler::at_normal_input(&scaled.member(), output, seed)?,
+                sampler: KernelSampler::at_normal_input(&scaled.member(), output, seed)?,
                 variance: Moments::new(),
                 square: Moments::new(),
                 both: Moments::new(),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::FitError;
 use crate::Error;
-use crate::law::{BLOCK, LawSampler, Output};
+use crate::sampler::{BLOCK, KernelSampler, Output};
 
 /// Draws before the first look at the precision.
 const FIRST: u64 = 40 * BLOCK;
@@ -68,7 +68,7 @@ fn measure(
     seed: u64,
     monitor: &dyn Monitor,
 ) -> Result<VarianceSample, Error> {
-    let sampler = LawSampler::at_normal_input(&module.scaled_to(width)?.member(), Output::Unit, seed)?;
+    let sampler = KernelSampler::at_normal_input(&module.scaled_to(width)?.member(), Output::Unit, seed)?;
     let (mut moments, mut trials) = (Moments::new(), 0);
     loop {
         let next = wanted(&moments, precision).clamp(trials + BLOCK, MOST);

@@ -12,7 +12,7 @@ use super::parts::{Part, Parts, Way};
 use crate::explicit::contribution::{gram_of_positions, is_product, out_pixels};
 use crate::explicit::patches::patch_gram;
 use crate::explicit::tasks::{Threads, even_blocks, with_buffers};
-use crate::law::columns::dot;
+use crate::sampler::columns::dot;
 
 /// Rows of a task at most: those that the product kernels multiply at a time.
 const ROWS: usize = 120;

@@ -2,7 +2,7 @@
 
 use collegial_arch::{Block, Module, Spec};
 use collegial_ntk::exact::{Nonlinearity, PatchSums, block_second_moment_ratio};
-use collegial_ntk::{SingleColumn, covariance};
+use collegial_ntk::{OnePosition, covariance};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -40,7 +40,7 @@ impl ScoredBlock {
         sums: impl Fn(usize, Nonlinearity) -> Result<PatchSums, Error>,
     ) -> Result<Self, Error> {
         let bottleneck = &block.bottleneck;
-        let exact = SingleColumn::new(&Module::Bottleneck(bottleneck.clone()).member())?;
+        let exact = OnePosition::new(&Module::Bottleneck(bottleneck.clone()).member())?;
         let (nonlinearity, later) = split(exact.nonlinearities());
         Ok(Self {
             stage: block.stage,
@@ -116,7 +116,7 @@ impl ScoredBlocks {
     /// If it has no closed form; the layer is named.
     pub fn of_module(module: &Module) -> Result<Self, Error> {
         let chain = module.member();
-        let exact = SingleColumn::new(&chain)?;
+        let exact = OnePosition::new(&chain)?;
         let (nonlinearity, later) = split(exact.nonlinearities());
         let block = ScoredBlock {
             stage: 0,

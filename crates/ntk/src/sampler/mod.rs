@@ -1,4 +1,4 @@
-//! Draws of the kernel that never draw a weight matrix: only what the columns see of it.
+//! The kernel sampler: draws of the tangent kernel from its distribution, without weight matrices.
 
 pub(crate) mod activation;
 pub(crate) mod columns;
@@ -7,10 +7,10 @@ mod explicit_weights;
 mod factor;
 mod first_layer_sums;
 pub(crate) mod gram;
+mod one_position;
 mod plan;
 mod product;
 mod sample;
-mod single_column;
 mod size;
 mod triangle;
 
@@ -21,12 +21,12 @@ use collegial_core::{Moments, Monitor, Rng, Silent, Tally, tally_blocks};
 
 use crate::Error;
 use factor::Factor;
+use one_position::OnePositionSampler;
 use plan::Method;
 pub use plan::Output;
 pub(crate) use plan::{LinearStep, Plan, Step};
 use sample::Input;
 pub use sample::Workspace;
-use single_column::SingleColumnSampler;
 use triangle::Triangle;
 
 /// Trials per block: the unit of parallel work and of sharding.
@@ -37,7 +37,7 @@ const INPUT_STREAM: u32 = u32::MAX;
 
 /// Draws the tangent kernel of a chain of layers between a few inputs.
 #[derive(Clone, Debug)]
-pub struct LawSampler {
+pub struct KernelSampler {
     plan: Plan,
     methods: Vec<Method>,
     columns: Vec<f32>,
@@ -45,10 +45,10 @@ pub struct LawSampler {
     first_patch_gram: Vec<f64>,
     first_triangle: Triangle,
     /// The short way, where there is one.
-    single_column: Option<SingleColumnSampler>,
+    one_position: Option<OnePositionSampler>,
 }
 
-impl LawSampler {
+impl KernelSampler {
     /// The kernel at one standard normal input, drawn once from `seed`: Algorithm 1's setting.
     pub fn at_normal_input(chain: &Sequence, output: Output, seed: u64) -> Result<Self, Error> {
         let plan = Plan::new(chain, output, 1)?;
@@ -100,8 +100,8 @@ impl LawSampler {
             first_triangle.fill(&first_factor, step.scale);
             first_triangle.turn();
         }
-        let single_column = SingleColumnSampler::new(&plan, &first_patch_gram, &first_factor);
-        Self { plan, methods, columns, gram, first_patch_gram, first_triangle, single_column }
+        let one_position = OnePositionSampler::new(&plan, &first_patch_gram, &first_factor);
+        Self { plan, methods, columns, gram, first_patch_gram, first_triangle, one_position }
     }
 
     /// The Gram matrix of the patches that the first layer reads; empty where that is a pool.
@@ -123,8 +123,8 @@ impl LawSampler {
     /// Normal numbers that one draw takes: fewer where columns are dependent, more where a
     /// chi-square rejects some.
     pub fn normals_per_draw(&self) -> u64 {
-        if let Some(single_column) = &self.single_column {
-            return single_column.normals() as u64;
+        if let Some(one_position) = &self.one_position {
+            return one_position.normals() as u64;
         }
         let linear = self.plan.steps.iter().zip(&self.methods).enumerate();
         let counts = linear.map(|(index, (step, method))| match (step, method) {
@@ -141,15 +141,15 @@ impl LawSampler {
         counts.sum::<usize>() as u64
     }
 
-    /// Buffers for [`LawSampler::draw`].
+    /// Buffers for [`KernelSampler::draw`].
     pub fn workspace(&self) -> Workspace {
         Workspace::new(&self.plan)
     }
 
     /// Draws the kernel matrix (inputs x inputs, row-major) with fresh weights from `rng`.
     pub fn draw(&self, workspace: &mut Workspace, rng: &mut Rng, kernel: &mut [f64]) {
-        if let Some(single_column) = &self.single_column {
-            kernel[0] = single_column.draw(&mut workspace.fresh, rng);
+        if let Some(one_position) = &self.one_position {
+            kernel[0] = one_position.draw(&mut workspace.fresh, rng);
             return;
         }
         let input = Input {

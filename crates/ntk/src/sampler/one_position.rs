@@ -41,7 +41,7 @@ use super::plan::{LinearStep, Plan, Step};
 
 /// A chain of the kind above.
 #[derive(Clone, Debug)]
-pub(crate) struct SingleColumnSampler {
+pub(crate) struct OnePositionSampler {
     /// The first layer, if it has several columns.
     first: Option<FirstLayer>,
     /// r of the first layer otherwise.
@@ -93,7 +93,7 @@ struct OneColumn {
     square_scale: f64,
 }
 
-impl SingleColumnSampler {
+impl OnePositionSampler {
     /// The sampler of a plan, if it has a single column; with the Gram matrix of the first layer's
     /// patches and its factor.
     pub fn new(plan: &Plan, first_patch_gram: &[f64], first_factor: &Factor) -> Option<Self> {
@@ -156,7 +156,7 @@ mod tests {
     use collegial_arch::{Sequence, Spec};
     use collegial_core::{Moments, Rng};
 
-    use crate::law::{LawSampler, Output};
+    use crate::sampler::{KernelSampler, Output};
 
     fn chain(channels: usize, side: usize, layers: &str) -> Sequence {
         let input = format!("input = {{ channels = {channels}, height = {side}, width = {side} }}");
@@ -179,7 +179,7 @@ mod tests {
     /// The short way against the general one. Within 4.5 standard errors of the difference: 18
     /// comparisons, seeds fixed.
     #[test]
-    fn single_columns_have_the_law_of_the_general_way() {
+    fn one_positions_have_the_law_of_the_general_way() {
         let relu = "relu";
         let cases = [
             ("bottleneck", chain(40, 5, &(conv(20, 1, relu) + &conv(20, 3, relu) + &conv(2, 1, "none")))),
@@ -213,11 +213,11 @@ mod tests {
             ("one layer", chain(5, 3, &conv(1, 3, "none"))),
         ];
         for (name, chain) in cases {
-            let short = LawSampler::at_normal_input(&chain, Output::Unit, 3).unwrap();
+            let short = KernelSampler::at_normal_input(&chain, Output::Unit, 3).unwrap();
             let mut general = short.clone();
-            assert!(general.single_column.take().is_some(), "{name} has a single column");
+            assert!(general.one_position.take().is_some(), "{name} has a single column");
             let draw =
-                |sampler: &LawSampler, stream| estimates(&sampler.tally(4, stream, 0..60_000).moments());
+                |sampler: &KernelSampler, stream| estimates(&sampler.tally(4, stream, 0..60_000).moments());
             let pairs = draw(&short, 0).into_iter().zip(draw(&general, 1));
             for (what, ((a, a_error), (b, b_error))) in ["mean", "variance"].iter().zip(pairs) {
                 // A single layer's kernel is a constant, the same but for rounding.
@@ -234,7 +234,7 @@ mod tests {
         let chain = chain(8, 3, &(conv(20, 1, "relu") + &conv(20, 3, "relu") + &conv(1, 1, "none")));
         let draw = |size: f32| {
             let input: Vec<f32> = (0..72).map(|i| size * (i as f32).sin()).collect();
-            let sampler = LawSampler::at_inputs(&chain, Output::Unit, &[input]).unwrap();
+            let sampler = KernelSampler::at_inputs(&chain, Output::Unit, &[input]).unwrap();
             let mut kernel = [0.0];
             sampler.draw(&mut sampler.workspace(), &mut Rng::new(5, 0, 0), &mut kernel);
             kernel[0]
@@ -249,20 +249,20 @@ mod tests {
 
     #[test]
     fn other_chains_go_the_general_way() {
-        let single_column = |layers: String, output| {
-            LawSampler::at_normal_input(&chain(3, 3, &layers), output, 0).unwrap().single_column.is_some()
+        let one_position = |layers: String, output| {
+            KernelSampler::at_normal_input(&chain(3, 3, &layers), output, 0).unwrap().one_position.is_some()
         };
         let two = |activation| conv(2, 3, activation) + &conv(1, 1, "none");
-        assert!(single_column(two("relu"), Output::Unit));
-        assert!(!single_column(two("relu"), Output::PooledUnit));
-        assert!(!single_column(two("tanh"), Output::Unit));
+        assert!(one_position(two("relu"), Output::Unit));
+        assert!(!one_position(two("relu"), Output::PooledUnit));
+        assert!(!one_position(two("tanh"), Output::Unit));
         assert!(
-            !single_column(conv(2, 3, "relu") + &conv(2, 3, "relu"), Output::Unit),
+            !one_position(conv(2, 3, "relu") + &conv(2, 3, "relu"), Output::Unit),
             "an activation on the output"
         );
-        assert!(!single_column(conv(2, 3, "relu") + &conv(2, 3, "relu") + &conv(1, 3, "none"), Output::Unit));
+        assert!(!one_position(conv(2, 3, "relu") + &conv(2, 3, "relu") + &conv(1, 3, "none"), Output::Unit));
         let inputs = vec![vec![1.0; 27], vec![0.5; 27]];
-        let pair = LawSampler::at_inputs(&chain(3, 3, &two("relu")), Output::Unit, &inputs).unwrap();
-        assert!(pair.single_column.is_none());
+        let pair = KernelSampler::at_inputs(&chain(3, 3, &two("relu")), Output::Unit, &inputs).unwrap();
+        assert!(pair.one_position.is_none());
     }
 }

@@ -4,7 +4,7 @@ mod reference;
 
 use collegial_arch::{Sequence, Spec};
 use collegial_core::{Moments, Rng};
-use collegial_ntk::{LawSampler, Output, exact};
+use collegial_ntk::{KernelSampler, Output, exact};
 
 /// Moments of every kernel entry, law and reference side by side.
 struct Comparison {
@@ -28,7 +28,7 @@ fn normal_inputs(chain: &Sequence, count: usize, seed: u64) -> Vec<Vec<f32>> {
 
 fn compare(chain: &Sequence, output: Output, inputs: &[Vec<f32>], draws: [u64; 2], seed: u64) -> Comparison {
     let entries = inputs.len() * inputs.len();
-    let sampler = LawSampler::at_inputs(chain, output, inputs).unwrap();
+    let sampler = KernelSampler::at_inputs(chain, output, inputs).unwrap();
     let mut workspace = sampler.workspace();
     let mut kernel = vec![0.0; entries];
     let mut law = vec![Moments::new(); entries];
@@ -184,7 +184,7 @@ fn a_pool_behind_the_last_weights_is_a_pooled_unit() {
     let (pooled, plain) = (chain(&text("{ type = 'global-average-pool' },")), chain(&text("")));
     let inputs = normal_inputs(&plain, 1, 29);
     let draw = |chain: &Sequence, output| {
-        let sampler = LawSampler::at_inputs(chain, output, &inputs).unwrap();
+        let sampler = KernelSampler::at_inputs(chain, output, &inputs).unwrap();
         let mut kernel = [0.0];
         sampler.draw(&mut sampler.workspace(), &mut Rng::new(31, 0, 0), &mut kernel);
         kernel[0]
@@ -228,7 +228,7 @@ fn one_pixel_and_one_channel_are_enough() {
 
 /// How many draws of the kernel at an input are zero, as a share.
 fn share_of_zeros(chain: &Sequence, inputs: &[Vec<f32>], draws: u64, seed: u64) -> f64 {
-    let sampler = LawSampler::at_inputs(chain, Output::Unit, inputs).unwrap();
+    let sampler = KernelSampler::at_inputs(chain, Output::Unit, inputs).unwrap();
     let (mut workspace, mut kernel) = (sampler.workspace(), [0.0]);
     let is_zero = |trial: &u64| {
         sampler.draw(&mut workspace, &mut Rng::new(seed, 0, *trial), &mut kernel);
@@ -272,7 +272,7 @@ fn fully_connected_networks_have_the_exact_moments() {
         let text: Vec<String> = widths.iter().map(ToString::to_string).collect();
         let spec: Spec = format!("fc{}-{}", widths.len() + 1, text.join(",")).parse().unwrap();
         let member = spec.module().unwrap().member();
-        let sampler = LawSampler::at_normal_input(&member, Output::Unit, 1).unwrap();
+        let sampler = KernelSampler::at_normal_input(&member, Output::Unit, 1).unwrap();
         let moments = sampler.tally(41, 0, 0..200_000).moments();
         let exact = exact::moments(&widths).unwrap();
         let gap = moments.second_moment_ratio() - exact.second_moment_ratio;
@@ -286,7 +286,7 @@ fn fully_connected_networks_have_the_exact_moments() {
 fn the_mean_is_the_depth_for_an_input_of_the_dimensions_norm() {
     let member = "fc4-30".parse::<Spec>().unwrap().module().unwrap().member();
     let x = vec![1.0; 784];
-    let sampler = LawSampler::at_inputs(&member, Output::Unit, &[x]).unwrap();
+    let sampler = KernelSampler::at_inputs(&member, Output::Unit, &[x]).unwrap();
     let moments = sampler.tally(43, 0, 0..100_000).moments();
     let exact = exact::moments(&[30, 30, 30]).unwrap();
     assert!((moments.mean() - exact.mean).abs() < 4.5 * moments.standard_error());
@@ -295,7 +295,7 @@ fn the_mean_is_the_depth_for_an_input_of_the_dimensions_norm() {
 #[test]
 fn a_hundred_thousand_units_are_no_trouble() {
     let member = "fc4-100000".parse::<Spec>().unwrap().module().unwrap().member();
-    let sampler = LawSampler::at_inputs(&member, Output::Unit, &[vec![1.0; 784]]).unwrap();
+    let sampler = KernelSampler::at_inputs(&member, Output::Unit, &[vec![1.0; 784]]).unwrap();
     let moments = sampler.tally(45, 0, 0..20).moments();
     // Standard deviation at this width: sqrt(variance) of the exact moments, about 1.2 % of the
     // mean 4.
@@ -306,7 +306,7 @@ fn a_hundred_thousand_units_are_no_trouble() {
 #[test]
 fn the_number_of_threads_does_not_change_a_bit() {
     let chain = bottleneck(5);
-    let sampler = LawSampler::at_normal_input(&chain, Output::Unit, 47).unwrap();
+    let sampler = KernelSampler::at_normal_input(&chain, Output::Unit, 47).unwrap();
     let with_threads = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| sampler.tally(47, 5, 0..1234))
@@ -323,7 +323,7 @@ fn receptive_fields_beyond_reason_are_refused() {
         layers = [{ type = 'conv', width = 4, kernel = 3, activation = 'relu' }, { type = 'global-average-pool' }, { type = 'dense', width = 1 }]",
     );
     let member = spec.unwrap().module().unwrap().member();
-    let refusal = LawSampler::at_normal_input(&member, Output::Unit, 0).unwrap_err().to_string();
+    let refusal = KernelSampler::at_normal_input(&member, Output::Unit, 0).unwrap_err().to_string();
     assert!(refusal.contains("4096 positions"), "{refusal}");
 }
 
@@ -331,7 +331,7 @@ fn receptive_fields_beyond_reason_are_refused() {
 fn bad_inputs_are_refused_in_a_sentence() {
     let chain = bottleneck(2);
     let refusal =
-        |inputs: &[Vec<f32>]| LawSampler::at_inputs(&chain, Output::Unit, inputs).unwrap_err().to_string();
+        |inputs: &[Vec<f32>]| KernelSampler::at_inputs(&chain, Output::Unit, inputs).unwrap_err().to_string();
     assert_eq!(refusal(&[]), "a kernel needs at least one input, but none was given");
     assert_eq!(refusal(&[vec![1.0; 3]]), "input 0 has 3 values, but the module takes 100");
     let mut nan = vec![0.0; 100];

@@ -1,4 +1,4 @@
-//! Single files, whole or not at all.
+//! Atomic writes of single files: a file has its old content or its new one, whatever fails.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -6,15 +6,15 @@ use std::{fmt, io};
 
 use crate::files::disk;
 
-/// What the names of files begin with until they are whole.
+/// The prefix of temporary files.
 pub const TEMPORARY: &str = ".collegial-";
 
 /// How old a temporary file is that no process still writes.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
-/// Removes what processes that were killed left in a directory. Others may write here now, so only
-/// old files go.
-pub fn sweep(directory: &Path) {
+/// Removes stale temporary files of a directory, which killed processes left. Others may write here
+/// now, so only files older than an hour go.
+pub fn remove_stale_temporaries(directory: &Path) {
     let Ok(entries) = std::fs::read_dir(directory) else { return };
     for entry in entries.filter_map(Result::ok) {
         let ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(TEMPORARY));
@@ -26,14 +26,14 @@ pub fn sweep(directory: &Path) {
     }
 }
 
-/// Writes a file whole or not at all: into a temporary file beside it first, which then takes its
-/// name. A link is followed, and what is not a regular file (a pipe, a device) is written to
-/// directly. What processes that were killed left beside it is [swept](sweep).
+/// Writes a file atomically: into a temporary file beside it first, which then takes its name. A
+/// link is followed, and what is not a regular file (a pipe, a device) is written to directly. What
+/// processes that were killed left beside it is [removed](remove_stale_temporaries).
 ///
 /// # Errors
 ///
 /// Where the system refuses one of the steps.
-pub fn write_whole(path: &Path, content: &[u8]) -> Result<(), WriteError> {
+pub fn write_atomic(path: &Path, content: &[u8]) -> Result<(), WriteError> {
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let special = target.metadata().is_ok_and(|metadata| !metadata.is_file());
     let written = if special { std::fs::write(&target, content) } else { replace(&target, content) };
@@ -103,7 +103,7 @@ fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
 /// A temporary file of these bytes, on disk; what processes that were killed left beside it is
 /// swept.
 fn written_beside(directory: &Path, content: &[u8]) -> io::Result<tempfile::TempPath> {
-    sweep(directory);
+    remove_stale_temporaries(directory);
     let mut builder = tempfile::Builder::new();
     builder.prefix(TEMPORARY);
     #[cfg(unix)]

@@ -3,7 +3,7 @@
 //!
 //! Layers are drawn from their law as in `sample.rs`, but no column is ever stored: channel by
 //! channel, a piece at a time, normals come in and five sums come out, which are all that
-//! `single_column.rs` needs.
+//! `one_position.rs` needs.
 
 use collegial_arch::Activation;
 use collegial_core::{Rng, multiversion};
@@ -35,7 +35,7 @@ pub(crate) struct FirstLayer {
     floor: f32,
 }
 
-/// Sums over all channels, in the notation of equations (6) and (7) of `single_column.rs`.
+/// Sums over all channels, in the notation of equations (6) and (7) of `one_position.rs`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sums {
     /// |X|^2

@@ -14,7 +14,7 @@
 //! (3)  the layer contributes to the kernel s^2 times the sum over pairs of columns of <C_p, C_q>
 //! <D_p, D_q>, each pair counted for the inputs its columns belong to.
 //!
-//! Chains that need less are drawn by `single_column.rs`.
+//! Chains that need less are drawn by `one_position.rs`.
 
 use collegial_arch::Activation;
 use collegial_core::Rng;

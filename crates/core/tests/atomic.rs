@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use collegial_core::files::faults::{Plan, Step, recorded, with_failures};
-use collegial_core::files::{TEMPORARY, disk, write_inside, write_whole};
+use collegial_core::files::{TEMPORARY, disk, write_atomic, write_inside};
 
 fn names(directory: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(directory).unwrap();
@@ -20,9 +20,9 @@ fn whichever_operation_fails_the_file_is_old_or_new() {
         for number in 0.. {
             let directory = tempfile::tempdir().unwrap();
             let path = directory.path().join("result.json");
-            write_whole(&path, b"old").unwrap();
+            write_atomic(&path, b"old").unwrap();
             let plan = if once { Plan::Once(number) } else { Plan::FromThenOn(number) };
-            let (written, failed) = with_failures(plan, || write_whole(&path, b"new and longer"));
+            let (written, failed) = with_failures(plan, || write_atomic(&path, b"new and longer"));
             let content = std::fs::read(&path).unwrap();
             if !failed {
                 written.unwrap();
@@ -45,7 +45,7 @@ fn whichever_operation_fails_the_file_is_old_or_new() {
 fn bytes_are_forced_to_disk_before_they_take_the_name_and_the_name_after() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a");
-    let ((), steps) = recorded(|| write_whole(&path, b"content").unwrap());
+    let ((), steps) = recorded(|| write_atomic(&path, b"content").unwrap());
     let Step::CreateFile(temporary) = &steps[0] else { panic!("{steps:?}") };
     let expected = [
         Step::CreateFile(temporary.clone()),
@@ -68,7 +68,7 @@ fn abandoned_files_are_swept_and_new_ones_left() {
     for name in [".collegial-old", "mine"] {
         std::fs::File::options().write(true).open(path(name)).unwrap().set_modified(long_ago).unwrap();
     }
-    write_whole(&path("new"), b"whole").unwrap();
+    write_atomic(&path("new"), b"whole").unwrap();
     assert_eq!(names.map(|name| path(name).exists()), [false, true, true]);
 }
 

@@ -2,8 +2,8 @@
 
 use collegial_nn::memory;
 
+use super::one_position::Layers;
 use super::plan::{LinearStep, Method, NORMAL, Plan, Step};
-use super::single_column::Layers;
 use crate::Error;
 
 /// The most multiplications of a draw: a second or two.
