@@ -9,7 +9,7 @@ use crate::{Error, InputsError};
 
 /// The content of a .npy file.
 pub fn read(path: &Path) -> Result<Tensor, Error> {
-    let file = std::fs::read(path).map_err(Error::reading(path))?;
+    let file = collegial_core::files::read_regular(path).map_err(Error::reading(path))?;
     let name = path.display().to_string();
     npy::read(&file).map_err(|error| Error::Inputs { name, reason: error.into() })
 }

@@ -34,7 +34,7 @@ pub fn run(request: &Request, _monitor: &dyn Monitor) -> Result<FitAnswer, Error
     let start = Instant::now();
     let mut joined: Option<Measurements> = None;
     for path in &request.files {
-        let part = parse(path, &std::fs::read(path).map_err(Error::reading(path))?)?;
+        let part = parse(path, &collegial_core::files::read_regular(path).map_err(Error::reading(path))?)?;
         joined = Some(match joined {
             None => part,
             Some(before) => before

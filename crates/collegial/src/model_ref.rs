@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf, is_separator};
 use std::str::FromStr;
 
 use collegial_arch::Spec;
+use collegial_core::files::refuse_special;
 use collegial_train::export::WeightFile;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, SeqAccess, Visitor};
@@ -69,6 +70,7 @@ impl ModelRef {
 
 /// A spec's file, a file of weights, or the directory of a run.
 fn open(path: &Path) -> Result<Source, Error> {
+    refuse_special(path).map_err(Error::reading(path))?;
     let weights = || Ok(Source::Weights(Box::new(WeightFile::open(path, None)?)));
     match path.to_str() {
         Some(text) if WeightFile::is_meant(text) => weights(),

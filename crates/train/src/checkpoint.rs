@@ -22,6 +22,7 @@ use crate::history::Progress;
 use crate::recipe::{Parametrisation, Recipe};
 use crate::{Engine, Error, Loss};
 use collegial_core::checksum::{self, Checked};
+use collegial_core::files::read_regular;
 
 /// The file with the network.
 pub const MODEL_FILE: &str = "model.safetensors";
@@ -189,7 +190,7 @@ impl CheckpointFile {
     /// Reads a safetensors file and checks its structure and its checksum. A file of ours must carry
     /// one; files of other programs have none.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        Self::parse(path, &std::fs::read(path).map_err(io("read", path))?)
+        Self::parse(path, &read_regular(path).map_err(io("read", path))?)
     }
 
     /// The same for the content of the file at `path`.

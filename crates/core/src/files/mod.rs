@@ -10,5 +10,7 @@ pub mod disk;
 pub mod faults;
 #[cfg(feature = "faults")]
 pub mod power_loss;
+mod read;
 
 pub use atomic::{TEMPORARY, WriteError, remove_stale_temporaries, write_atomic, write_inside, write_new};
+pub use read::{read_regular, refuse_special};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use collegial_core::checksum::{self, Checked};
-use collegial_core::files::{WriteError, write_inside};
+use collegial_core::files::{WriteError, read_regular, write_inside};
 use collegial_nn::kernels::Isa;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -154,7 +154,7 @@ impl<Request: Serialize + DeserializeOwned> Plan<Request> {
     /// If there is none, or it is broken. A job's part must be a plain name: it becomes a file's.
     pub fn read(directory: &Path) -> Result<Self, PlanError> {
         let path = directory.join(FILE);
-        let text = std::fs::read(&path)
+        let text = read_regular(&path)
             .map_err(|source| PlanError::Missing { directory: directory.to_owned(), source })?;
         Self::parse(&path, &text)
     }

@@ -25,8 +25,7 @@ impl Table {
     ///
     /// If it cannot be read, or is no such table.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let bytes =
-            std::fs::read(path).map_err(|source| Error::Directory { path: path.to_owned(), source })?;
+        let bytes = read_table(path).map_err(|source| Error::Directory { path: path.to_owned(), source })?;
         let table = if path.extension().is_some_and(|ending| ending == "json") {
             let imagenet = path.file_stem().is_some_and(|name| name.to_string_lossy().contains("_in"));
             nds::table(&bytes, imagenet)
@@ -108,6 +107,15 @@ impl Table {
             None => Value::String(text.clone()),
         };
         self.columns.iter().map(name).zip(self.rows[row].iter().map(value)).collect()
+    }
+}
+
+/// A regular file, or standard input, which a shell connects to the end of a pipeline.
+fn read_table(path: &Path) -> std::io::Result<Vec<u8>> {
+    if path == Path::new("/dev/stdin") {
+        std::fs::read(path)
+    } else {
+        collegial_core::files::read_regular(path)
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::checkpoint::{CheckpointFile, ModelHeader};
 use crate::{Loss, run};
 use collegial_arch::Spec;
+use collegial_core::files::refuse_special;
 use collegial_nn::Network;
 
 use crate::export::{Error, foreign, infer, onnx};
@@ -36,6 +37,11 @@ impl WeightFile {
     /// one that the header names, else the one that names and shapes of the tensors tell.
     pub fn open(path: &Path, named: Option<Spec>) -> Result<Self, Error> {
         let path = run::find_model(path)?;
+        refuse_special(&path).map_err(|source| crate::Error::Io {
+            action: "read",
+            path: path.clone(),
+            source,
+        })?;
         let ending = ending(&path);
         if ending == "onnx" {
             return Self::of_onnx(onnx::read(&path)?, named);

@@ -55,7 +55,7 @@ struct Tensor<'a> {
 pub fn read(path: &Path) -> Result<(CheckpointFile, Header), Error> {
     let read = |path: &Path| {
         let cannot = |source| crate::Error::Io { action: "read", path: path.to_owned(), source };
-        Ok(std::fs::read(path).map_err(cannot)?)
+        Ok(collegial_core::files::read_regular(path).map_err(cannot)?)
     };
     parse_with(path, &read(path)?, read)
 }
