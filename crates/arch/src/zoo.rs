@@ -93,6 +93,22 @@ const FAMILIES: &[(&str, &str, &[&str])] = &[
     ("Bottleneck block", "bottleneck-37x10d: one block by itself", &["bottleneck-128"]),
 ];
 
+/// Names of other libraries that are understood but not listed: they mean a listed network.
+const ALIASES: [&str; 12] = [
+    "resnet26",
+    "resnet50",
+    "resnet101",
+    "resnet152",
+    "resnet50d",
+    "resnext50_32x4d",
+    "resnext101_32x8d",
+    "resnext101_64x4d",
+    "wide_resnet50_2",
+    "wide_resnet101_2",
+    "seresnet50",
+    "seresnext50_32x4d",
+];
+
 /// The forms that names take.
 pub const NAME_FORMS: &str = "resnext29-37x10d, resnet50, regnet_x_400mf, wrn28-10, fc6-500, fc6-30x48, bottleneck-128, \
                               or the path of a TOML spec";
@@ -127,7 +143,8 @@ pub fn models() -> Result<Vec<Model>, Error> {
 /// The answer to a name of no known form.
 pub(crate) fn unknown(name: &str) -> Error {
     let lower = name.to_lowercase();
-    let known = families().into_iter().flat_map(|family| family.names);
+    let aliases = ALIASES.iter().map(ToString::to_string);
+    let known = families().into_iter().flat_map(|family| family.names).chain(aliases);
     let mut nearest: Vec<(f64, String)> = known
         .map(|known| (strsim::jaro_winkler(&lower, &known), known))
         .filter(|(similarity, _)| *similarity > 0.75)
@@ -141,4 +158,21 @@ pub(crate) fn unknown(name: &str) -> Error {
         }
     };
     Error::UnknownName { name: name.to_owned(), hint }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every name that is suggested is understood, and a slip of one letter finds it.
+    #[test]
+    fn aliases_are_understood_and_found() {
+        for name in ALIASES {
+            name.parse::<Spec>().unwrap();
+        }
+        for (slip, meant) in [("resnet5O", "resnet50"), ("wide_resnet50-2", "wide_resnet50_2")] {
+            let sentence = unknown(slip).to_string();
+            assert!(sentence.contains(&format!("did you mean {meant}")), "{sentence}");
+        }
+    }
 }

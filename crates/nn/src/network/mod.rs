@@ -242,8 +242,9 @@ impl Network {
         let statistics = self.statistics().map(|(name, values)| (name, vec![values.len()], values.to_vec()));
         let mut table = TensorTable::new();
         for (name, shape, values) in parameters.chain(statistics) {
-            let added = Tensor::new(shape, values).and_then(|tensor| table.insert(name, tensor));
-            debug_assert!(added.is_ok(), "names of a graph are unique, and shapes are those of the values");
+            Tensor::new(shape, values)
+                .and_then(|tensor| table.insert(name, tensor))
+                .expect("names of a graph are unique, and shapes are those of the values");
         }
         table
     }
