@@ -35,7 +35,7 @@ impl Designs {
                 number: times(primal.network.score_ratio),
                 about: primal_about,
                 name: self.primal_name(),
-                note: format!("{} of the {unit}", percent(1.0 / primal.network.cost_ratio)),
+                note: self.costs(&primal.network),
                 tone: Tone::Cost,
             },
             Card {
@@ -43,7 +43,7 @@ impl Designs {
                 number: times(dual.network.cost_ratio),
                 about: dual_about,
                 name: self.dual_name(),
-                note: format!("{} of the variance", percent(1.0 / dual.network.score_ratio)),
+                note: self.dual_shares(),
                 tone: Tone::Variance,
             },
         ]

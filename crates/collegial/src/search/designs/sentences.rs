@@ -137,9 +137,16 @@ impl Designs {
 
     /// Every cost of a network as a share of the baseline's: the compared one, then counts that
     /// moved.
-    fn costs(&self, network: &Redesigned) -> String {
+    pub(super) fn costs(&self, network: &Redesigned) -> String {
         let own = format!("{} of the {}", percent(1.0 / network.cost_ratio), self.answer.cost.unit());
         [vec![own], self.moved_counts(network)].concat().join(" and ")
+    }
+
+    /// Counts of the dual that moved, and its variance, as shares of the baseline's.
+    pub(super) fn dual_shares(&self) -> String {
+        let network = &self.answer.dual.network;
+        let variance = format!("{} of the variance", percent(1.0 / network.score_ratio));
+        [self.moved_counts(network), vec![variance]].concat().join(" and ")
     }
 
     /// Parameters and FLOPs that moved, beside the compared cost.
@@ -194,12 +201,11 @@ impl Designs {
                     Cost::Time => ("takes", "less"),
                     _ => ("has", "fewer"),
                 };
-                let variance = format!("{} of the variance", percent(1.0 / dual.network.score_ratio));
                 format!(
                     "Same variance: {} {takes} {:.2} times {fewer} {unit}, with {}.",
                     self.dual_name(),
                     dual.network.cost_ratio,
-                    [self.moved_counts(&dual.network), vec![variance]].concat().join(" and ")
+                    self.dual_shares()
                 )
             }
             Gain::Worse => format!(
