@@ -1,9 +1,9 @@
 //! The book in `docs/`: every command in it is run, and every link leads somewhere.
 //!
 //! Of a block ```` ```console ```` the lines that begin with `$ ` are run in order, and the lines
-//! below a command must be parts of what it prints, in that order. Blocks of TOML or CSV whose first line is `#
-//! NAME` are files that later commands of the chapter find under that name. A small data set in
-//! `data` and a network for it in `small.toml` are there too.
+//! below a command must be parts of its output, in that order. Blocks of TOML or CSV whose first
+//! line is `# NAME` are files that later commands of the chapter find under that name. A small data
+//! set in `data` and a network for it in `small.toml` are there too.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,5 +1,5 @@
 //! Nanoseconds per random number, on one thread and on two. Run with `cargo bench -p
-//! collegial-stats`.
+//! collegial-core`.
 
 use std::hint::black_box;
 use std::time::Instant;

@@ -179,7 +179,7 @@ fn max_pool(
 }
 
 /// In other forms than the engine's: kinks by absolute values, tanh and the logistic function by
-/// each other's, erf through `collegial-stats`, whose series is not the engine's.
+/// each other's, erf through `collegial-core`, whose series is not the engine's.
 pub fn phi(activation: Activation, x: f64) -> f64 {
     let erf = |x: f64| 1.0 - collegial_core::special::erfc(x);
     match activation {

@@ -1,10 +1,10 @@
 //! Direct convolution, for any group width, kernel, stride and image size.
 //!
-//! Forward pass and data gradient are one loop, [`Pass`]: the forward pass reads s x s phases of a padded image and
-//! writes one; the data gradient reads one padded image and writes s x s phases, each with its own
-//! subset of the kernel, so that no multiplication by an inserted zero is ever done. A task is one
-//! image and group (or a part of the group's output channels); it pads its input into scratch that
-//! stays in cache, then multiplies tile by tile.
+//! Forward pass and data gradient are one loop, [`Pass`]: the forward pass reads s x s phases of a
+//! padded image and writes one; the data gradient reads one padded image and writes s x s phases,
+//! each with its own subset of the kernel, so that no multiplication by an inserted zero is ever
+//! done. A task is one image and group (or a part of the group's output channels); it pads its input
+//! into scratch that stays in cache, then multiplies tile by tile.
 
 mod pack;
 mod plan;
