@@ -15,7 +15,7 @@ found.loader.exec_module(plan)
 
 PRIMAL = ["1x200", "2x110", "7x45", "15x24", "31x12", "78x5", "132x3"]
 VARIANCE = dict(zip(PRIMAL, [0.0897, 0.0843, 0.0656, 0.0674, 0.0917, 0.2135, 0.5053]))
-POWER = {"standard": 0.5, "ntk": 0.25, "norm": 0.0}
+POWER = {"standard": 0.5, "ntk": 0.25, "norm": 0.0, "layers": 0.0}
 SLACK = 1.0001  # a factor of exactly two counts as within
 
 
@@ -25,11 +25,12 @@ def members(design: str) -> tuple[int, int]:
 
 
 def rates(setting: str) -> dict[str, float | None]:
-    rows = [{"part": f"{setting}-rates", **row} for row in stats.rows(HERE, f"{setting}-rates")]
+    rows = [{"part": part, **row} for part in sorted({f"{setting}-rates", "standard-rates"})
+            for row in stats.rows(HERE, part)]
     _, chosen = plan.rates(rows, setting)
     for design in plan.DESIGNS:
-        model = plan.SETTINGS[setting]["model"].format(design)
-        mine = [row for row in rows if row["model"] == model]
+        model, part = plan.SETTINGS[setting]["model"].format(design), f"{plan.source(setting, design)}-rates"
+        mine = [row for row in rows if row["model"] == model and row["part"] == part]
         by = {rate: [float(r["error"]) for r in mine if float(r["rate"]) == rate] for rate in sorted({float(r["rate"]) for r in mine})}
         table = ", ".join(f"{rate:g}: {stats.mean(errors):.2f} ({len(errors)})" for rate, errors in by.items())
         print(f"  {design}: rate {chosen[design] or 'open'}; mean validation error by rate (runs): {table}")
@@ -51,11 +52,18 @@ def rule(setting: str, chosen: dict[str, float | None]) -> None:
         print(f"  NORMS: the need of other rates {'goes away' if same == 7 else 'stays'}")
 
 
+def final_errors(setting: str) -> dict[str, list[float]]:
+    """Test errors of the final runs of every design."""
+    errors = {}
+    for design in plan.DESIGNS:
+        model = plan.SETTINGS[setting]["model"].format(design)
+        rows = stats.rows(HERE, f"{plan.source(setting, design)}-final")
+        errors[design] = [float(row["error"]) for row in rows if row["model"] == model]
+    return errors
+
+
 def final(setting: str) -> None:
-    errors = {design: [] for design in plan.DESIGNS}
-    for row in stats.rows(HERE, f"{setting}-final"):
-        design = next(d for d in plan.DESIGNS if plan.SETTINGS[setting]["model"].format(d) == row["model"])
-        errors[design].append(float(row["error"]))
+    errors = final_errors(setting)
     done = sum(map(len, errors.values()))
     print(f"  final: {done} of 300 runs, {stats.count_failed(HERE, f'{setting}-final')} with a loss that is not finite")
     if done < 300:
@@ -71,6 +79,26 @@ def final(setting: str) -> None:
     word = "equal" if low >= -0.1 and high <= 0.1 else "the larger cost helps" if high < 0 else "undecided"
     print(f"  DUAL 186x5 - 5x45: {value:.3f} ({low:.3f} to {high:.3f}): {word}")
     rank(errors)
+    if setting == "layers":
+        use(final_errors("standard"), errors)
+
+
+def use(standard: dict[str, list[float]], layers: dict[str, list[float]]) -> None:
+    """Do rates per layer lower the errors of the split designs of equal cost?"""
+    if sum(map(len, standard.values())) < 300:
+        print("  use of rates per layer: no verdict before the runs of the setting standard")
+        return
+    split = [design for design in PRIMAL if design != plan.BASELINE]
+    for design in split:
+        value, low, high = stats.welch(standard[design], layers[design])
+        print(f"  standard - layers, {design}: {value:.3f} ({low:.3f} to {high:.3f})")
+    # Of the mean of independent differences: the errors of the designs' means add up in squares.
+    value = stats.mean([stats.mean(standard[d]) - stats.mean(layers[d]) for d in split])
+    square = sum(stats.variance(errors[d]) / len(errors[d]) for errors in (standard, layers) for d in split)
+    half = 1.96 * square**0.5 / len(split)
+    word = "help" if value - half > 0 else "do harm" if value + half < 0 else "undecided"
+    print(f"  USE: rates per layer lower the mean error of six designs by {value:.3f} "
+          f"({value - half:.3f} to {value + half:.3f}): {word}")
 
 
 def rank(errors: dict[str, list[float]]) -> None:

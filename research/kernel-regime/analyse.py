@@ -101,4 +101,5 @@ def main() -> None:
             print("  no verdict: cells of 250 and 1000 are not complete")
 
 
-main()
+if __name__ == "__main__":
+    main()
