@@ -1,20 +1,20 @@
 //! Building a graph layer by layer, shapes checked as layers are added.
 
 use crate::Error;
-use crate::error::{MAX_KERNEL, dimension, within};
-use crate::graph::{Graph, Node, NodeId, Op};
+use crate::graph::{Graph, NodeId};
+use crate::layers::Layers;
 use crate::sequence::Activation;
 use crate::shape::Shape;
 
 /// A convolution, to be added by [`Graph::conv`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conv {
-    channels: usize,
-    kernel: usize,
-    stride: usize,
-    padding: Option<usize>,
-    groups: usize,
-    bias: bool,
+    pub(crate) channels: usize,
+    pub(crate) kernel: usize,
+    pub(crate) stride: usize,
+    pub(crate) padding: Option<usize>,
+    pub(crate) groups: usize,
+    pub(crate) bias: bool,
 }
 
 impl Conv {
@@ -53,9 +53,9 @@ impl Conv {
 /// A dense layer, to be added by [`Graph::dense`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dense {
-    units: usize,
-    groups: usize,
-    bias: bool,
+    pub(crate) units: usize,
+    pub(crate) groups: usize,
+    pub(crate) bias: bool,
 }
 
 impl Dense {
@@ -81,9 +81,9 @@ impl Dense {
 /// A maximum over square windows, to be added by [`Graph::max_pool`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MaxPool {
-    kernel: usize,
-    stride: usize,
-    padding: usize,
+    pub(crate) kernel: usize,
+    pub(crate) stride: usize,
+    pub(crate) padding: usize,
 }
 
 impl MaxPool {
@@ -134,40 +134,22 @@ impl Graph {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn new(input: Shape) -> Result<Self, Error> {
-        input.check("the input")?;
-        Ok(Self::of_input(input))
+        Layers::new(input)
     }
 
     /// Appends a convolution.
     pub fn conv(&mut self, name: impl Into<String>, from: NodeId, conv: Conv) -> Result<NodeId, Error> {
-        let name = name.into();
-        let input = self.operand(&name, from)?;
-        let Conv { channels, kernel, stride, groups, bias, .. } = conv;
-        dimension(format!("the number of output channels of {name}"), channels)?;
-        within(format!("the kernel size of {name}"), kernel, 1, MAX_KERNEL)?;
-        let padding = conv.padding.unwrap_or((kernel - 1) / 2);
-        let output = Shape { channels, ..windows(&name, input, [kernel, stride, padding])? };
-        divide(&name, input, output, groups)?;
-        self.push(name, Op::Conv { kernel, stride, padding, groups, bias }, vec![from], output)
+        Layers::conv(self, name.into(), from, conv)
     }
 
     /// Appends a dense layer on a flat vector.
     pub fn dense(&mut self, name: impl Into<String>, from: NodeId, dense: Dense) -> Result<NodeId, Error> {
-        let name = name.into();
-        let input = self.operand(&name, from)?;
-        let Dense { units, groups, bias } = dense;
-        dimension(format!("the number of units of {name}"), units)?;
-        let output = Shape::vector(units);
-        if input.pixels() != 1 {
-            return Err(Error::NotFlat { layer: name, input, output });
-        }
-        divide(&name, input, output, groups)?;
-        self.push(name, Op::Dense { groups, bias }, vec![from], output)
+        Layers::dense(self, name.into(), from, dense)
     }
 
     /// Appends a batch norm over every channel.
     pub fn batch_norm(&mut self, name: impl Into<String>, from: NodeId) -> Result<NodeId, Error> {
-        self.like(name.into(), Op::BatchNorm, from)
+        Layers::batch_norm(self, name.into(), from)
     }
 
     /// Appends a pointwise non-linearity.
@@ -177,28 +159,18 @@ impl Graph {
         from: NodeId,
         activation: Activation,
     ) -> Result<NodeId, Error> {
-        self.like(name.into(), Op::Activation(activation), from)
+        Layers::activation(self, name.into(), from, activation)
     }
 
     /// Appends the sum of two branches of equal shape.
     pub fn add(&mut self, name: impl Into<String>, left: NodeId, right: NodeId) -> Result<NodeId, Error> {
-        let layer = name.into();
-        let (a, b) = (self.operand(&layer, left)?, self.operand(&layer, right)?);
-        if a != b {
-            return Err(Error::Branches { layer, left: a, right: b });
-        }
-        self.push(layer, Op::Add, vec![left, right], a)
+        Layers::add(self, name.into(), left, right)
     }
 
     /// Appends a channel-wise scaling: every channel of an image times its factor in `factors`, a
     /// vector of as many channels.
     pub fn scale(&mut self, name: impl Into<String>, from: NodeId, factors: NodeId) -> Result<NodeId, Error> {
-        let layer = name.into();
-        let (input, vector) = (self.operand(&layer, from)?, self.operand(&layer, factors)?);
-        if vector != Shape::vector(input.channels) {
-            return Err(Error::ChannelFactors { layer, input, factors: vector });
-        }
-        self.push(layer, Op::Scale, vec![from, factors], input)
+        Layers::scale(self, name.into(), from, factors)
     }
 
     /// Appends a maximum over windows.
@@ -208,12 +180,7 @@ impl Graph {
         from: NodeId,
         pool: MaxPool,
     ) -> Result<NodeId, Error> {
-        let name = name.into();
-        let MaxPool { kernel, stride, padding } = pool;
-        let output = windows(&name, self.operand(&name, from)?, [kernel, stride, padding])?;
-        // A window that lies in the border has no maximum.
-        within(format!("the padding of {name}"), padding, 0, kernel / 2)?;
-        self.push(name, Op::MaxPool { kernel, stride, padding }, vec![from], output)
+        Layers::max_pool(self, name.into(), from, pool)
     }
 
     /// Appends means over windows of a side that lie side by side, cut at the edges.
@@ -223,18 +190,12 @@ impl Graph {
         from: NodeId,
         side: usize,
     ) -> Result<NodeId, Error> {
-        let name = name.into();
-        within(format!("the window of {name}"), side, 1, MAX_KERNEL)?;
-        let input = self.operand(&name, from)?;
-        let (height, width) = (input.height.div_ceil(side), input.width.div_ceil(side));
-        self.push(name, Op::AveragePool { side }, vec![from], Shape { height, width, ..input })
+        Layers::average_pool(self, name.into(), from, side)
     }
 
     /// Appends the mean over all pixels of a channel.
     pub fn global_average_pool(&mut self, name: impl Into<String>, from: NodeId) -> Result<NodeId, Error> {
-        let name = name.into();
-        let output = Shape::vector(self.operand(&name, from)?.channels);
-        self.push(name, Op::GlobalAveragePool, vec![from], output)
+        Layers::global_average_pool(self, name.into(), from)
     }
 
     /// Appends the sum over m members of equal output, divided by sqrt(m) (Eq. 2 of the paper).
@@ -245,47 +206,6 @@ impl Graph {
         from: NodeId,
         members: usize,
     ) -> Result<NodeId, Error> {
-        let layer = name.into();
-        dimension(format!("the number of members of {layer}"), members)?;
-        let input = self.operand(&layer, from)?;
-        if !input.channels.is_multiple_of(members) {
-            return Err(Error::Members { layer, input, members });
-        }
-        let output = Shape { channels: input.channels / members, ..input };
-        self.push(layer, Op::MemberSum { members }, vec![from], output)
-    }
-
-    /// A node that keeps its operand's shape.
-    fn like(&mut self, name: String, op: Op, from: NodeId) -> Result<NodeId, Error> {
-        let shape = self.operand(&name, from)?;
-        self.push(name, op, vec![from], shape)
-    }
-
-    fn push(&mut self, name: String, op: Op, inputs: Vec<NodeId>, shape: Shape) -> Result<NodeId, Error> {
-        if name.is_empty() || self.find(&name).is_some() {
-            return Err(Error::LayerName { layer: name });
-        }
-        Ok(self.append(Node { name, op, inputs, shape }))
-    }
-}
-
-/// Checks that groups divide the channels on both sides.
-fn divide(name: &str, input: Shape, output: Shape, groups: usize) -> Result<(), Error> {
-    let divides = |shape: Shape| groups > 0 && shape.channels.is_multiple_of(groups);
-    if divides(input) && divides(output) {
-        return Ok(());
-    }
-    Err(Error::Groups { layer: name.to_owned(), input, output, groups })
-}
-
-/// The shape of one value per window.
-fn windows(name: &str, input: Shape, [kernel, stride, padding]: [usize; 3]) -> Result<Shape, Error> {
-    within(format!("the kernel size of {name}"), kernel, 1, MAX_KERNEL)?;
-    within(format!("the stride of {name}"), stride, 1, MAX_KERNEL)?;
-    within(format!("the padding of {name}"), padding, 0, MAX_KERNEL)?;
-    let count = |side: usize| (side + 2 * padding).checked_sub(kernel).map(|room| room / stride + 1);
-    match (count(input.height), count(input.width)) {
-        (Some(height), Some(width)) => Ok(Shape { height, width, ..input }),
-        _ => Err(Error::Window { layer: name.to_owned(), input, kernel, padding }),
+        Layers::member_sum(self, name.into(), from, members)
     }
 }

@@ -7,10 +7,14 @@
 //!   residual sum, 1 per addend of a member sum, 1 per element that a gate scales;
 //! - activations: elements that convolutions and dense layers put out (the convention of RegNet).
 
+use std::fmt::Display;
+
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::graph::{Graph, Node, Op};
+use crate::graph::{Graph, Node, NodeId, Op};
+use crate::layers::Layers;
+use crate::shape::Shape;
 
 /// The cost of a member of an ensemble: the β of the paper.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -24,7 +28,7 @@ pub enum Cost {
     Flops,
     /// Elements put out by convolutions and dense layers.
     Activations,
-    /// Measured time of a training step of the whole network.
+    /// Measured time of a pass of the whole network.
     Time,
 }
 
@@ -35,12 +39,12 @@ impl Cost {
             Self::Params => "parameters",
             Self::Flops => "FLOPs",
             Self::Activations => "activations",
-            Self::Time => "training time",
+            Self::Time => "time",
         }
     }
 }
 
-impl std::fmt::Display for Cost {
+impl Display for Cost {
     /// As in requests and answers: `params`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(match self {
@@ -123,7 +127,7 @@ impl Graph {
         let mut layers = Vec::new();
         let mut stored = 0u128;
         for node in &self.nodes {
-            let wide = Wide::of(node, self);
+            let wide = Wide::of(&node.op, self.first_operand(node), node.shape);
             sums.add(&wide);
             stored += match node.op {
                 Op::Activation(_) | Op::Add => 0,
@@ -141,6 +145,46 @@ impl Graph {
         let stored_per_image = narrow("stored activations", stored)?;
         Ok(Counts { layers, total: sums.narrow()?, stored_per_image })
     }
+
+    /// The shape that a node reads first; the input's own, which reads nothing.
+    fn first_operand(&self, node: &Node) -> Shape {
+        node.inputs.first().map_or(node.shape, |&first| self.nodes[first].shape)
+    }
+}
+
+/// The sums of a network's counts without its graph: no layer and no name is kept.
+#[derive(Default)]
+pub(crate) struct Tally {
+    shapes: Vec<Shape>,
+    sums: Wide,
+}
+
+impl Tally {
+    /// What has been added up. Fails only when a total does not fit 64 bits.
+    pub fn totals(&self) -> Result<Totals, Error> {
+        self.sums.narrow()
+    }
+}
+
+impl Layers for Tally {
+    fn empty() -> Self {
+        Self::default()
+    }
+
+    fn count(&self) -> usize {
+        self.shapes.len()
+    }
+
+    fn shape(&self, node: NodeId) -> Shape {
+        self.shapes[node]
+    }
+
+    fn append(&mut self, _: impl Display, op: Op, inputs: &[NodeId], shape: Shape) -> Result<NodeId, Error> {
+        let input = inputs.first().map_or(shape, |&first| self.shapes[first]);
+        self.sums.add(&Wide::of(&op, input, shape));
+        self.shapes.push(shape);
+        Ok(self.shapes.len() - 1)
+    }
 }
 
 /// Counts in 128 bits, which no accepted spec can overflow (see [`crate::MAX_DIMENSION`]).
@@ -153,23 +197,22 @@ struct Wide {
 }
 
 impl Wide {
-    fn of(node: &Node, graph: &Graph) -> Self {
-        let out = node.shape.elements();
-        match node.op {
+    /// The counts of a layer with this first operand and this output.
+    fn of(op: &Op, input: Shape, output: Shape) -> Self {
+        let out = output.elements();
+        match *op {
             Op::Conv { kernel, groups, bias, .. } => {
-                let fan_in = fan_in(node, graph, kernel, groups);
-                let parameters = node.shape.channels as u128 * (fan_in + u128::from(bias));
+                let fan_in = fan_in(input, kernel, groups);
+                let parameters = output.channels as u128 * (fan_in + u128::from(bias));
                 let macs = out * fan_in;
                 Self { parameters, macs, flops: 2 * macs, activations: out }
             }
             Op::Dense { groups, bias } => {
-                let macs = out * fan_in(node, graph, 1, groups);
+                let macs = out * fan_in(input, 1, groups);
                 let biases = if bias { out } else { 0 };
                 Self { parameters: macs + biases, macs, flops: 2 * macs, activations: out }
             }
-            Op::BatchNorm => {
-                Self { parameters: 2 * node.shape.channels as u128, flops: out, ..Self::default() }
-            }
+            Op::BatchNorm => Self { parameters: 2 * output.channels as u128, flops: out, ..Self::default() },
             Op::Add | Op::Scale => Self { flops: out, ..Self::default() },
             Op::MemberSum { members } => Self { flops: members as u128 * out, ..Self::default() },
             Op::Input
@@ -197,13 +240,17 @@ impl Wide {
     }
 }
 
-fn fan_in(node: &Node, graph: &Graph, kernel: usize, groups: usize) -> u128 {
-    let channels = graph.shape(node.inputs[0]).channels / groups;
+fn fan_in(input: Shape, kernel: usize, groups: usize) -> u128 {
+    let channels = input.channels / groups;
     channels as u128 * (kernel * kernel) as u128
 }
 
 fn narrow(quantity: &'static str, value: u128) -> Result<u64, Error> {
-    u64::try_from(value).map_err(|_| Error::CountTooLarge { quantity, value })
+    u64::try_from(value).map_err(|_| {
+        Error::Invalid(format!(
+            "the {quantity} of this network is {value}, more than this program counts (2^64 - 1)"
+        ))
+    })
 }
 
 /// What a node is, in the words of the per-layer table.

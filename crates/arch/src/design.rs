@@ -66,7 +66,11 @@ impl TryFrom<String> for Design {
 impl std::str::FromStr for Design {
     type Err = Error;
     fn from_str(text: &str) -> Result<Self, Error> {
-        Self::parse(text).unwrap_or_else(|| Err(Error::NotADesign { text: text.to_owned() }))
+        Self::parse(text).unwrap_or_else(|| {
+            Err(Error::Invalid(format!(
+                "{text:?} is not a design; write the number of members and their width, such as 37x10d"
+            )))
+        })
     }
 }
 

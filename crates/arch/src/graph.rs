@@ -5,13 +5,18 @@
 //! be exchanged; a network that no spec describes is built layer by layer, see [`Graph::new`].
 
 use std::collections::HashMap;
+use std::fmt::Display;
 
 use crate::Error;
+use crate::layers::Layers;
 use crate::sequence::Activation;
 use crate::shape::Shape;
 
 /// Index of a node in its graph.
 pub type NodeId = usize;
+
+/// The node that every network begins with.
+pub(crate) const INPUT: NodeId = 0;
 
 /// One elementary operation.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,25 +99,43 @@ pub struct Graph {
     by_name: HashMap<String, NodeId>,
 }
 
+/// Keeps every layer with its name, which must be new.
+impl Layers for Graph {
+    fn empty() -> Self {
+        Self { nodes: Vec::new(), by_name: HashMap::new() }
+    }
+
+    fn count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    fn shape(&self, node: NodeId) -> Shape {
+        self.nodes[node].shape
+    }
+
+    fn append(
+        &mut self,
+        name: impl Display,
+        op: Op,
+        inputs: &[NodeId],
+        shape: Shape,
+    ) -> Result<NodeId, Error> {
+        let (name, id) = (name.to_string(), self.nodes.len());
+        if name.is_empty() || self.find(&name).is_some() {
+            return Err(Error::Invalid(format!(
+                "a layer cannot be called {name:?}: layers of a graph need names, each another one"
+            )));
+        }
+        self.by_name.insert(name.clone(), id);
+        self.nodes.push(Node { name, op, inputs: inputs.to_vec(), shape });
+        Ok(id)
+    }
+}
+
 impl Graph {
-    /// A graph of one node, its input.
-    pub(crate) fn of_input(shape: Shape) -> Self {
-        let mut graph = Self { nodes: Vec::new(), by_name: HashMap::new() };
-        graph.append(Node { name: "input".into(), op: Op::Input, inputs: vec![], shape });
-        graph
-    }
-
-    /// Appends a node whose name is new and whose operands exist.
-    pub(crate) fn append(&mut self, node: Node) -> NodeId {
-        let id = self.nodes.len();
-        self.by_name.insert(node.name.clone(), id);
-        self.nodes.push(node);
-        id
-    }
-
     /// The input's node.
     pub fn input(&self) -> NodeId {
-        0
+        INPUT
     }
 
     /// The output's node: the last one.
@@ -154,17 +177,5 @@ impl Graph {
             }
         }
         false
-    }
-
-    /// The shape of a node that the caller got from this graph.
-    pub(crate) fn shape(&self, node: NodeId) -> Shape {
-        self.nodes[node].shape
-    }
-
-    /// The shape of a node that may not exist, which `layer` wants to read.
-    pub(crate) fn operand(&self, layer: &str, node: NodeId) -> Result<Shape, Error> {
-        let nodes = self.nodes.len();
-        let found = self.nodes.get(node).map(|node| node.shape);
-        found.ok_or_else(|| Error::UnknownNode { layer: layer.to_owned(), node, nodes })
     }
 }

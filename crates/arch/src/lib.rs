@@ -12,7 +12,7 @@
 //! ```
 //! use collegial_arch::Spec;
 //! let spec: Spec = "resnext29-37x10d".parse()?;
-//! assert_eq!(spec.graph()?.counts()?.total.parameters, 13_743_646);
+//! assert_eq!(spec.totals()?.parameters, 13_743_646);
 //! # Ok::<(), collegial_arch::Error>(())
 //! ```
 
@@ -24,6 +24,7 @@ mod design;
 mod error;
 mod fully_connected;
 mod graph;
+mod layers;
 mod module;
 mod names;
 mod outside;

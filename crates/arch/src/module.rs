@@ -1,7 +1,7 @@
 //! A module: what Algorithm 1 scales and Algorithm 2 replaces by m members of width **n**.
 
 use crate::bottleneck::Bottleneck;
-use crate::counts::Cost;
+use crate::counts::{Cost, Tally};
 use crate::fully_connected::FullyConnected;
 use crate::sequence::{Sequence, Shortcut};
 use crate::{Error, Spec};
@@ -49,7 +49,12 @@ impl Module {
 
     /// The largest inner width: the one number that stands for **n** on the axis of a curve.
     pub fn width(&self) -> Result<usize, Error> {
-        self.widths().into_iter().max().ok_or_else(|| Error::NoInnerWidth { name: self.name() })
+        self.widths().into_iter().max().ok_or_else(|| {
+            Error::Invalid(format!(
+                "{} has no inner width to scale; it needs at least two layers with parameters",
+                self.name()
+            ))
+        })
     }
 
     /// The module with every inner width multiplied by the ratio `width / self.width()` and rounded
@@ -68,7 +73,8 @@ impl Module {
     pub fn with_widths(&self, widths: &[usize]) -> Result<Self, Error> {
         let (expected, given) = (self.widths().len(), widths.len());
         if given != expected {
-            return Err(Error::InnerWidths { name: self.name(), expected, given });
+            let name = self.name();
+            return Err(Error::Invalid(format!("{name} has {expected} inner widths but {given} were given")));
         }
         let module = match self {
             Self::FullyConnected(module) => {
@@ -104,7 +110,7 @@ impl Module {
     /// shortcut and the residual sum, which members share, do not. Only counts have one: a member
     /// is never timed alone.
     pub fn member_cost(&self, cost: Cost) -> Result<u64, Error> {
-        self.member().graph()?.counts()?.total.of(cost).ok_or(Error::NotCounted(cost))
+        self.member().build::<Tally>()?.totals()?.of(cost).ok_or(Error::NotCounted(cost))
     }
 
     /// Its name.

@@ -3,7 +3,7 @@
 
 use crate::bottleneck::Bottleneck;
 use crate::design::number;
-use crate::error::MAX_NAME;
+use crate::error::{MAX_NAME, shortened};
 use crate::fully_connected::FullyConnected;
 use crate::resnext::{Resnext, SQUEEZE, Stem};
 use crate::stage_design::{Designs, StageDesign};
@@ -32,7 +32,11 @@ pub(crate) fn parse(name: &str) -> Result<Spec, Error> {
 pub(crate) fn check(name: &str) -> Result<(), Error> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.,".contains(&byte);
     if name.is_empty() || name.len() > MAX_NAME || name.starts_with('.') || !name.bytes().all(allowed) {
-        return Err(Error::BadName { name: name.to_owned() });
+        let name = shortened(name);
+        return Err(Error::Invalid(format!(
+            "a spec cannot be called {name}: names have 1 to {MAX_NAME} letters, digits and -_., and do not begin \
+             with a dot"
+        )));
     }
     Ok(())
 }
@@ -174,7 +178,10 @@ fn hidden_widths(depth: usize, widths: &[usize]) -> Result<Vec<usize>, Error> {
     match widths {
         &[width] if hidden > 0 => Ok(vec![width; hidden]),
         _ if widths.len() == hidden => Ok(widths.to_vec()),
-        _ => Err(Error::HiddenWidths { depth, hidden, given: widths.len() }),
+        _ => Err(Error::Invalid(format!(
+            "{depth} weight matrices have {hidden} hidden widths between them, but {} were given",
+            widths.len()
+        ))),
     }
 }
 

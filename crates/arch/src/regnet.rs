@@ -2,6 +2,8 @@
 //!
 //! Widths follow a quantised linear rule, see [`LinearRule`]. Layers have torchvision's names.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -10,7 +12,8 @@ use crate::bottleneck::Bottleneck;
 use crate::builder::{Conv, Dense};
 use crate::design::Design;
 use crate::error::{dimension, product, within};
-use crate::graph::{Graph, NodeId};
+use crate::graph::{INPUT, NodeId};
+use crate::layers::Layers;
 use crate::regnet_models;
 use crate::sequence::{Activation, Shortcut};
 use crate::shape::Shape;
@@ -91,7 +94,10 @@ impl LinearRule {
         dimension("the first width of a RegNet", self.initial_width)?;
         dimension("the group width of a RegNet", self.group_width)?;
         if !(self.slope >= 0.0 && self.step > 1.0 && self.slope.is_finite() && self.step.is_finite()) {
-            return Err(Error::RegnetGrowth { slope: self.slope, step: self.step });
+            let (slope, step) = (self.slope, self.step);
+            return Err(Error::Invalid(format!(
+                "the widths of a RegNet grow by a slope of at least 0 in steps above 1, not by {slope} and {step}"
+            )));
         }
         let mut stages: Vec<(usize, usize)> = Vec::new();
         for block in 0..self.depth {
@@ -208,16 +214,19 @@ impl Regnet {
 
     pub(crate) fn check(&self) -> Result<(), Error> {
         if self.outputs.len() != self.stages() {
-            return Err(Error::OutputsPerStage { stages: self.stages(), outputs: self.outputs.len() });
+            return Err(Error::Invalid(format!(
+                "the network has {} stages but {} numbers of outputs; give one per stage",
+                self.stages(),
+                self.outputs.len()
+            )));
         }
         self.design.check_network(&self.blocks, self.classes, self.squeeze)
     }
 
-    pub(crate) fn graph(&self) -> Result<Graph, Error> {
-        let mut graph = Graph::new(Shape::image(3, self.image))?;
+    pub(crate) fn build<L: Layers>(&self) -> Result<L, Error> {
+        let mut graph = L::new(Shape::image(3, self.image))?;
         let stem = Conv::new(self.stem_channels, 3).stride(2);
-        let input = graph.input();
-        let mut node = conv_norm(&mut graph, input, "stem.", stem)?;
+        let mut node = conv_norm(&mut graph, INPUT, format_args!("stem."), stem)?;
         node = graph.activation("stem.2", node, Activation::Relu)?;
         let (mut stage, mut index) = (0, 0);
         for Block { stage: of, count, bottleneck } in self.blocks()? {
@@ -225,8 +234,8 @@ impl Regnet {
                 (stage, index) = (of, 0);
             }
             for _ in 0..count {
-                let prefix = format!("trunk_output.block{0}.block{0}-{index}.", stage + 1);
-                node = lower(&bottleneck, self.squeeze, &mut graph, node, &prefix)?;
+                let prefix = format_args!("trunk_output.block{0}.block{0}-{index}.", stage + 1);
+                node = lower(&bottleneck, self.squeeze, &mut graph, node, prefix)?;
                 index += 1;
             }
         }
@@ -238,39 +247,44 @@ impl Regnet {
 
 /// Appends a block under torchvision's names: the three convolutions are `f.a`, `f.b` and `f.c`,
 /// the gate `f.se`.
-fn lower(
+fn lower<L: Layers>(
     block: &Bottleneck,
     squeeze: Option<usize>,
-    graph: &mut Graph,
+    graph: &mut L,
     from: NodeId,
-    prefix: &str,
+    prefix: fmt::Arguments<'_>,
 ) -> Result<NodeId, Error> {
     let Bottleneck { outputs, members, kernel, stride, .. } = *block;
-    let inner = |width| product(format!("the inner width of {prefix}f"), &[members, width]);
+    let inner = |width| product(format_args!("the inner width of {prefix}f"), &[members, width]);
     let [first, second] = block.widths();
-    let a = conv_norm(graph, from, &format!("{prefix}f.a."), Conv::new(inner(first)?, 1))?;
-    let a = graph.activation(format!("{prefix}f.a.2"), a, Activation::Relu)?;
+    let a = conv_norm(graph, from, format_args!("{prefix}f.a."), Conv::new(inner(first)?, 1))?;
+    let a = graph.activation(format_args!("{prefix}f.a.2"), a, Activation::Relu)?;
     let middle = Conv::new(inner(second)?, kernel).stride(stride).groups(members);
-    let b = conv_norm(graph, a, &format!("{prefix}f.b."), middle)?;
-    let mut b = graph.activation(format!("{prefix}f.b.2"), b, Activation::Relu)?;
+    let b = conv_norm(graph, a, format_args!("{prefix}f.b."), middle)?;
+    let mut b = graph.activation(format_args!("{prefix}f.b.2"), b, Activation::Relu)?;
     if let Some(squeeze) = squeeze {
         let hidden = (block.inputs as f64 / squeeze as f64).round_ties_even().max(1.0) as usize;
-        b = squeeze_excitation::append(graph, b, hidden, &format!("{prefix}f.se."))?;
+        b = squeeze_excitation::append(graph, b, hidden, format_args!("{prefix}f.se."))?;
     }
-    let c = conv_norm(graph, b, &format!("{prefix}f.c."), Conv::new(outputs, 1))?;
+    let c = conv_norm(graph, b, format_args!("{prefix}f.c."), Conv::new(outputs, 1))?;
     let shortcut = match block.shortcut {
         Shortcut::Projection => {
             let projection = Conv::new(outputs, 1).stride(stride);
-            conv_norm(graph, from, &format!("{prefix}proj."), projection)?
+            conv_norm(graph, from, format_args!("{prefix}proj."), projection)?
         }
         _ => from,
     };
-    let sum = graph.add(format!("{prefix}add"), c, shortcut)?;
-    graph.activation(format!("{prefix}activation"), sum, Activation::Relu)
+    let sum = graph.add(format_args!("{prefix}add"), c, shortcut)?;
+    graph.activation(format_args!("{prefix}activation"), sum, Activation::Relu)
 }
 
 /// A convolution and its norm, called 0 and 1 as in torchvision's sequences of layers.
-fn conv_norm(graph: &mut Graph, from: NodeId, prefix: &str, conv: Conv) -> Result<NodeId, Error> {
-    let node = graph.conv(format!("{prefix}0"), from, conv)?;
-    graph.batch_norm(format!("{prefix}1"), node)
+fn conv_norm<L: Layers>(
+    graph: &mut L,
+    from: NodeId,
+    prefix: fmt::Arguments<'_>,
+    conv: Conv,
+) -> Result<NodeId, Error> {
+    let node = graph.conv(format_args!("{prefix}0"), from, conv)?;
+    graph.batch_norm(format_args!("{prefix}1"), node)
 }

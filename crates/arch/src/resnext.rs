@@ -1,6 +1,8 @@
 //! ResNet and ResNeXt: stages of bottleneck blocks, the design `m x n d` doubling its width at
 //! every stage.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -9,8 +11,9 @@ use crate::bottleneck::Bottleneck;
 use crate::builder::{Conv, Dense, MaxPool};
 use crate::design::Design;
 use crate::error::product;
-use crate::graph::{Graph, NodeId};
-use crate::sequence::{Activation, Shortcut};
+use crate::graph::{INPUT, NodeId};
+use crate::layers::Layers;
+use crate::sequence::{Activation, Sequence, Shortcut};
 use crate::shape::Shape;
 use crate::squeeze_excitation;
 use crate::stage_design::{Designs, StageDesign};
@@ -197,7 +200,7 @@ impl Resnext {
     }
 
     fn stage_outputs(&self, stage: usize) -> Result<usize, Error> {
-        product(format!("the number of channels of stage {}", stage + 1), &[self.outputs, 1 << stage])
+        product(format_args!("the number of channels of stage {}", stage + 1), &[self.outputs, 1 << stage])
     }
 
     /// Side of the image inside a stage (each stage after the first halves it, rounding up).
@@ -221,19 +224,21 @@ impl Resnext {
         self.design.check_network(&self.blocks, self.classes, self.squeeze)
     }
 
-    pub(crate) fn graph(&self) -> Result<Graph, Error> {
+    pub(crate) fn build<L: Layers>(&self) -> Result<L, Error> {
         self.check()?;
-        let mut graph = Graph::new(Shape::image(3, self.image))?;
+        let mut graph = L::new(Shape::image(3, self.image))?;
         let mut node = self.lower_stem(&mut graph)?;
         let (mut stage, mut index) = (0, 0);
         for Block { stage: of, count, bottleneck } in self.blocks()? {
             if of != stage {
                 (stage, index) = (of, 0);
             }
+            let chain = bottleneck.sequence();
+            chain.check()?;
             for _ in 0..count {
-                let prefix = format!("layer{}.{index}.", stage + 1);
-                let sum = self.lower_block(&mut graph, node, &bottleneck, &prefix)?;
-                node = graph.activation(format!("{prefix}relu"), sum, Activation::Relu)?;
+                let prefix = format_args!("layer{}.{index}.", stage + 1);
+                let sum = self.lower_block(&mut graph, node, (&bottleneck, &chain), prefix)?;
+                node = graph.activation(format_args!("{prefix}relu"), sum, Activation::Relu)?;
                 index += 1;
             }
         }
@@ -242,12 +247,11 @@ impl Resnext {
         Ok(graph)
     }
 
-    fn lower_stem(&self, graph: &mut Graph) -> Result<NodeId, Error> {
-        let image = graph.input();
+    fn lower_stem<L: Layers>(&self, graph: &mut L) -> Result<NodeId, Error> {
         let node = match self.stem {
-            Stem::Small => graph.conv("conv1", image, Conv::new(self.stem_channels, 3))?,
-            Stem::Imagenet => graph.conv("conv1", image, Conv::new(self.stem_channels, 7).stride(2))?,
-            Stem::C | Stem::D => self.lower_deep_stem(graph, image)?,
+            Stem::Small => graph.conv("conv1", INPUT, Conv::new(self.stem_channels, 3))?,
+            Stem::Imagenet => graph.conv("conv1", INPUT, Conv::new(self.stem_channels, 7).stride(2))?,
+            Stem::C | Stem::D => self.lower_deep_stem(graph)?,
         };
         let node = graph.batch_norm("bn1", node)?;
         let node = graph.activation("relu", node, Activation::Relu)?;
@@ -258,53 +262,51 @@ impl Resnext {
     }
 
     /// Three convolutions, called by their places in timm's sequence of layers.
-    fn lower_deep_stem(&self, graph: &mut Graph, image: NodeId) -> Result<NodeId, Error> {
+    fn lower_deep_stem<L: Layers>(&self, graph: &mut L) -> Result<NodeId, Error> {
         let half = (self.stem_channels / 2).max(1);
-        let mut node = image;
+        let mut node = INPUT;
         for (at, stride) in [(0, 2), (3, 1)] {
-            node = graph.conv(format!("conv1.{at}"), node, Conv::new(half, 3).stride(stride))?;
-            node = graph.batch_norm(format!("conv1.{}", at + 1), node)?;
-            node = graph.activation(format!("conv1.{}", at + 2), node, Activation::Relu)?;
+            node = graph.conv(format_args!("conv1.{at}"), node, Conv::new(half, 3).stride(stride))?;
+            node = graph.batch_norm(format_args!("conv1.{}", at + 1), node)?;
+            node = graph.activation(format_args!("conv1.{}", at + 2), node, Activation::Relu)?;
         }
         graph.conv("conv1.6", node, Conv::new(self.stem_channels, 3))
     }
 
-    /// A block with its gate and shortcut, without the last ReLU.
-    fn lower_block(
+    /// A block, which is also given as its chain, with its gate and shortcut, without the last ReLU.
+    fn lower_block<L: Layers>(
         &self,
-        graph: &mut Graph,
+        graph: &mut L,
         from: NodeId,
-        block: &Bottleneck,
-        prefix: &str,
+        (block, chain): (&Bottleneck, &Sequence),
+        prefix: fmt::Arguments<'_>,
     ) -> Result<NodeId, Error> {
-        let chain = block.sequence();
-        chain.check()?;
         let mut branch = chain.lower_members(graph, from, prefix)?;
         if let Some(squeeze) = self.squeeze {
             let hidden = (block.outputs / squeeze + 4) / 8 * 8;
-            branch = squeeze_excitation::append(graph, branch, hidden.max(8), &format!("{prefix}se."))?;
+            branch = squeeze_excitation::append(graph, branch, hidden.max(8), format_args!("{prefix}se."))?;
         }
         let shortcut = match (block.shortcut, self.stem) {
             (Shortcut::Projection, Stem::D) => lower_averaged(graph, from, block, prefix)?,
             (Shortcut::Projection, _) => chain.lower_projection(graph, from, branch, prefix)?,
             (Shortcut::Identity | Shortcut::None, _) => from,
         };
-        graph.add(format!("{prefix}add"), branch, shortcut)
+        graph.add(format_args!("{prefix}add"), branch, shortcut)
     }
 }
 
 /// The shortcut of a ResNet-D: means over as many pixels as the block steps over, then a
 /// projection.
-fn lower_averaged(
-    graph: &mut Graph,
+fn lower_averaged<L: Layers>(
+    graph: &mut L,
     from: NodeId,
     block: &Bottleneck,
-    prefix: &str,
+    prefix: fmt::Arguments<'_>,
 ) -> Result<NodeId, Error> {
     let pooled = match block.stride {
         1 => from,
-        stride => graph.average_pool(format!("{prefix}downsample.0"), from, stride)?,
+        stride => graph.average_pool(format_args!("{prefix}downsample.0"), from, stride)?,
     };
-    let conv = graph.conv(format!("{prefix}downsample.1"), pooled, Conv::new(block.outputs, 1))?;
-    graph.batch_norm(format!("{prefix}downsample.2"), conv)
+    let conv = graph.conv(format_args!("{prefix}downsample.1"), pooled, Conv::new(block.outputs, 1))?;
+    graph.batch_norm(format_args!("{prefix}downsample.2"), conv)
 }

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::builder::{Conv, Dense};
 use crate::error::{MAX_LAYERS, dimension, product, within};
-use crate::graph::{Graph, NodeId};
+use crate::graph::{INPUT, NodeId};
+use crate::layers::Layers;
 use crate::shape::Shape;
 use crate::{Error, Spec};
 
@@ -261,48 +262,64 @@ impl Sequence {
         within("the number of layers", self.layers.len(), 0, MAX_LAYERS)?;
         let linear = self.linear_layers().count();
         if linear == 0 {
-            return Err(Error::NoParameters { name: self.name.clone() });
+            return Err(Error::Invalid(format!(
+                "the module {:?} has no layer with parameters; give it at least one conv or dense layer",
+                self.name
+            )));
         }
         if linear == 1 && self.members > 1 && self.join == Join::LastLayer {
-            return Err(Error::OneLayerMembers { name: self.name.clone(), members: self.members });
+            return Err(Error::Invalid(format!(
+                "the {} members of {:?} have one layer each and would collapse into one; add a layer or set join = \"scaled-sum\"",
+                self.members, self.name
+            )));
         }
         for (index, layer) in self.linear_layers().enumerate() {
-            dimension(format!("the width of layer {}", index + 1), layer.width)?;
+            dimension(format_args!("the width of layer {}", index + 1), layer.width)?;
             let joined = index + 1 == linear && self.join == Join::LastLayer;
             let copies = if joined { 1 } else { self.members };
-            product(format!("the width of layer {} over all members", index + 1), &[layer.width, copies])?;
+            product(
+                format_args!("the width of layer {} over all members", index + 1),
+                &[layer.width, copies],
+            )?;
         }
         Ok(())
     }
 
     /// Appends the whole module to a graph; layer names start with `prefix`.
-    pub(crate) fn lower(&self, graph: &mut Graph, from: NodeId, prefix: &str) -> Result<NodeId, Error> {
+    fn lower<L: Layers>(
+        &self,
+        graph: &mut L,
+        from: NodeId,
+        prefix: fmt::Arguments<'_>,
+    ) -> Result<NodeId, Error> {
         self.check()?;
         let branch = self.lower_members(graph, from, prefix)?;
         match self.shortcut {
             Shortcut::None => Ok(branch),
-            Shortcut::Identity => graph.add(format!("{prefix}add"), branch, from),
+            Shortcut::Identity => graph.add(format_args!("{prefix}add"), branch, from),
             Shortcut::Projection => {
                 let projection = self.lower_projection(graph, from, branch, prefix)?;
-                graph.add(format!("{prefix}add"), branch, projection)
+                graph.add(format_args!("{prefix}add"), branch, projection)
             }
         }
     }
 
     /// Appends the m chains without the shortcut.
-    pub(crate) fn lower_members(
+    pub(crate) fn lower_members<L: Layers>(
         &self,
-        graph: &mut Graph,
+        graph: &mut L,
         from: NodeId,
-        prefix: &str,
+        prefix: fmt::Arguments<'_>,
     ) -> Result<NodeId, Error> {
         let count = self.linear_layers().count();
         let (mut node, mut index, mut pools) = (from, 0, 0);
         for layer in &self.layers {
             let Some(linear) = layer.linear() else {
                 pools += 1;
-                let name = if pools == 1 { format!("{prefix}pool") } else { format!("{prefix}pool{pools}") };
-                node = graph.global_average_pool(name, node)?;
+                node = match pools {
+                    1 => graph.global_average_pool(format_args!("{prefix}pool"), node)?,
+                    _ => graph.global_average_pool(format_args!("{prefix}pool{pools}"), node)?,
+                };
                 continue;
             };
             index += 1;
@@ -312,44 +329,47 @@ impl Sequence {
             node = lower_linear(graph, node, prefix, index, linear, copies, groups)?;
         }
         if self.join == Join::ScaledSum && self.members > 1 {
-            node = graph.member_sum(format!("{prefix}members"), node, self.members)?;
+            node = graph.member_sum(format_args!("{prefix}members"), node, self.members)?;
         }
         Ok(node)
     }
 
-    pub(crate) fn lower_projection(
+    pub(crate) fn lower_projection<L: Layers>(
         &self,
-        graph: &mut Graph,
+        graph: &mut L,
         from: NodeId,
         branch: NodeId,
-        prefix: &str,
+        prefix: fmt::Arguments<'_>,
     ) -> Result<NodeId, Error> {
         let channels = graph.shape(branch).channels;
-        let name = format!("{prefix}downsample.0");
         let last = self.linear_layers().next_back();
         let projection = if last.is_some_and(|layer| layer.dense) {
-            graph.dense(name, from, Dense::new(channels))?
+            graph.dense(format_args!("{prefix}downsample.0"), from, Dense::new(channels))?
         } else {
             let stride = self.linear_layers().map(|layer| layer.stride).product();
-            graph.conv(name, from, Conv::new(channels, 1).stride(stride))?
+            graph.conv(format_args!("{prefix}downsample.0"), from, Conv::new(channels, 1).stride(stride))?
         };
         let normed = last.is_some_and(|layer| layer.norm == Norm::Batch);
-        if normed { graph.batch_norm(format!("{prefix}downsample.1"), projection) } else { Ok(projection) }
+        if normed {
+            graph.batch_norm(format_args!("{prefix}downsample.1"), projection)
+        } else {
+            Ok(projection)
+        }
     }
 
-    /// The graph of the module by itself.
-    pub(crate) fn graph(&self) -> Result<Graph, Error> {
-        let mut graph = Graph::new(self.input)?;
-        self.lower(&mut graph, 0, "")?;
+    /// The layers of the module by itself.
+    pub(crate) fn build<L: Layers>(&self) -> Result<L, Error> {
+        let mut graph = L::new(self.input)?;
+        self.lower(&mut graph, INPUT, format_args!(""))?;
         Ok(graph)
     }
 }
 
 /// One layer for `copies` members at once, with its norm and activation.
-fn lower_linear(
-    graph: &mut Graph,
+fn lower_linear<L: Layers>(
+    graph: &mut L,
     from: NodeId,
-    prefix: &str,
+    prefix: fmt::Arguments<'_>,
     index: usize,
     layer: Linear,
     copies: usize,
@@ -357,18 +377,18 @@ fn lower_linear(
 ) -> Result<NodeId, Error> {
     let channels = layer.width * copies;
     let mut node = if layer.dense {
-        graph.dense(format!("{prefix}fc{index}"), from, Dense::new(channels).groups(groups))?
+        graph.dense(format_args!("{prefix}fc{index}"), from, Dense::new(channels).groups(groups))?
     } else {
         let Linear { kernel, stride, padding, .. } = layer;
         let conv = Conv::new(channels, kernel).stride(stride).padding(padding).groups(groups);
-        graph.conv(format!("{prefix}conv{index}"), from, conv)?
+        graph.conv(format_args!("{prefix}conv{index}"), from, conv)?
     };
     if layer.norm == Norm::Batch {
-        node = graph.batch_norm(format!("{prefix}bn{index}"), node)?;
+        node = graph.batch_norm(format_args!("{prefix}bn{index}"), node)?;
     }
     if layer.activation != Activation::None {
-        let name = format!("{prefix}{}{index}", layer.activation);
-        node = graph.activation(name, node, layer.activation)?;
+        let activation = layer.activation;
+        node = graph.activation(format_args!("{prefix}{activation}{index}"), node, activation)?;
     }
     Ok(node)
 }

@@ -47,9 +47,9 @@ impl Shape {
     }
 
     pub(crate) fn check(&self, what: &str) -> Result<(), Error> {
-        dimension(format!("the number of channels of {what}"), self.channels)?;
-        within(format!("the height of {what}"), self.height, 1, MAX_IMAGE_SIDE)?;
-        within(format!("the width of {what}"), self.width, 1, MAX_IMAGE_SIDE)?;
+        dimension(format_args!("the number of channels of {what}"), self.channels)?;
+        within(format_args!("the height of {what}"), self.height, 1, MAX_IMAGE_SIDE)?;
+        within(format_args!("the width of {what}"), self.width, 1, MAX_IMAGE_SIDE)?;
         Ok(())
     }
 }

@@ -7,10 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::block::Block;
 use crate::bottleneck::Bottleneck;
+use crate::counts::{Tally, Totals};
 use crate::design::Design;
 use crate::error::{MAX_TEXT, within};
 use crate::fully_connected::FullyConnected;
 use crate::graph::Graph;
+use crate::layers::Layers;
 use crate::module::Module;
 use crate::regnet::Regnet;
 use crate::resnext::Resnext;
@@ -50,14 +52,18 @@ impl Spec {
         }
         let path = Path::new(name_or_path);
         let named_as_file = path.extension().is_some_and(|ending| ending == "toml" || ending == "json");
-        if named_as_file || path.is_file() { Self::read(path) } else { name_or_path.parse() }
-    }
-
-    fn read(path: &Path) -> Result<Self, Error> {
+        if !named_as_file && !path.is_file() {
+            return name_or_path.parse();
+        }
         let text = std::fs::read_to_string(path)
             .map_err(|source| Error::Unreadable { path: path.into(), source })?;
+        Self::of_file(path, &text)
+    }
+
+    /// Reads the text of a file of this name, and checks it.
+    pub fn of_file(path: &Path, text: &str) -> Result<Self, Error> {
         let json = path.extension().is_some_and(|ending| ending == "json");
-        let spec = if json { Self::from_json(&text) } else { Self::from_toml(&text) };
+        let spec = if json { Self::from_json(text) } else { Self::from_toml(text) };
         spec.map_err(|error| match error {
             Error::Malformed { message, .. } => Error::Malformed { path: path.into(), message },
             other => Error::Malformed { path: path.into(), message: other.to_string() },
@@ -94,21 +100,30 @@ impl Spec {
         if let Self::Sequence(sequence) = self {
             names::check(&sequence.name)?;
         }
-        self.graph().map(|_| ())
+        self.build::<Tally>().map(|_| ())
     }
 
-    /// The elementary operations, for counting and for engines.
+    /// The elementary operations by their names, for engines and for counts per layer.
     pub fn graph(&self) -> Result<Graph, Error> {
+        self.build()
+    }
+
+    /// The counts in all: those of its graph, which is not built for them.
+    pub fn totals(&self) -> Result<Totals, Error> {
+        self.build::<Tally>()?.totals()
+    }
+
+    fn build<L: Layers>(&self) -> Result<L, Error> {
         match self {
             Self::FullyConnected(network) => {
                 network.check()?;
-                network.sequence().graph()
+                network.sequence().build()
             }
-            Self::Bottleneck(block) => block.sequence().graph(),
-            Self::Sequence(sequence) => sequence.graph(),
-            Self::Resnext(network) => network.graph(),
-            Self::Regnet(network) => network.graph(),
-            Self::WideResnet(network) => network.graph(),
+            Self::Bottleneck(block) => block.sequence().build(),
+            Self::Sequence(sequence) => sequence.build(),
+            Self::Resnext(network) => network.build(),
+            Self::Regnet(network) => network.build(),
+            Self::WideResnet(network) => network.build(),
         }
     }
 
@@ -127,7 +142,10 @@ impl Spec {
     pub fn analysed_module(&self) -> Result<Module, Error> {
         match self {
             Self::Resnext(network) => Ok(Module::Bottleneck(network.block(0)?)),
-            Self::Regnet(_) => Err(Error::NoSingleBlock { name: self.name() }),
+            Self::Regnet(_) => Err(Error::Invalid(format!(
+                "the stages of {} have widths of their own, so that no single block stands for it; its blocks can be analysed one by one, as TOML modules of kind bottleneck",
+                self.name()
+            ))),
             Self::WideResnet(_) => Err(self.basic_blocks()),
             _ => self.module().ok_or_else(|| Error::NoBlocks { model: self.name() }),
         }
@@ -201,7 +219,8 @@ impl Spec {
                 Self::Bottleneck(block.with_widths(design.widths))
             }
             (Self::Bottleneck(_), _) => {
-                return Err(Error::DesignsOfBlock { name: self.name(), designs: designs.len() });
+                let (name, designs) = (self.name(), designs.len());
+                return Err(Error::Invalid(format!("{name} is one block but {designs} designs were given")));
             }
             _ => return Err(Error::NoBlocks { model: self.name() }),
         };

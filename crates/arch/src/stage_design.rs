@@ -40,10 +40,10 @@ impl StageDesign {
 
     /// The same number of members, `factor` times as wide.
     fn widened(&self, factor: usize, stage: usize) -> Result<Self, Error> {
-        let what = || format!("the width of a member in stage {}", stage + 1);
+        let wide =
+            |width| product(format_args!("the width of a member in stage {}", stage + 1), &[width, factor]);
         let [first, second] = self.widths;
-        let widths = [product(what(), &[first, factor])?, product(what(), &[second, factor])?];
-        Ok(Self { widths, ..*self })
+        Ok(Self { widths: [wide(first)?, wide(second)?], ..*self })
     }
 
     /// Reads `37x10d` or `37x10_12d`, the `d` optional; `None` where the text has another form.
@@ -79,7 +79,11 @@ impl fmt::Display for StageDesign {
 impl std::str::FromStr for StageDesign {
     type Err = Error;
     fn from_str(text: &str) -> Result<Self, Error> {
-        Self::parse(text).unwrap_or_else(|| Err(Error::NotAStageDesign { text: text.to_owned() }))
+        Self::parse(text).unwrap_or_else(|| {
+            Err(Error::Invalid(format!(
+                "{text:?} is not a design; write the number of members and their width, such as 37x10d, or their two widths, such as 37x10_12d"
+            )))
+        })
     }
 }
 
@@ -112,10 +116,13 @@ impl Designs {
     pub fn stage(&self, stage: usize) -> Result<StageDesign, Error> {
         match self {
             Self::Doubling(design) => design.widened(2usize.saturating_pow(stage as u32), stage),
-            Self::PerStage(designs) => designs
-                .get(stage)
-                .copied()
-                .ok_or_else(|| Error::MissingDesign { designs: designs.len(), stage: stage + 1 }),
+            Self::PerStage(designs) => designs.get(stage).copied().ok_or_else(|| {
+                Error::Invalid(format!(
+                    "{} designs were given, but there is a stage {}; give one per stage",
+                    designs.len(),
+                    stage + 1
+                ))
+            }),
         }
     }
 
@@ -139,9 +146,10 @@ impl Designs {
     /// Checks that there are as many designs as stages, each with members of at least one unit.
     pub(crate) fn check(&self, stages: usize) -> Result<(), Error> {
         match self {
-            Self::PerStage(designs) if designs.len() != stages => {
-                Err(Error::DesignsPerStage { stages, designs: designs.len() })
-            }
+            Self::PerStage(designs) if designs.len() != stages => Err(Error::Invalid(format!(
+                "the network has {stages} stages but {} designs; give one for all stages or one per stage",
+                designs.len()
+            ))),
             _ => (0..stages).try_for_each(|stage| {
                 let StageDesign { multiplicity, widths } = self.stage(stage)?;
                 StageDesign::new(multiplicity, widths).map(|_| ())
@@ -159,7 +167,7 @@ impl Designs {
     ) -> Result<(), Error> {
         within("the number of stages", blocks.len(), 1, 8)?;
         for (stage, &count) in blocks.iter().enumerate() {
-            within(format!("the number of blocks of stage {}", stage + 1), count, 1, 1000)?;
+            within(format_args!("the number of blocks of stage {}", stage + 1), count, 1, 1000)?;
         }
         dimension("the number of classes", classes)?;
         if let Some(squeeze) = squeeze {

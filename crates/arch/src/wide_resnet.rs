@@ -1,11 +1,14 @@
 //! Wide ResNet d-k, the paper's other baseline: pre-activation blocks of two 3x3 convolutions.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::builder::{Conv, Dense};
 use crate::error::{dimension, product, within};
-use crate::graph::{Graph, NodeId};
+use crate::graph::{INPUT, NodeId};
+use crate::layers::Layers;
 use crate::sequence::Activation;
 use crate::shape::Shape;
 
@@ -57,24 +60,27 @@ impl WideResnet {
             let step = 2 * self.stages;
             let below = 4 + (self.depth - 4) / step * step;
             let (stages, depth) = (self.stages, self.depth);
-            return Err(Error::WideResnetDepth { stages, depth, below, above: below + step });
+            let above = below + step;
+            return Err(Error::Invalid(format!(
+                "a Wide ResNet of {stages} stages cannot have depth {depth}; the nearest depths are {below} and {above}"
+            )));
         }
         Ok(())
     }
 
-    pub(crate) fn graph(&self) -> Result<Graph, Error> {
+    pub(crate) fn build<L: Layers>(&self) -> Result<L, Error> {
         self.check()?;
-        let mut graph = Graph::new(Shape::image(3, self.image))?;
-        let mut node = graph.conv("conv1", graph.input(), Conv::new(STEM_CHANNELS, 3))?;
+        let mut graph = L::new(Shape::image(3, self.image))?;
+        let mut node = graph.conv("conv1", INPUT, Conv::new(STEM_CHANNELS, 3))?;
         for stage in 0..self.stages {
             let channels = product(
-                format!("the number of channels of stage {}", stage + 1),
+                format_args!("the number of channels of stage {}", stage + 1),
                 &[STEM_CHANNELS, self.factor, 1 << stage],
             )?;
             for index in 0..self.blocks_per_stage() {
                 let stride = if stage > 0 && index == 0 { 2 } else { 1 };
-                let prefix = format!("layer{}.{index}.", stage + 1);
-                node = lower_block(&mut graph, node, channels, stride, &prefix)?;
+                let prefix = format_args!("layer{}.{index}.", stage + 1);
+                node = lower_block(&mut graph, node, channels, stride, prefix)?;
             }
         }
         let normed = graph.batch_norm("bn1", node)?;
@@ -87,24 +93,24 @@ impl WideResnet {
 
 /// norm, ReLU, 3x3, norm, ReLU, 3x3, plus the input; where the channels change, a 1x1 projection of
 /// the normed and rectified input takes the shortcut's place.
-fn lower_block(
-    graph: &mut Graph,
+fn lower_block<L: Layers>(
+    graph: &mut L,
     from: NodeId,
     channels: usize,
     stride: usize,
-    prefix: &str,
+    prefix: fmt::Arguments<'_>,
 ) -> Result<NodeId, Error> {
     let conv = |kernel, stride| Conv::new(channels, kernel).stride(stride);
-    let normed = graph.batch_norm(format!("{prefix}bn1"), from)?;
-    let active = graph.activation(format!("{prefix}relu1"), normed, Activation::Relu)?;
-    let first = graph.conv(format!("{prefix}conv1"), active, conv(3, stride))?;
-    let normed = graph.batch_norm(format!("{prefix}bn2"), first)?;
-    let middle = graph.activation(format!("{prefix}relu2"), normed, Activation::Relu)?;
-    let second = graph.conv(format!("{prefix}conv2"), middle, conv(3, 1))?;
+    let normed = graph.batch_norm(format_args!("{prefix}bn1"), from)?;
+    let active = graph.activation(format_args!("{prefix}relu1"), normed, Activation::Relu)?;
+    let first = graph.conv(format_args!("{prefix}conv1"), active, conv(3, stride))?;
+    let normed = graph.batch_norm(format_args!("{prefix}bn2"), first)?;
+    let middle = graph.activation(format_args!("{prefix}relu2"), normed, Activation::Relu)?;
+    let second = graph.conv(format_args!("{prefix}conv2"), middle, conv(3, 1))?;
     let shortcut = if graph.shape(from).channels == channels && stride == 1 {
         from
     } else {
-        graph.conv(format!("{prefix}downsample.0"), active, conv(1, stride))?
+        graph.conv(format_args!("{prefix}downsample.0"), active, conv(1, stride))?
     };
-    graph.add(format!("{prefix}add"), second, shortcut)
+    graph.add(format_args!("{prefix}add"), second, shortcut)
 }

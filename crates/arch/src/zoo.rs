@@ -133,7 +133,7 @@ pub fn models() -> Result<Vec<Model>, Error> {
     let mut all = Vec::new();
     for family in families() {
         for name in family.names {
-            let counts = name.parse::<Spec>()?.graph()?.counts()?.total;
+            let counts = name.parse::<Spec>()?.totals()?;
             all.push(Model { family: family.title, name, counts });
         }
     }

@@ -250,6 +250,11 @@ fn every_listed_model_has_its_counts() {
         |name: &str| models.iter().find(|model| model.name == name).map(|model| model.counts.parameters);
     assert_eq!(count("resnext50-1x64d"), Some(25_557_032));
     assert_eq!(count("regnetx-200mf"), Some(2_684_792));
+    for model in &models {
+        // The slow way: every layer of the graph.
+        let graph = model.name.parse::<Spec>().unwrap().graph().unwrap();
+        assert_eq!(model.counts, graph.counts().unwrap().total, "{}", model.name);
+    }
     assert_eq!(models.len(), families().iter().map(|family| family.names.len()).sum::<usize>());
 }
 

@@ -159,7 +159,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<ExportAnswer, Err
         }
         Target::Onnx => write_onnx(request, &network()?, &path)?,
     };
-    let parameters = spec.graph()?.counts()?.total.parameters;
+    let parameters = spec.totals()?.parameters;
     Ok(ExportAnswer { model: spec.name(), format: to, path, data, parameters, bytes })
 }
 

@@ -131,7 +131,7 @@ pub(crate) fn answer(
         let test_errors: Vec<f64> = runs.iter().map(|run| run.test_error(classes)).collect();
         networks.push(Network {
             model: spec.name(),
-            parameters: spec.graph()?.counts()?.total.parameters,
+            parameters: spec.totals()?.parameters,
             test_error: (!test_errors.is_empty()).then(|| mean(test_errors.iter().copied())),
             standard_error: standard_error(&test_errors),
             test_errors,

@@ -131,7 +131,7 @@ impl Line<'_> {
         let module = self.search.module()?;
         let design = Design::new(module.members(), module.width()?)?;
         let variance = self.variance.of(&module)?.value / module.members() as f64;
-        let parameters = self.baseline.graph()?.counts()?.total.parameters;
+        let parameters = self.baseline.totals()?.parameters;
         let spec = self.baseline.clone();
         Ok(Candidate {
             design,

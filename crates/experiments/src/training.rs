@@ -151,7 +151,7 @@ impl Training<'_> {
             steps: images.div_ceil(self.recipe.batch) as u64 * epochs,
             batch: self.recipe.batch,
             tested: dataset.test().len() as u64 * epochs,
-            flops: task.spec.graph()?.counts()?.total.flops,
+            flops: task.spec.totals()?.flops,
             seconds: None,
         };
         Ok(Listed { job, training: self.job(task, context), finished })
@@ -225,8 +225,7 @@ fn finished_rounds(
 }
 
 fn train_tasks(training: &Training, tasks: &[Task], context: &Context) -> Result<Vec<Run>, Error> {
-    let counts: Result<Vec<_>, Error> =
-        tasks.iter().map(|task| Ok(task.spec.graph()?.counts()?.total)).collect();
+    let counts: Result<Vec<_>, Error> = tasks.iter().map(|task| Ok(task.spec.totals()?)).collect();
     let counts = counts?;
     let small = counts.iter().all(|total| total.parameters < SMALL);
     let weight = |(task, total): (&Task, &Totals)| {

@@ -265,7 +265,7 @@ fn saved_recipe(directory: &Path) -> Option<Recipe> {
 }
 
 fn introduce(spec: &Spec, data: &Data, recipe: &Recipe, monitor: &dyn Monitor) -> Result<(), Error> {
-    let parameters = grouped(spec.graph()?.counts()?.total.parameters);
+    let parameters = grouped(spec.totals()?.parameters);
     monitor.say(&format!("{spec}: {parameters} parameters; {}", data.identity()));
     if recipe.micro_batch() < recipe.batch {
         let (batch, micro) = (recipe.batch, recipe.micro_batch());

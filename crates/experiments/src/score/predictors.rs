@@ -102,7 +102,7 @@ impl Predictors {
     pub fn of(spec: &Spec) -> Result<Self, Error> {
         let images = Images::natural();
         let score = |inputs| Ok::<f64, Error>(ScoredBlocks::of(spec, inputs, &images)?.score());
-        let total = spec.graph()?.counts()?.total;
+        let total = spec.totals()?;
         let law = Law::new(ALPHA)?;
         let blocks = spec.blocks()?;
         let count: f64 = blocks.iter().map(|block| block.count as f64).sum();

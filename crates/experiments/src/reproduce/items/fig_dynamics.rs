@@ -106,7 +106,7 @@ fn ensembles(settings: &Settings, inputs: usize) -> Result<[Vec<Ensemble>; 3], E
 }
 
 fn parameters(ensemble: Ensemble, settings: &Settings, inputs: usize) -> Result<u64, Error> {
-    Ok(ensemble.spec(inputs, settings.descent.depth).graph()?.counts()?.total.parameters)
+    Ok(ensemble.spec(inputs, settings.descent.depth).totals()?.parameters)
 }
 
 /// Trains all of them; every draw is a part.

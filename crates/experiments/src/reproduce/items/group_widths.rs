@@ -71,7 +71,7 @@ fn row(model: String) -> Result<Row, Error> {
         })
     };
     let recommended = [recommended(Cost::Params)?, recommended(Cost::Flops)?];
-    let parameters = spec.graph()?.counts()?.total.parameters;
+    let parameters = spec.totals()?.parameters;
     Ok(Row { model, parameters, published, recommended })
 }
 

@@ -117,7 +117,7 @@ impl Curve {
                 context.monitor.progress(share, Some(&state));
                 drawn.push(drawn_variance((&spec, norms), settings, &pictures, (context, &state))?);
             }
-            let parameters = spec.graph()?.counts()?.total.parameters;
+            let parameters = spec.totals()?.parameters;
             members.push(Member {
                 design,
                 parameters,
@@ -170,8 +170,7 @@ impl Curve {
 fn designs(spec: &Spec, widths: &[usize]) -> Result<(Design, Vec<Design>), Error> {
     let module = spec.analysed_module()?;
     let baseline = Design::new(module.members(), module.width()?)?;
-    let parameters =
-        |design: Design| Ok::<u64, Error>(spec.with_design(design)?.graph()?.counts()?.total.parameters);
+    let parameters = |design: Design| Ok::<u64, Error>(spec.with_design(design)?.totals()?.parameters);
     let budget = parameters(baseline)?;
     let mut designs = vec![baseline];
     for &width in widths.iter().rev().filter(|&&width| width < baseline.width) {

@@ -146,8 +146,8 @@ fn rows(part: &Part, classes: usize) -> Result<Vec<Row>, Error> {
     let mut rows = vec![];
     for (row, baseline) in table.rows().zip(baselines) {
         let spec = published::network(&part.family, row.model(), classes)?;
-        let counts = spec.graph()?.counts()?.total;
-        let base = published::network(&part.family, baseline, classes)?.graph()?.counts()?.total;
+        let counts = spec.totals()?;
+        let base = published::network(&part.family, baseline, classes)?.totals()?;
         let obtained = [
             ("params_M", counts.parameters as f64 / 1e6),
             ("GFLOPs", counts.flops as f64 / 1e9),

@@ -180,7 +180,7 @@ fn cell(design: &str, study: &Study) -> Result<Cell, Error> {
     Ok(Cell {
         design: design.to_owned(),
         variance: Exact.of(&module)?.value / members as f64,
-        parameters: spec.graph()?.counts()?.total.parameters,
+        parameters: spec.totals()?.parameters,
         inner_width: members * module.width()?,
         scored: vec![],
         errors: BTreeMap::new(),
