@@ -9,9 +9,7 @@ use crate::{ContentError, Error};
 /// The output of every class of the data set. A file has a line for every output: the name of its
 /// class, alone or in front of a description, as in ImageNet's `synset_words.txt`.
 pub fn outputs_of_classes(path: &Path, outputs: usize, dataset: &Dataset) -> Result<Vec<usize>, Error> {
-    let text = collegial_core::files::refuse_special(path)
-        .and_then(|()| std::fs::read_to_string(path))
-        .map_err(Error::reading(path))?;
+    let text = collegial_core::files::read_regular_text(path).map_err(Error::reading(path))?;
     let refuse = |reason: ContentError| Error::Content { path: path.to_owned(), reason };
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     if lines.len() != outputs {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf, is_separator};
 use std::str::FromStr;
 
 use collegial_arch::Spec;
-use collegial_core::files::refuse_special;
+use collegial_core::files::read_regular_text;
 use collegial_train::export::WeightFile;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, SeqAccess, Visitor};
@@ -70,16 +70,18 @@ impl ModelRef {
 
 /// A spec's file, a file of weights, or the directory of a run.
 fn open(path: &Path) -> Result<Source, Error> {
-    refuse_special(path).map_err(Error::reading(path))?;
-    let weights = || Ok(Source::Weights(Box::new(WeightFile::open(path, None)?)));
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    let is_spec = matches!(ending, Some("toml" | "json"));
     match path.to_str() {
-        Some(text) if WeightFile::is_meant(text) => weights(),
-        Some(text) => Ok(Source::Spec(Spec::load(text)?)),
-        None if path.extension().is_some_and(|ending| ending == "toml") => {
-            let text = std::fs::read_to_string(path).map_err(Error::reading(path))?;
-            Ok(Source::Spec(Spec::from_toml(&text)?))
+        None if !is_spec => Ok(Source::Weights(Box::new(WeightFile::open(path, None)?))),
+        Some(text) if WeightFile::is_meant(text) => {
+            Ok(Source::Weights(Box::new(WeightFile::open(path, None)?)))
         }
-        None => weights(),
+        Some(text) if !is_spec && !path.exists() => Ok(Source::Spec(text.parse()?)),
+        _ => {
+            let text = read_regular_text(path).map_err(Error::reading(path))?;
+            Ok(Source::Spec(Spec::of_file(path, &text)?))
+        }
     }
 }
 

@@ -9,7 +9,7 @@
 use std::path::{Path, PathBuf};
 
 use collegial_core::checksum::{self, Checked};
-use collegial_core::files::{disk, remove_stale_temporaries, write_inside};
+use collegial_core::files::{disk, read_regular, remove_stale_temporaries, write_inside};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -162,7 +162,7 @@ pub(crate) fn read_by_stem<T: DeserializeOwned>(
 
 /// A part's file, whole and of the settings that its own name says; `None` if there is none.
 fn load(directory: &Path, name: &str) -> Result<Option<File>, Defect> {
-    let bytes = match std::fs::read(path(directory, name)) {
+    let bytes = match read_regular(&path(directory, name)) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Defect::Unreadable(error)),

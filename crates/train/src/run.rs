@@ -9,7 +9,7 @@ use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use collegial_core::files::{TEMPORARY, disk};
+use collegial_core::files::{TEMPORARY, disk, read_regular};
 
 use crate::Error;
 use crate::checkpoint::{MODEL_FILE, TRAINING_FILE};
@@ -95,7 +95,7 @@ impl RunDirectory {
     pub fn write(&self, name: &str, content: &str) -> Result<(), Error> {
         self.check_lock()?;
         let (temporary, path) = (self.root.join(format!("{TEMPORARY}{name}")), self.root.join(name));
-        if fs::read(&path).is_ok_and(|found| found == content.as_bytes()) {
+        if read_regular(&path).is_ok_and(|found| found == content.as_bytes()) {
             return Ok(());
         }
         let written = write_synced(&temporary, &path, content.as_bytes())

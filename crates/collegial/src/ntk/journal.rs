@@ -15,7 +15,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use collegial_core::checksum::{self, Checked};
-use collegial_core::files::{WriteError, disk, write_new};
+use collegial_core::files::{WriteError, disk, read_beside, write_new};
 use collegial_ntk::tiles::Cut;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -46,8 +46,10 @@ pub(crate) fn directory(path: &Path) -> PathBuf {
 ///
 /// If it was another kernel, or the plan is broken.
 pub(crate) fn cut(path: &Path, question: &Value) -> Result<Option<Cut>, Error> {
-    let plan = directory(path).join("plan.json");
-    let bytes = match std::fs::read(&plan) {
+    let directory = directory(path);
+    disk::refuse_link(&directory).map_err(Error::reading(&directory))?;
+    let plan = directory.join("plan.json");
+    let bytes = match read_beside(&plan) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(Error::Unreadable { path: plan, source }),
@@ -70,8 +72,7 @@ pub(crate) fn cut(path: &Path, question: &Value) -> Result<Option<Cut>, Error> {
 /// Writes the plan unless somebody was quicker; the cut that counts.
 pub(crate) fn agree(path: &Path, question: &Value, cut: Cut) -> Result<Cut, Error> {
     let directory = directory(path);
-    disk::create_directories(&directory)
-        .map_err(|source| Error::Directory { path: directory.clone(), source })?;
+    disk::create_inside(&directory).map_err(|source| Error::Directory { path: directory.clone(), source })?;
     let file = PlanFile { checksum: checksum::BLANK.to_owned(), question: question.clone(), cut };
     let mut text = serde_json::to_vec_pretty(&file).map_err(Error::Json)?;
     text.push(b'\n');
@@ -85,6 +86,7 @@ pub(crate) fn agree(path: &Path, question: &Value, cut: Cut) -> Result<Cut, Erro
 /// processes computed one, perhaps on CPUs that round differently.
 pub(crate) fn finished(path: &Path) -> Result<BTreeMap<usize, Vec<u32>>, Error> {
     let directory = directory(path);
+    disk::refuse_link(&directory).map_err(Error::reading(&directory))?;
     let entries = match std::fs::read_dir(&directory) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
@@ -96,7 +98,7 @@ pub(crate) fn finished(path: &Path) -> Result<BTreeMap<usize, Vec<u32>>, Error> 
         if journal.extension().is_none_or(|ending| ending != "journal") {
             continue;
         }
-        let text = std::fs::read(&journal).map_err(Error::reading(&journal))?;
+        let text = read_beside(&journal).map_err(Error::reading(&journal))?;
         for (number, line) in text.split_inclusive(|&byte| byte == b'\n').enumerate() {
             let Some(line) = line.strip_suffix(b"\n") else { break };
             let (tile, crc) = parse(line).ok_or_else(|| Error::Content {

@@ -65,8 +65,9 @@ pub fn create_inside(directory: &Path) -> io::Result<()> {
     create_directories(directory)
 }
 
-fn refuse_link(directory: &Path) -> io::Result<()> {
-    let is_link = directory.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink());
+/// An error where an entry is a symbolic link; one that is not there is left to others.
+pub fn refuse_link(path: &Path) -> io::Result<()> {
+    let is_link = path.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink());
     if is_link {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
@@ -79,21 +80,24 @@ fn refuse_link(directory: &Path) -> io::Result<()> {
 /// Opens a lock file, made if it is not there; one that is a symbolic link is an error.
 pub fn open_lock(path: &Path) -> io::Result<File> {
     refuse_link(path)?;
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
+    unlinked(OpenOptions::new().read(true)).truncate(false).open(path)
+}
+
+/// To write a file, made if it is not there, but not through a link.
+fn unlinked(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     {
-        // Against a link that is put there in between.
         use std::os::unix::fs::OpenOptionsExt;
         options.custom_flags(libc::O_NOFOLLOW);
     }
-    options.open(path)
+    options.write(true).create(true)
 }
 
 /// Makes a file of these bytes and forces them to disk.
 pub fn write_synced(path: &Path, content: &[u8]) -> io::Result<()> {
     attempt(&Operation::CreateFile(path))?;
-    write_and_sync(&mut File::create(path)?, path, content)
+    let mut file = unlinked(&mut OpenOptions::new()).truncate(true).open(path)?;
+    write_and_sync(&mut file, path, content)
 }
 
 /// A new file that is appended to; it is an error if there is one of this name.

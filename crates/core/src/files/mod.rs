@@ -13,4 +13,4 @@ pub mod power_loss;
 mod read;
 
 pub use atomic::{TEMPORARY, WriteError, remove_stale_temporaries, write_atomic, write_inside, write_new};
-pub use read::{read_regular, refuse_special};
+pub use read::{open_regular, read_beside, read_regular, read_regular_text};

@@ -1,9 +1,9 @@
 //! How far the jobs of a plan are, read off their files.
 
-use std::fs::{File, TryLockError};
+use std::fs::TryLockError;
 use std::path::{Path, PathBuf};
 
-use collegial_core::files::{disk, write_inside};
+use collegial_core::files::{disk, open_regular, read_regular_text, write_inside};
 use serde::Serialize;
 
 use super::{Job, Ledger};
@@ -86,7 +86,7 @@ impl State {
         if let Err(defect) = kept {
             return Self::Failed(format!("{}.json: {defect}", job.part));
         }
-        match std::fs::read_to_string(failure_file(directory, job)) {
+        match read_regular_text(&failure_file(directory, job)) {
             Ok(sentence) => Self::Failed(sentence.trim().to_owned()),
             Err(_) if run.is_dir() => Self::Stopped(share()),
             Err(_) => Self::Waiting,
@@ -188,13 +188,13 @@ fn failure_file(directory: &Path, job: &Job) -> PathBuf {
 
 /// Epochs that a run has finished.
 fn epochs(run: &Path) -> usize {
-    std::fs::read_to_string(run.join("epochs.jsonl")).map_or(0, |text| text.lines().count())
+    read_regular_text(&run.join("epochs.jsonl")).map_or(0, |text| text.lines().count())
 }
 
 /// Whether a process holds this lock. Looking takes the lock for an instant; whoever wants it then
 /// tries again.
 fn is_locked(path: &Path) -> bool {
-    let Ok(file) = File::open(path) else { return false };
+    let Ok(file) = open_regular(path) else { return false };
     matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
 }
 
@@ -224,7 +224,7 @@ mod tests {
             std::fs::write(run.join("epochs.jsonl"), "{}\n".repeat(epochs)).unwrap();
             std::fs::write(run.join("lock"), "").unwrap();
         }
-        let lock = File::open(path.join("running.run/lock")).unwrap();
+        let lock = std::fs::File::open(path.join("running.run/lock")).unwrap();
         lock.lock().unwrap();
         let jobs = [done.as_str(), "running", "stopped", "failed", "waiting"].map(job);
         keep_failure(root.path(), &jobs[3], "the disk is full").unwrap();

@@ -43,7 +43,7 @@ impl Experiment {
     /// If it cannot be read, or is not TOML with `title` and `about`.
     pub fn open(name: &'static str, folder: &Path) -> Result<Self, Error> {
         let path = folder.join(STUDY);
-        let text = std::fs::read_to_string(&path);
+        let text = collegial_core::files::read_regular_text(&path);
         let text = text.map_err(|source| Error::Directory { path: path.clone(), source })?;
         Self::read(name, path.display().to_string(), folder.to_owned(), &text)
     }

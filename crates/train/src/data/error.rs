@@ -75,5 +75,6 @@ impl fmt::Display for Mismatch {
 
 /// Reads a whole file; what is allocated is what the file really holds.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, DataError> {
-    std::fs::read(path).map_err(|source| DataError::Io { path: path.to_owned(), source })
+    collegial_core::files::read_regular(path)
+        .map_err(|source| DataError::Io { path: path.to_owned(), source })
 }

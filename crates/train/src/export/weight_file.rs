@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::checkpoint::{CheckpointFile, ModelHeader};
 use crate::{Loss, run};
 use collegial_arch::Spec;
-use collegial_core::files::refuse_special;
+use collegial_core::files::open_regular;
 use collegial_nn::Network;
 
 use crate::export::{Error, foreign, infer, onnx};
@@ -37,11 +37,6 @@ impl WeightFile {
     /// one that the header names, else the one that names and shapes of the tensors tell.
     pub fn open(path: &Path, named: Option<Spec>) -> Result<Self, Error> {
         let path = run::find_model(path)?;
-        refuse_special(&path).map_err(|source| crate::Error::Io {
-            action: "read",
-            path: path.clone(),
-            source,
-        })?;
         let ending = ending(&path);
         if ending == "onnx" {
             return Self::of_onnx(onnx::read(&path)?, named);
@@ -161,7 +156,7 @@ impl WeightFile {
 
     /// Before any memory is planned for what a header claims.
     fn checked(self) -> Result<Self, Error> {
-        let expected = self.spec().graph()?.counts()?.total.parameters;
+        let expected = self.spec().totals()?.parameters;
         let shapes = self.file.shapes();
         let count =
             |shape: &Vec<usize>| shape.iter().fold(1u64, |count, &side| count.saturating_mul(side as u64));
@@ -183,7 +178,7 @@ fn ending(path: &Path) -> &str {
 fn is_safetensors(path: &Path) -> bool {
     let start = || {
         let mut start = [0; 9];
-        let mut file = std::fs::File::open(path)?;
+        let mut file = open_regular(path)?;
         file.read_exact(&mut start)?;
         Ok::<_, std::io::Error>((start, file.metadata()?.len()))
     };
@@ -193,7 +188,7 @@ fn is_safetensors(path: &Path) -> bool {
 /// By its ending, or by its first bytes.
 fn is_pickled(path: &Path, ending: &str) -> bool {
     let mut start = [0; 4];
-    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    let read = open_regular(path).and_then(|mut file| file.read_exact(&mut start));
     read.is_ok() && pickles(ending, &start)
 }
 

@@ -8,8 +8,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use crate::checkpoint::{CheckpointFile, ModelHeader};
+use crate::error::io;
 use collegial_arch::{Graph, Op};
 use collegial_core::checksum::{self, Checked};
+use collegial_core::files::{read_beside, read_regular};
 use collegial_core::protobuf::Fields;
 use collegial_core::tensors::{Tensor as Array, TensorTable};
 
@@ -53,11 +55,8 @@ struct Tensor<'a> {
 /// Reads a file that [`write`](super::write()) has written, with the one beside it if its weights
 /// are there.
 pub fn read(path: &Path) -> Result<(CheckpointFile, Header), Error> {
-    let read = |path: &Path| {
-        let cannot = |source| crate::Error::Io { action: "read", path: path.to_owned(), source };
-        Ok(collegial_core::files::read_regular(path).map_err(cannot)?)
-    };
-    parse_with(path, &read(path)?, read)
+    let bytes = read_regular(path).map_err(io("read", path))?;
+    parse_with(path, &bytes, |beside| Ok(read_beside(beside).map_err(io("read", beside))?))
 }
 
 /// The same for the content of a file of this name, which must hold its weights itself.
