@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use collegial_arch::{FullyConnected, Module, Spec};
 use collegial_core::tensors::Tensor;
+use collegial_nn::Parametrisation;
 use collegial_ntk::OnePosition;
 use collegial_ntk::exact::ExactMoments;
 use collegial_report::{Align, Table, significant};
@@ -20,13 +21,15 @@ options! {
     /// without sampling
     ///
     /// K(x, x) is the diagonal entry of the empirical tangent kernel of one output unit at
-    /// initialisation (NTK parametrisation, no biases); of a map the unit in its middle. Known for
+    /// initialisation (no biases); of a map the unit in its middle. Known for
     /// chains of ReLU and linear layers that are seen at one position behind their first layer: fully
     /// connected networks, 1x1 - k x k - 1x1 blocks of any stride, and TOML modules of that kind. The
     /// variance, in units of the squared mean, is averaged over standard normal inputs; its standard
-    /// deviation over inputs is given beside it, and --input fixes one. The effective alpha is the
-    /// one with which the paper's law would give this variance of a member: ln(1 + variance) over the
-    /// sum of inverse fan-ins.
+    /// deviation over inputs is given beside it, and --input fixes one. The variance at white patches
+    /// is the one that `search` has with --block-inputs white: the patches that the unit sees are
+    /// orthogonal and of equal length, as those of normal inputs are with ever more channels. The
+    /// effective alpha is the one with which the paper's law would give this variance of a member:
+    /// ln(1 + variance) over the sum of inverse fan-ins.
     #[command(after_help = "Example:\n  collegial moments bottleneck-37x10d")]
     #[serde(deny_unknown_fields)]
     pub struct Request {
@@ -49,6 +52,10 @@ options! {
         #[arg(skip)]
         #[serde(skip)]
         pub array: Option<Tensor>,
+        /// Gradients by the N(0, 1) weights that sqrt(gain / fan-in) scales, or by the actual weights,
+        /// whose layers count in proportion to fan-in / gain
+        #[arg(long, value_enum)]
+        pub parametrisation: Parametrisation = Parametrisation::Ntk,
     }
 }
 
@@ -63,6 +70,8 @@ pub struct MomentsAnswer {
     pub members: usize,
     /// P: how many positions of the first layer the output unit sees.
     pub columns: usize,
+    /// Of the weights by which the gradients are taken.
+    pub parametrisation: Parametrisation,
     /// Whether an input was given; else standard normal ones are averaged.
     pub at_input: bool,
     /// `E[K]`: at the given input, or for one of average length.
@@ -73,6 +82,9 @@ pub struct MomentsAnswer {
     pub variance: f64,
     /// The variance of one member.
     pub member_variance: f64,
+    /// The variance at white patches (orthogonal, of equal length), which `search` has with
+    /// `block_inputs` white; `null` at an input, or where the unit sees one patch.
+    pub white_variance: Option<f64>,
     /// The standard deviation over standard normal inputs of a member's variance at one input.
     pub spread: Option<f64>,
     /// The alpha with which the law would give this variance.
@@ -94,7 +106,7 @@ pub fn run(request: &Request) -> Result<MomentsAnswer, Error> {
         ]
         .into());
     }
-    let exact = OnePosition::new(&chain)?;
+    let exact = OnePosition::parametrised(&chain, request.parametrisation)?;
     let (moments, spread) = match input(request)? {
         Some(array) => {
             let shape = chain.input;
@@ -117,27 +129,36 @@ pub fn run(request: &Request) -> Result<MomentsAnswer, Error> {
     if !variance.is_finite() {
         return Err(invalid![format!("the variance of {}'s kernel exceeds the largest number that can be told (1.8e308): it grows by a factor with every layer; take wider or fewer layers", module.name())].into());
     }
+    let white_variance = match spread {
+        Some(_) if exact.columns() > 1 => Some(exact.white()?.variance() / members as f64),
+        _ => None,
+    };
     Ok(MomentsAnswer {
         module: request.model.is_some().then(|| module.name()),
         widths: [chain.input.channels].into_iter().chain(module.widths()).collect(),
         members,
         columns: exact.columns(),
+        parametrisation: request.parametrisation,
         at_input: spread.is_none(),
         mean: moments.mean,
         second_moment_ratio: 1.0 + variance,
         variance,
         member_variance: moments.variance(),
+        white_variance,
         spread,
         effective_alpha: ExactMoments::effective_alpha(&moments, module.inverse_fan_in_sum()),
     })
 }
 
 impl MomentsAnswer {
-    /// What the last line of the table is.
-    fn alpha_sentence(&self) -> String {
-        "The effective alpha is the one with which the law E[K^2] / E[K]^2 = exp(alpha S), S the sum of \
-         inverse fan-ins, would give the variance of one member."
-            .into()
+    /// What two lines of the table are.
+    fn sentences(&self) -> Vec<String> {
+        let alpha = "The effective alpha is the one with which the law E[K^2] / E[K]^2 = exp(alpha S), S the \
+                     sum of inverse fan-ins, would give the variance of one member.";
+        let white = "White patches are orthogonal and of equal length, as search takes them for white block \
+                     inputs. Patches of normal inputs come close to that with many channels.";
+        let white = self.white_variance.map(|_| white.to_owned());
+        [alpha.to_owned()].into_iter().chain(white).collect()
     }
 }
 
@@ -188,11 +209,11 @@ fn module(request: &Request) -> Result<Module, Error> {
 
 impl Answer for MomentsAnswer {
     fn text(&self, _style: &Style) -> String {
-        format!("{}\n{}", self.table().to_text(), wrapped(&self.alpha_sentence()).join("\n") + "\n")
+        format!("{}\n{}", self.table().to_text(), wrapped(&self.sentences().join(" ")).join("\n") + "\n")
     }
 
     fn summary(&self) -> (Vec<String>, Table) {
-        (vec![self.alpha_sentence()], self.table())
+        (self.sentences(), self.table())
     }
 
     fn table(&self) -> Table {
@@ -203,6 +224,7 @@ impl Answer for MomentsAnswer {
         if self.columns > 1 {
             table.push(["positions P of the first layer".into(), self.columns.to_string()]);
         }
+        table.push(["parametrisation".into(), self.parametrisation.to_string()]);
         let mean = if self.at_input { "E[K] at the input" } else { "E[K] at |x|^2 = n_0 per position" };
         table.push([mean.into(), significant(self.mean, 6)]);
         table.push(["E[K^2] / E[K]^2".into(), significant(self.second_moment_ratio, 10)]);
@@ -212,6 +234,9 @@ impl Answer for MomentsAnswer {
             let name = "its standard deviation over inputs";
             table.push([name.into(), significant(spread, 2)]);
         }
+        if let Some(variance) = self.white_variance {
+            table.push(["Var[K] / E[K]^2 at white patches".into(), significant(variance, 10)]);
+        }
         table.push(["effective alpha".into(), significant(self.effective_alpha, 6)]);
         table
     }
@@ -219,7 +244,41 @@ impl Answer for MomentsAnswer {
 
 #[cfg(test)]
 mod tests {
+    use collegial_search::paper::{Exact, Variance};
+
     use super::*;
+
+    /// At white patches `moments` and the exact variance of Algorithm 2 are one number; both tend to
+    /// it with the number of input channels.
+    #[test]
+    fn white_patches_are_those_of_the_search() {
+        let model: ModelRef = "bottleneck-37x10d".parse().unwrap();
+        let answer = run(&Request { model: Some(model.clone()), ..Request::default() }).unwrap();
+        let block = model.open().unwrap().into_spec().module().unwrap();
+        let searched = Exact.of(&block).unwrap().value;
+        let white = answer.white_variance.unwrap();
+        assert!((white * 37.0 - searched).abs() < 1e-12, "{white} {searched}");
+        assert!(0.0 < answer.variance - white && answer.variance - white < 3e-3 * white);
+    }
+
+    /// Variances in the standard parametrisation that were worked out apart from this code, to their
+    /// three digits.
+    #[test]
+    fn layers_of_the_standard_parametrisation_count_by_fan_in() {
+        for (model, variance) in [
+            ("fc6-200", 0.085),
+            ("fc6-7x45", 0.077),
+            ("fc6-15x24", 0.089),
+            ("fc6-78x5", 0.380),
+            ("fc6-132x3", 0.986),
+        ] {
+            let parametrisation = Parametrisation::Standard;
+            let request =
+                Request { model: Some(model.parse().unwrap()), parametrisation, ..Request::default() };
+            let found = run(&request).unwrap().variance;
+            assert!((found - variance).abs() <= 5.1e-4, "{model}: {found}");
+        }
+    }
 
     #[test]
     fn a_variance_beyond_all_numbers_is_refused() {

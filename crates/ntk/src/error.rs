@@ -177,6 +177,23 @@ pub enum Error {
         /// How many there are.
         outputs: usize,
     },
+    /// Attention over nothing.
+    #[error("the number of tokens is 0; attention needs at least 1")]
+    NoTokens,
+    /// A correlation that equally correlated tokens cannot have.
+    #[error("the correlation of the tokens is {correlation}; it must be between 0 and 1")]
+    TokenCorrelation {
+        /// What was given.
+        correlation: f64,
+    },
+    /// A Gram matrix that no tokens have.
+    #[error(
+        "{entries} values are not the Gram matrix of tokens; it must be square, symmetric, finite and positive semidefinite, and not zero"
+    )]
+    TokenGram {
+        /// How many values there are.
+        entries: usize,
+    },
     /// A width of 0.
     #[error("one of the widths is 0; widths must be at least 1")]
     ZeroWidth,

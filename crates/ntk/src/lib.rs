@@ -11,6 +11,9 @@
 //! [`NetworkDraws`] measures the kernel of a whole network over initialisations, norms over a batch
 //! included.
 //!
+//! [`attention`] has the law of attention heads, and [`feed_forward`] the constants of the layers between
+//! them.
+//!
 //! The main type is [`KernelSampler`]; [`Fit`] is the paper's Algorithm 1 on top of it.
 //!
 //! # A network of one's own
@@ -60,11 +63,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod attention;
 pub mod covariance;
 pub mod draws;
 mod error;
 pub mod exact;
 pub mod explicit;
+pub mod feed_forward;
 pub mod fit;
 pub mod mean_kernel;
 pub mod regression;

@@ -9,7 +9,7 @@ use collegial_nn::{Mode, Network};
 use collegial_ntk::explicit::{
     ExplicitKernel, NormPolicy, Options, Parametrisation, Readout, drawn_weights, normal_inputs,
 };
-use collegial_ntk::{NetworkDraws, exact};
+use collegial_ntk::{NetworkDraws, OnePosition, exact};
 
 fn graph(text: &str) -> Graph {
     Spec::from_toml(text).unwrap().graph().unwrap()
@@ -135,6 +135,26 @@ fn moments_of_fully_connected_networks_are_exact() {
         "{diagonal:?}, {variance}"
     );
     assert!(statistics.off_diagonal.is_none() && statistics.draws == 20_000 && diagonal.entries == 1);
+}
+
+/// Both parametrisations of members in parallel, against drawn weights of the training engine.
+#[test]
+fn moments_of_either_parametrisation_are_those_of_draws() {
+    let text = "kind = 'fully-connected'\ninputs = 9\noutputs = 2\nmembers = 3\nwidths = [8, 1, 5]";
+    let spec = Spec::from_toml(text).unwrap();
+    let chain = spec.module().unwrap().member();
+    for parametrisation in [Parametrisation::Ntk, Parametrisation::Standard] {
+        let exact = OnePosition::parametrised(&chain, parametrisation).unwrap();
+        let exact = exact.at_input(&chain, &[1.0; 9]).unwrap();
+        let options = Options { parametrisation, ..Options::default() };
+        let draws = NetworkDraws::new(&spec.graph().unwrap(), options, &[vec![1.0; 9]]).unwrap();
+        let diagonal = draws.run(0..40_000, &Silent).unwrap().unwrap().diagonal;
+        // Four comparisons at 4.5 standard errors; the seeds are fixed.
+        let close = |found: f64, expected: f64, error: f64| (found - expected).abs() <= 4.5 * error;
+        assert!(close(diagonal.mean, exact.mean, diagonal.mean_standard_error), "{diagonal:?} {exact:?}");
+        let variance = exact.variance() / 3.0;
+        assert!(close(diagonal.variance, variance, diagonal.standard_error), "{diagonal:?} {variance}");
+    }
 }
 
 #[test]

@@ -2,9 +2,10 @@
 
 use collegial_arch::{Activation, Sequence};
 use collegial_core::{Moments, Rng};
+use collegial_nn::Parametrisation;
 use serde::Serialize;
 
-use super::{ExactMoments, Nonlinearity, PatchSums, block_second_moment_ratio};
+use super::{ExactMoments, Nonlinearity, PatchSums, weighted_second_moment_ratio};
 use crate::error::{Error, Obstacle};
 use crate::sampler::{LinearStep, Output, Plan, Step, gram};
 
@@ -17,6 +18,8 @@ pub struct OnePosition {
     widths: Vec<f64>,
     /// Their nonlinearities.
     nonlinearities: Vec<Nonlinearity>,
+    /// λ_l of every layer, by which its contribution to the kernel is multiplied.
+    weights: Vec<f64>,
     /// E\[K\] over the sum of the squared lengths of the first layer's patches.
     mean_per_square: f64,
 }
@@ -46,12 +49,23 @@ const MOST_INPUTS: u64 = 100_000;
 const ACCURACY: f64 = 2.5e-4;
 
 impl OnePosition {
-    /// The chain's unit at the centre of its map (row height / 2, column width / 2).
+    /// The chain's unit at the centre of its map (row height / 2, column width / 2), NTK
+    /// parametrisation.
     ///
     /// # Errors
     ///
     /// [`Error::NoClosedForm`] names the first layer that does not fit.
     pub fn new(chain: &Sequence) -> Result<Self, Error> {
+        Self::parametrised(chain, Parametrisation::Ntk)
+    }
+
+    /// The same in either parametrisation. Standard: weights N(0, gain / fan-in) of a member, which
+    /// are the parameters themselves.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`new`](Self::new).
+    pub fn parametrised(chain: &Sequence, parametrisation: Parametrisation) -> Result<Self, Error> {
         let plan = Plan::new(chain, Output::Unit, 1)?;
         let refusal = |layer: usize, obstacle: Obstacle| Error::NoClosedForm {
             module: chain.name.clone(),
@@ -82,14 +96,19 @@ impl OnePosition {
         if last.activation != Activation::None {
             return Err(refusal(hidden.len(), Obstacle::OutputActivation(last.activation)));
         }
-        // E[K] = L s_L^2 E|c_L|^2, and a layer multiplies E|c|^2 by s^2 n a.
+        // E[K] = Σ λ_l s_L^2 E|c_L|^2, and a layer multiplies E|c|^2 by s^2 n a.
+        let weight = |step: &LinearStep| match parametrisation {
+            Parametrisation::Ntk => 1.0,
+            Parametrisation::Standard => step.scale.powi(-2),
+        };
+        let weights: Vec<f64> = steps.iter().map(|step| weight(step)).collect();
         let powers = hidden
             .iter()
             .zip(&nonlinearities)
             .map(|(step, nonlinearity)| step.scale * step.scale * step.outputs as f64 * nonlinearity.share());
-        let mean_per_square = steps.len() as f64 * last.scale * last.scale * powers.product::<f64>();
+        let mean_per_square = weights.iter().sum::<f64>() * last.scale * last.scale * powers.product::<f64>();
         let widths = hidden.iter().map(|step| step.outputs as f64).collect();
-        Ok(Self { widths, nonlinearities, mean_per_square, plan })
+        Ok(Self { widths, nonlinearities, weights, mean_per_square, plan })
     }
 
     /// P: how many positions of the first layer the unit sees.
@@ -125,6 +144,18 @@ impl OnePosition {
         let sums = PatchSums::of_gram(gram, nonlinearity)?;
         let square: f64 = (0..size).map(|p| gram[p * size + p]).sum();
         Ok(self.with(&sums, square))
+    }
+
+    /// The moments where the patches are white: orthogonal and of equal length, the limit of
+    /// standard normal inputs with many channels.
+    ///
+    /// # Errors
+    ///
+    /// None that this chain can cause.
+    pub fn white(&self) -> Result<ExactMoments, Error> {
+        let size = self.columns();
+        let gram: Vec<f64> = (0..size * size).map(|at| f64::from(at % (size + 1) == 0)).collect();
+        self.at_gram(&gram)
     }
 
     /// The moments at an input of channels x height x width values.
@@ -237,7 +268,9 @@ impl OnePosition {
     fn with(&self, sums: &PatchSums, square: f64) -> ExactMoments {
         let mean = self.mean_per_square * square;
         let second_moment_ratio = match self.nonlinearities.split_first() {
-            Some((_, later)) => block_second_moment_ratio(sums, &self.widths, later),
+            Some((_, later)) => {
+                weighted_second_moment_ratio(sums, &self.widths, later, |layer| self.weights[layer])
+            }
             None => 1.0,
         };
         ExactMoments { mean, second_moment_ratio }

@@ -53,6 +53,9 @@
 //! The sum of all is E\[K^2\] / E\[K\]^2 times L^2: linear in the five sums, so that averaging
 //! those over inputs averages it.
 //!
+//! *Standard parametrisation.* There the derivative is by s_l W_l, so K = Σ λ_l T_l with λ_l = s_l^-2
+//! = fan-in / gain: the same products of layers, weighted by λ_l λ_l', over (Σ λ_l)^2.
+//!
 //! Transcendental functions are `libm`'s and not the system's, so that exact variances have the
 //! same bits everywhere, WebAssembly included.
 
@@ -142,42 +145,59 @@ pub fn moments(hidden: &[usize]) -> Result<ExactMoments, Error> {
 /// ones included: it is a sum of products of inverse widths.
 pub fn second_moment_ratio(widths: &[f64]) -> f64 {
     let layers = (widths.len() + 1) as f64;
-    sum_of_products(widths, |_| Nonlinearity::Relu) / (layers * layers)
+    sum_of_products(widths, |_| Nonlinearity::Relu, |_| 1.0) / (layers * layers)
 }
 
 /// E\[K^2\] / E\[K\]^2 of a chain with a single column behind its first layer, for positive, also
 /// real-valued widths n_1..n_{L-1}, at least one; `later` are the nonlinearities of the layers
-/// 2..L-1.
+/// 2..L-1. NTK parametrisation.
 pub fn block_second_moment_ratio(sums: &PatchSums, widths: &[f64], later: &[Nonlinearity]) -> f64 {
+    weighted_second_moment_ratio(sums, widths, later, |_| 1.0)
+}
+
+/// The same of K = Σ λ_l T_l, where `weight` gives λ_l of the layer l = 0..L-1.
+pub fn weighted_second_moment_ratio(
+    sums: &PatchSums,
+    widths: &[f64],
+    later: &[Nonlinearity],
+    weight: impl Fn(usize) -> f64,
+) -> f64 {
     let (n, behind) = (widths[0], &widths[1..]);
     let nonlinearity = |layer: usize| later[layer];
     let over_channels = |sum: f64| 1.0 + (sum - 1.0) / n;
     let (_, backward) = fourth_moments(behind, nonlinearity);
     let both = over_channels(sums.mixed);
     // Pairs of layers behind the first, then T_1 with itself, with T_2, and with those behind.
-    let mut sum = over_channels(sums.forward) * sum_of_products(behind, nonlinearity);
-    sum += (over_channels(sums.backward) + 2.0 * sums.squared / n) * backward[0];
-    sum += 2.0 * both * backward[0];
+    let mut sum =
+        over_channels(sums.forward) * sum_of_products(behind, nonlinearity, |layer| weight(layer + 1));
+    let first = weight(0);
+    sum += first * first * (over_channels(sums.backward) + 2.0 * sums.squared / n) * backward[0];
+    sum += 2.0 * first * weight(1) * both * backward[0];
     let (mut p, mut q) = (both, sums.product / n);
     for (layer, &width) in behind.iter().enumerate() {
         (p, q) = carried(p, q, width, nonlinearity(layer));
-        sum += 2.0 * p * backward[layer + 1];
+        sum += 2.0 * first * weight(layer + 2) * p * backward[layer + 1];
     }
-    let layers = (widths.len() + 1) as f64;
-    sum / (layers * layers)
+    let total: f64 = (0..=widths.len()).map(weight).sum();
+    sum / (total * total)
 }
 
-/// Σ over all pairs of layers of E[T_l T_l'], for hidden layers of the given widths that are all
-/// seen at one position. Layers map (p, q) linearly, so that one pass carries F_l (p, q) summed over
-/// all l that it has met.
-fn sum_of_products(widths: &[f64], nonlinearity: impl Fn(usize) -> Nonlinearity) -> f64 {
+/// Σ over all pairs of layers of λ_l λ_l' E[T_l T_l'], for hidden layers of the given widths that
+/// are all seen at one position. Layers map (p, q) linearly, so that one pass carries λ_l F_l (p, q)
+/// summed over all l that it has met.
+fn sum_of_products(
+    widths: &[f64],
+    nonlinearity: impl Fn(usize) -> Nonlinearity,
+    weight: impl Fn(usize) -> f64,
+) -> f64 {
     let (forward, backward) = fourth_moments(widths, &nonlinearity);
     let (mut sum, mut p, mut q) = (0.0, 0.0, 0.0);
     for (layer, (forward, backward)) in forward.iter().zip(&backward).enumerate() {
-        sum += 2.0 * p * backward;
-        sum += forward * backward;
+        let weight = weight(layer);
+        sum += 2.0 * weight * p * backward;
+        sum += weight * weight * forward * backward;
         if let Some(&width) = widths.get(layer) {
-            (p, q) = carried(p + forward, q, width, nonlinearity(layer));
+            (p, q) = carried(p + weight * forward, q, width, nonlinearity(layer));
         }
     }
     sum
@@ -215,15 +235,19 @@ mod tests {
     }
 
     /// The sum over pairs of layers as the derivation has it, pair by pair.
-    fn pair_by_pair(widths: &[f64], nonlinearity: impl Fn(usize) -> Nonlinearity) -> f64 {
+    fn pair_by_pair(
+        widths: &[f64],
+        nonlinearity: impl Fn(usize) -> Nonlinearity,
+        weight: impl Fn(usize) -> f64,
+    ) -> f64 {
         let (forward, backward) = fourth_moments(widths, &nonlinearity);
         let mut sum = 0.0;
         for first in 0..=widths.len() {
-            sum += forward[first] * backward[first];
+            sum += weight(first).powi(2) * forward[first] * backward[first];
             let (mut p, mut q) = (1.0, 0.0);
             for (later, &width) in widths.iter().enumerate().skip(first) {
                 (p, q) = carried(p, q, width, nonlinearity(later));
-                sum += 2.0 * forward[first] * p * backward[later + 1];
+                sum += 2.0 * weight(first) * weight(later + 1) * forward[first] * p * backward[later + 1];
             }
         }
         sum
@@ -235,8 +259,12 @@ mod tests {
             let widths: Vec<f64> = (0..layers).map(|layer| f64::from(7 * layer % 11 + 1)).collect();
             let nonlinearity =
                 |layer: usize| if layer % 3 == 1 { Nonlinearity::Linear } else { Nonlinearity::Relu };
-            let (fast, slow) = (sum_of_products(&widths, nonlinearity), pair_by_pair(&widths, nonlinearity));
-            assert!((fast - slow).abs() <= 1e-12 * slow, "{layers}: {fast} {slow}");
+            let weights: [fn(usize) -> f64; 2] = [|_| 1.0, |layer| 1.0 / (layer + 1) as f64];
+            for weight in weights {
+                let fast = sum_of_products(&widths, nonlinearity, weight);
+                let slow = pair_by_pair(&widths, nonlinearity, weight);
+                assert!((fast - slow).abs() <= 1e-12 * slow, "{layers}: {fast} {slow}");
+            }
         }
     }
 

@@ -91,7 +91,7 @@ multiversion! {
 }
 
 /// φ in double precision: for activations without vectors, and the reference of those with them.
-fn phi(activation: Activation, x: f64) -> f64 {
+pub(crate) fn phi(activation: Activation, x: f64) -> f64 {
     match activation {
         Activation::None => x,
         Activation::Relu => x.max(0.0),
@@ -113,7 +113,8 @@ fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-fn derivative(activation: Activation, x: f64) -> f64 {
+/// φ' in double precision.
+pub(crate) fn derivative(activation: Activation, x: f64) -> f64 {
     match activation {
         Activation::None => 1.0,
         Activation::Relu => f64::from(u8::from(x > 0.0)),

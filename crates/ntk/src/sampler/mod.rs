@@ -20,7 +20,7 @@ use collegial_arch::Sequence;
 use collegial_core::{Moments, Monitor, Rng, Silent, Tally, tally_blocks};
 
 use crate::Error;
-use factor::Factor;
+pub(crate) use factor::Factor;
 use one_position::OnePositionSampler;
 use plan::Method;
 pub use plan::Output;
