@@ -18,22 +18,29 @@ struct Document<'a> {
     image: [usize; 3],
     /// Names of parameters, and what their layers multiply them by where that is not 1.
     factors: Vec<(&'a str, f64)>,
+    /// Names of parameters, and the factors of their rates where these are not 1.
+    rates: Vec<(&'a str, f64)>,
     threads: usize,
 }
 
-/// The setup of a backend as JSON: `spec`, `recipe`, `image`, `factors` and `threads`.
+/// The setup of a backend as JSON: `spec`, `recipe`, `image`, `factors`, `rates` and `threads`.
 ///
 /// # Errors
 ///
 /// Where a number has no JSON form.
 pub fn document(setup: &Setup<'_>) -> Result<String, Error> {
     let shape = setup.job.data.dataset().shape();
-    let factors = setup.factors.iter().map(|(name, factor)| (name.as_str(), *factor));
     to_json(&Document {
         spec: &setup.job.spec,
         recipe: &setup.job.recipe,
         image: [shape.channels, shape.height, shape.width],
-        factors: factors.filter(|(_, factor)| *factor != 1.0).collect(),
+        factors: other_than_one(&setup.factors),
+        rates: other_than_one(&setup.rates),
         threads: setup.threads,
     })
+}
+
+fn other_than_one(factors: &[(String, f64)]) -> Vec<(&str, f64)> {
+    let factors = factors.iter().map(|(name, factor)| (name.as_str(), *factor));
+    factors.filter(|(_, factor)| *factor != 1.0).collect()
 }

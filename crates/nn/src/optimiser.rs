@@ -7,6 +7,7 @@ use crate::passes::TASK_FLOATS;
 use collegial_core::multiversion;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// Update rule of a parameter p with gradient g, in a training step and as the `optimiser` of a
 /// recipe. The constants are f64, as people write them; a step rounds them to f32.
@@ -79,17 +80,43 @@ pub struct Optimiser {
     first: Array,
     /// Second moment; empty for SGD.
     second: Array,
+    /// Parameter groups: ranges of the parameters with the factor of their rate.
+    groups: Vec<(Range<usize>, f32)>,
 }
 
 impl Optimiser {
-    /// A fresh optimiser for so many parameters.
+    /// A fresh optimiser for so many parameters, all with one rate.
     pub fn new(rule: UpdateRule, parameters: usize) -> Self {
         let (first, second) = match rule {
             UpdateRule::Sgd { momentum: 0.0, .. } => (0, 0),
             UpdateRule::Sgd { .. } => (parameters, 0),
             UpdateRule::Adam(_) | UpdateRule::AdamW(_) => (parameters, parameters),
         };
-        Self { rule, parameters, steps: 0, first: Array::zeros(first), second: Array::zeros(second) }
+        let (first, second) = (Array::zeros(first), Array::zeros(second));
+        Self { rule, parameters, steps: 0, first, second, groups: vec![(0..parameters, 1.0)] }
+    }
+
+    /// Sets parameter groups: ranges, which together hold every parameter once, with the factor of
+    /// their rate. By default all parameters have one rate.
+    ///
+    /// # Errors
+    ///
+    /// If the ranges do not follow each other from the first to the last parameter.
+    pub fn groups(mut self, groups: Vec<(Range<usize>, f32)>) -> Result<Self, Error> {
+        let end = groups.iter().try_fold(0, |end, (range, _)| (range.start == end).then_some(range.end));
+        let found = end.unwrap_or(0);
+        if found != self.parameters {
+            return Err(Error::Optimiser { found, planned: self.parameters });
+        }
+        // One group is one pass over memory.
+        self.groups.clear();
+        for (range, factor) in groups {
+            match self.groups.last_mut() {
+                Some((before, same)) if *same == factor => before.end = range.end,
+                _ => self.groups.push((range, factor)),
+            }
+        }
+        Ok(self)
     }
 
     /// The rule.
@@ -142,9 +169,21 @@ impl Optimiser {
         }
         check_lengths("gradients", gradients.len(), "parameters", parameters.len())?;
         self.steps += 1;
+        for group in 0..self.groups.len() {
+            let (range, factor) = self.groups[group].clone();
+            self.step_group(rate * factor, range.clone(), &mut parameters[range.clone()], &gradients[range]);
+        }
+        Ok(())
+    }
+
+    /// The step of one range of parameters.
+    fn step_group(&mut self, rate: f32, range: Range<usize>, parameters: &mut [f32], gradients: &[f32]) {
         let gradients = gradients.par_chunks(TASK_FLOATS);
         let parameters = parameters.par_chunks_mut(TASK_FLOATS).zip(gradients);
-        let first = self.first.par_chunks_mut(TASK_FLOATS);
+        // Rules without such a state have an empty array.
+        let of = |range: &Range<usize>, state: &[f32]| if state.is_empty() { 0..0 } else { range.clone() };
+        let (of_first, of_second) = (of(&range, &self.first), of(&range, &self.second));
+        let first = self.first[of_first].par_chunks_mut(TASK_FLOATS);
         match self.rule {
             UpdateRule::Sgd { momentum: 0.0, weight_decay, .. } => {
                 parameters.for_each(|(p, g)| descend(p, g, rate, weight_decay as f32));
@@ -160,12 +199,11 @@ impl Optimiser {
                     _ => Decay::Coupled,
                 };
                 let by = Adam::new(self.steps, rate, constants, decay);
-                let second = self.second.par_chunks_mut(TASK_FLOATS);
+                let second = self.second[of_second].par_chunks_mut(TASK_FLOATS);
                 let all = parameters.zip(first).zip(second);
                 all.for_each(|(((p, g), m), v)| adam(p, m, v, g, by));
             }
         }
-        Ok(())
     }
 }
 

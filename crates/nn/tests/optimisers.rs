@@ -81,6 +81,31 @@ proptest! {
     }
 }
 
+/// A group steps as an optimiser of its own would, with its own rate.
+#[test]
+fn parameter_groups_have_rates_of_their_own() {
+    for rule in [UpdateRule::SGD, UpdateRule::ADAM, UpdateRule::ADAMW] {
+        let gradients: Vec<Vec<f32>> = (1..4).map(|trial| normals(50, trial)).collect();
+        let groups = vec![(0..1, 2.0), (1..1, 3.0), (1..38, 1.0), (38..50, 0.25)];
+        let mut together = normals(50, 0);
+        let mut apart = together.clone();
+        let mut optimiser = Optimiser::new(rule, 50).groups(groups.clone()).unwrap();
+        for gradient in &gradients {
+            optimiser.step(0.01, &mut together, gradient).unwrap();
+        }
+        for (range, factor) in groups {
+            let mut own = Optimiser::new(rule, range.len());
+            for gradient in &gradients {
+                own.step(0.01 * factor, &mut apart[range.clone()], &gradient[range.clone()]).unwrap();
+            }
+        }
+        assert_eq!(together, apart, "{rule:?}");
+        for wrong in [vec![], vec![(0..49, 1.0)], vec![(0..10, 1.0), (11..50, 1.0)]] {
+            assert!(Optimiser::new(rule, 50).groups(wrong).is_err());
+        }
+    }
+}
+
 #[test]
 fn restored_state_continues_exactly() {
     let (mut a, gradient) = (normals(100, 0), normals(100, 1));

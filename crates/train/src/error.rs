@@ -248,6 +248,12 @@ pub enum RecipeError {
         /// What it may be.
         accepted: &'static str,
     },
+    /// Rates by fan-in of a network with convolutions.
+    #[error("rates_by_fan_in is for fully connected networks; {layer} is a convolution")]
+    LayerRates {
+        /// The layer's name.
+        layer: String,
+    },
     /// Micro-batches that do not fill a batch.
     #[error("the recipe's batch of {batch} is not a multiple of its micro_batch of {micro_batch}")]
     MicroBatch {

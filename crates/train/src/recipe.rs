@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use collegial_core::files::read_regular_text;
 pub use collegial_nn::{AdamConstants, Parametrisation, UpdateRule};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
@@ -31,6 +32,11 @@ pub struct Recipe {
     pub micro_batch: Option<usize>,
     /// The rate the schedule starts from.
     pub learning_rate: f64,
+    /// Rates per layer of a fully connected network, in proportion to 1/fan-in, relative to one
+    /// member of this width ([`layer_rates`](crate::layer_rates)). By default all layers have the
+    /// same rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rates_by_fan_in: Option<usize>,
     /// Train on the first images only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
@@ -57,7 +63,7 @@ pub fn load(name_or_path: &Path) -> Result<String, Error> {
     if let Some(recipe) = Builtin::named(name_or_path) {
         return Ok(recipe.toml().to_owned());
     }
-    let text = std::fs::read_to_string(name_or_path).map_err(|error| RecipeError::Unreadable {
+    let text = read_regular_text(name_or_path).map_err(|error| RecipeError::Unreadable {
         name: name_or_path.display().to_string(),
         reason: error.to_string(),
         known: Builtin::ALL.map(Builtin::name).into(),
@@ -110,6 +116,7 @@ impl Recipe {
         count("batch", self.batch)?;
         count("micro_batch", self.micro_batch())?;
         count("limit", self.limit.unwrap_or(1))?;
+        count("rates_by_fan_in", self.rates_by_fan_in.unwrap_or(1))?;
         count("test_limit", self.test_limit.unwrap_or(1))?;
         if !self.batch.is_multiple_of(self.micro_batch()) {
             let (batch, micro_batch) = (self.batch, self.micro_batch());

@@ -22,7 +22,8 @@ def start(document: str) -> Engine:
     """The engine of one training.
 
     Args:
-        document: JSON with `spec`, `recipe`, `image` (channels, height, width), `factors` of parameters and `threads`.
+        document: JSON with `spec`, `recipe`, `image` (channels, height, width), `factors` of parameters, `rates` of
+            parameters and `threads`.
     """
     return Engine(json.loads(document))
 

@@ -55,7 +55,7 @@ class Learner:
                 # Not every PyTorch that we take has the word that replaces it.
                 warnings.filterwarnings("ignore", "`broadcast_buffers` is deprecated", FutureWarning)
                 self.module = nn.parallel.DistributedDataParallel(self.module, devices, broadcast_buffers=False)
-        self.rule = optimiser(recipe, list(self.parameters.values()))
+        self.rule = optimiser(recipe, self.parameters, dict(setup["rates"]))
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.precision == "f16")
 
     def load(self, network: dict[str, numpy.ndarray], state: dict[str, numpy.ndarray], steps: int, own: str) -> None:
@@ -93,7 +93,7 @@ class Learner:
     def step(self, images: torch.Tensor, labels: torch.Tensor, rate: float) -> tuple[float, int]:
         """One step on this process's share of a batch: the mean loss of the batch, and how many of its images were wrong."""
         for group in self.rule.param_groups:
-            group["lr"] = rate
+            group["lr"] = rate * group["factor"]
         self.rule.zero_grad(set_to_none=True)
         self.module.train()
         pieces = list(zip(self.moved(images).split(self.sharing.piece), labels.to(self.device).split(self.sharing.piece)))
@@ -169,16 +169,23 @@ def half_squares(outputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
 LOSSES = {"cross-entropy": nn.functional.cross_entropy, "l2": half_squares}
 
 
-def optimiser(recipe: dict[str, Any], parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
-    """The rule of a recipe's steps."""
+def optimiser(
+    recipe: dict[str, Any], parameters: dict[str, nn.Parameter], rates: dict[str, float]
+) -> torch.optim.Optimizer:
+    """The rule of a recipe's steps, with a parameter group for every factor of the rate."""
     options = dict(recipe["optimiser"])
     kind, rate = options.pop("kind"), recipe["learning_rate"]
+    factors = [rates.get(name, 1.0) for name in parameters]
+    groups = [
+        {"params": [p for p, own in zip(parameters.values(), factors) if own == factor], "factor": factor}
+        for factor in dict.fromkeys(factors)
+    ]
     if kind == "sgd":
         # Without momentum there is nothing to look ahead to.
         options["nesterov"] = bool(options.get("nesterov")) and options["momentum"] > 0
-        return torch.optim.SGD(parameters, rate, **options)
+        return torch.optim.SGD(groups, rate, **options)
     options["eps"], options["betas"] = options.pop("epsilon"), tuple(options["betas"])
-    return {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[kind](parameters, rate, **options)
+    return {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[kind](groups, rate, **options)
 
 
 def chosen_precision(device: torch.device) -> str:

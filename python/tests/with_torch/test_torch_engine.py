@@ -92,12 +92,13 @@ def test_fifty_losses_are_within_pytorch_s_own_rounding(case, request, tmp_path,
     [
         ("fc3-2x8", "data", {"loss": "l2", "parametrisation": "ntk", "optimiser.kind": "sgd", "optimiser.momentum": 0.0,
                              "optimiser.weight_decay": 0.0, "learning_rate": 0.1}),
+        ("fc4-3x5", "data", {"rates_by_fan_in": 20, "learning_rate": 1e-3}),
         ("fc3-8", "data", {"optimiser.kind": "adamw", "optimiser.weight_decay": 0.1, "schedule.warm_up": 2}),
         (RESNEXT, "cifar", {"batch": 40, "micro_batch": 20, "learning_rate": 1e-3, "optimiser.nesterov": True}),
     ],
 )  # fmt: skip
 def test_all_of_a_recipe_is_followed(model, directory, changes, request, tmp_path):
-    """NTK factors, both losses, all rules, warm-up, micro-batches: three epochs of several steps as the native engine has them."""
+    """NTK factors, rates per layer, both losses, all rules, warm-up, micro-batches: three epochs of several steps as the native engine has them."""
     data = request.getfixturevalue(directory)
     words = dict(set={"batch": 40, **changes}, epochs=3, threads=1)
     native = collegial.train(model, data, out=tmp_path / "native", **words)

@@ -14,7 +14,7 @@ pub(crate) use state::{Layout, initial_state};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Job};
+use crate::{Error, Job, layer_rates};
 
 /// The name of a backend, as people choose it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -94,12 +94,27 @@ pub struct Setup<'a> {
     pub job: &'a Job,
     /// The factor of every tensor of weights, by its name; 1 in the standard parametrisation.
     pub factors: Vec<(String, f64)>,
+    /// The factor of every parameter's rate, by its name, in the network's order.
+    pub rates: Vec<(String, f64)>,
     /// Threads to compute with.
     pub threads: usize,
 }
 
 /// Constructs the backend of a training.
 pub type Constructor = fn(&Setup<'_>) -> Result<Box<dyn Backend>, Error>;
+
+/// The rate of every parameter relative to the recipe's: its layer's.
+fn parameter_rates(job: &Job, parameters: &[(String, f64)]) -> Result<Vec<(String, f64)>, Error> {
+    let layers = match job.recipe.rates_by_fan_in {
+        Some(reference) => layer_rates(&job.spec.graph()?, reference)?,
+        None => vec![],
+    };
+    let rate = |name: &str| {
+        let layer = name.rsplit_once('.').map_or(name, |(layer, _)| layer);
+        layers.iter().find(|(known, _)| known == layer).map_or(1.0, |(_, rate)| *rate)
+    };
+    Ok(parameters.iter().map(|(name, _)| (name.clone(), rate(name))).collect())
+}
 
 /// The backends that a process has: the native one, and PyTorch where the caller brings it.
 #[derive(Clone, Copy, Debug)]
@@ -128,7 +143,8 @@ impl Backends {
     /// Constructs the job's backend, with weights that are still to be loaded.
     pub(crate) fn start(self, job: &Job, factors: Vec<(String, f64)>) -> Result<Box<dyn Backend>, Error> {
         let threads = rayon::current_num_threads();
-        self.constructor(job.engine)?(&Setup { job, factors, threads })
+        let rates = parameter_rates(job, &factors)?;
+        self.constructor(job.engine)?(&Setup { job, factors, rates, threads })
     }
 
     fn constructor(self, engine: Engine) -> Result<Constructor, Error> {

@@ -27,8 +27,10 @@ pub(super) fn start(setup: &Setup<'_>) -> Result<Box<dyn Backend>, Error> {
     let network =
         Network::builder(&graph).batch(micro_batch).parametrisation(recipe.parametrisation).build()?;
     let parameters = network.values().len();
+    let ranges = network.parameters().iter().map(|entry| entry.range.clone());
+    let groups = ranges.zip(&setup.rates).map(|(range, (_, rate))| (range, *rate as f32));
     Ok(Box::new(Native {
-        optimiser: Optimiser::new(recipe.optimiser, parameters),
+        optimiser: Optimiser::new(recipe.optimiser, parameters).groups(groups.collect())?,
         loss: recipe.loss,
         batch,
         micro_batch,
