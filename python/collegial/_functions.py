@@ -261,16 +261,19 @@ def moments(
     *,
     widths: Iterable[int] | str | None = None,
     input: Path | None = None,
+    parametrisation: Literal["standard", "ntk"] = "ntk",
 ) -> MomentsResult:
     """Exact mean and variance of the kernel of a fully connected network or a bottleneck block,
     without sampling.
 
     K(x, x) is the diagonal entry of the empirical tangent kernel of one output unit at
-    initialisation (NTK parametrisation, no biases); of a map the unit in its middle. Known for
-    chains of ReLU and linear layers that are seen at one position behind their first layer: fully
-    connected networks, 1x1 - k x k - 1x1 blocks of any stride, and TOML modules of that kind. The
-    variance, in units of the squared mean, is averaged over standard normal inputs; its standard
-    deviation over inputs is given beside it, and `input` fixes one. The effective alpha is the one
+    initialisation (no biases); of a map the unit in its middle. Known for chains of ReLU and linear
+    layers that are seen at one position behind their first layer: fully connected networks, 1x1 - k
+    x k - 1x1 blocks of any stride, and TOML modules of that kind. The variance, in units of the
+    squared mean, is averaged over standard normal inputs; its standard deviation over inputs is
+    given beside it, and `input` fixes one. The variance at white patches is the one that `search`
+    has with `block_inputs` white: the patches that the unit sees are orthogonal and of equal
+    length, as those of normal inputs are with ever more channels. The effective alpha is the one
     with which the paper's law would give this variance of a member: ln(1 + variance) over the sum
     of inverse fan-ins.
 
@@ -281,6 +284,8 @@ def moments(
         input: One input from a .npy file of f4 or f8: channels x height x width of the module's
             input, 256 x 32 x 32 for bottleneck-128; or the n_0 values for a fully connected
             network.
+        parametrisation: Gradients by the N(0, 1) weights that sqrt(gain / fan-in) scales, or by the
+            actual weights, whose layers count in proportion to fan-in / gain.
     """
     return _calls.moments(locals())
 
@@ -536,7 +541,7 @@ def score(
 def search(
     model: Model,
     alpha: float | None = None,
-    cost: Literal["params", "flops", "activations", "time"] = "params",
+    cost: str | Iterable[str] = "params",
     variance: Literal["law", "measured", "exact"] | None = None,
     rule: Literal["nearest", "under"] | None = None,
     *,
@@ -545,10 +550,14 @@ def search(
     outputs: int | None = None,
     image: int | None = None,
     paper: bool = False,
+    tolerance: float = 0,
     block_inputs: Literal["white", "network"] = "network",
     data: Path | None = None,
     budget: int | str | None = None,
     timings: Path | None = None,
+    runtime: Literal["native", "onnx", "torch"] = "native",
+    batch: int | None = None,
+    device: str | None = None,
     widths: Iterable[int] | str | None = None,
     multiple_of: int = 1,
     max_multiplicity: int | None = None,
@@ -577,7 +586,8 @@ def search(
     Args:
         model: The baseline. A name, the path or text of a spec, a dict, a `Spec`, or a checkpoint.
         alpha: Alpha of the variance law. By default fitted on the spot.
-        cost: What a member is charged for.
+        cost: What may not rise: params, flops, activations or time, or several as params,flops; the
+            first is what `budget` limits and the dual saves.
         variance: Where the variance comes from. By default exact where it has a closed form, else
             measured.
         rule: How the primal meets the budget. By default under; nearest with `paper`.
@@ -586,6 +596,7 @@ def search(
         outputs: Outputs of a fully connected network, or output channels of a block.
         image: Side of the square images.
         paper: Algorithm 2 as printed.
+        tolerance: By which share a design may cost more: 0.02 is two per cent.
         block_inputs: What the blocks of a network see.
         data: A data set whose images come in; class count and image size are the data set's. By
             default natural images, by two constants.
@@ -593,6 +604,9 @@ def search(
             costs.
         timings: Times measured elsewhere, for `cost` time: a CSV file with columns model (the
             baseline and other designs) and seconds.
+        runtime: Which program runs the networks that `cost` time measures.
+        batch: Images per pass that `cost` time measures. By default 2.
+        device: Device of `runtime` torch or onnx, by its own name: cpu, cuda, mps. By default cpu.
         widths: Widths to look at: 4,10,16 or 1..64 or 8..128:8. By default all up to the
             baseline's.
         multiple_of: Only widths that are a multiple of this, such as 8 for hardware.

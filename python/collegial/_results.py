@@ -125,6 +125,18 @@ class SearchResult(Result):
             rows += [{"role": "nearby", **row} for row in document["nearby"] if row["problem"] == problem]
         return rows
 
+    def pareto(self, frame: bool = False):
+        """Designs that nothing allowed beats: whatever has less variance costs more.
+
+        Every row says by which costs (`fronts`), and whether it is one of the optima (`primal`, `dual`).
+
+        Args:
+            frame: Whether to give a pandas DataFrame instead of a list of dicts.
+        """
+        if "pareto" not in self._record:
+            raise ValueError("there are no such designs here: Algorithm 2 as printed gives one curve")
+        return self.to_pandas("pareto") if frame else self.to_dict()["pareto"]
+
     def _rows(self, table):
         return self.designs if table == "designs" else super()._rows(table)
 
@@ -141,8 +153,9 @@ class SearchResult(Result):
             first, ax = _look.pair()
             self.plot(first, "primal")
         problem = problem or "dual"
-        unit = {"params": "parameters", "flops": "FLOPs"}.get(self.cost, self.cost)
-        fewer = "less" if self.cost == "time" else "fewer"
+        cost = self.cost.split(",")[0]
+        unit = {"params": "parameters", "flops": "FLOPs"}.get(cost, cost)
+        fewer = "less" if cost == "time" else "fewer"
         tone, key, title, name, scales = {
             "primal": ("cost", "primal_objective", "Kernel variance at the same cost", "kernel variance", {"yscale": "log"}),
             "dual": ("variance", "efficiency", f"Times {fewer} {unit} at the same variance", f"the baseline's {unit} over the design's", {}),

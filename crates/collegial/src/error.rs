@@ -10,6 +10,9 @@ use crate::{InvalidRequest, Message};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// A runtime of Python where there is none.
+    #[error("ONNX Runtime and PyTorch are timed by the Python package collegial")]
+    NeedsPython,
     /// The spec itself.
     #[error(transparent)]
     Spec(#[from] collegial_arch::Error),
@@ -275,9 +278,10 @@ impl Error {
         }
     }
 
-    /// Whether trainings are to be computed by PyTorch and this process has none.
-    pub fn needs_torch(&self) -> bool {
+    /// Whether PyTorch or ONNX Runtime is to compute, and this process has no Python.
+    pub fn needs_python(&self) -> bool {
         let error = match self {
+            Self::NeedsPython => return true,
             Self::Train(error) | Self::Experiment(collegial_experiments::Error::Train(error)) => error,
             _ => return false,
         };

@@ -46,6 +46,7 @@ mod paths;
 pub mod program;
 pub mod reproduce;
 mod request;
+pub mod runtime;
 pub mod score;
 pub mod search;
 mod style;

@@ -2,7 +2,10 @@
 
 use std::process::ExitCode;
 
+use collegial::backend::Backends;
+use collegial::runtime::Runtimes;
+
 fn main() -> ExitCode {
     let words: Vec<_> = std::env::args_os().collect();
-    collegial::program::main(&words, collegial::backend::Backends::NATIVE).into()
+    collegial::program::main(&words, Backends::NATIVE, Runtimes::NATIVE).into()
 }

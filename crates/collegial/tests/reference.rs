@@ -79,6 +79,7 @@ const ASKED: [(&str, &[&str]); 20] = [
             "search resnext29-1x16d --per-stage --check --draws 4 --image 8",
             "search resnext50-32x4d --multiple-of 8 --cost flops --block-inputs white",
             "search fc3-100 --timings times.csv",
+            "search fc3-20 --cost time --widths 4,10",
             "search mine.toml --per-stage",
         ],
     ),

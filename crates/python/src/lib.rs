@@ -7,6 +7,7 @@ mod backend;
 mod interruptible;
 mod pool;
 mod rendering;
+mod runtime;
 
 use std::ffi::OsString;
 
@@ -20,6 +21,7 @@ use numpy::{IntoPyArray, PyArray2, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDy
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rendering::exception;
+use runtime::RUNTIMES;
 
 pyo3::create_exception!(
     collegial,
@@ -64,7 +66,7 @@ fn ask<'py>(
             "regress" => Answer::boxed(ops::ntk::regress::run(&ops::request(&request)?, watch)?),
             "merge" => Answer::boxed(ops::merge::run(&ops::request(&request)?, watch)?),
             "score" => Answer::paged(ops::score::run(&ops::request(&request)?)?),
-            "search" => Answer::paged(ops::search::run(&ops::request(&request)?, watch)?),
+            "search" => Answer::paged(ops::search::run_with(&ops::request(&request)?, RUNTIMES, watch)?),
             "train" => Answer::boxed(ops::train::run(&ops::request(&request)?, BACKENDS, watch, watch)?),
             "evaluate" => Answer::boxed(ops::evaluate::run(&ops::request(&request)?, watch)?),
             "export" => Answer::boxed(ops::export::run(&ops::request(&request)?, watch)?),
@@ -238,5 +240,5 @@ fn table(sentences: Vec<String>, headings: Vec<String>, rows: Vec<Vec<String>>) 
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "Python's lists come as values")]
 fn main(py: Python<'_>, words: Vec<OsString>) -> u8 {
-    py.detach(|| collegial::program::main(&words, BACKENDS))
+    py.detach(|| collegial::program::main(&words, BACKENDS, RUNTIMES))
 }

@@ -3,6 +3,8 @@
 use collegial_arch::{Cost, Design};
 use collegial_core::Monitor;
 
+use crate::Costs;
+
 /// Why a search has no answer, in one sentence.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -95,6 +97,33 @@ pub enum Error {
     /// No design that is as good as the baseline.
     #[error("no allowed design has as little variance as the baseline; allow more members or other widths")]
     NoDual,
+    /// No design that is as good as the baseline and raises no cost.
+    #[error(
+        "no allowed design has as little variance as the baseline without more {}; allow a tolerance, or name fewer costs",
+        costs.words()
+    )]
+    NoDualWithin {
+        /// The costs.
+        costs: Costs,
+    },
+    /// A tolerance that is no share.
+    #[error("the tolerance is {value}; it must be a share from 0 to 1, such as 0.02")]
+    Tolerance {
+        /// What was given.
+        value: f64,
+    },
+    /// Costs nearest to a budget, of which there can be one.
+    #[error("nearest is for one cost without a tolerance; take under, or one of {costs}")]
+    NearestOfSeveral {
+        /// The costs.
+        costs: Costs,
+    },
+    /// Several costs where designs per stage or two widths keep one.
+    #[error("designs per stage and two widths keep one cost; ask for one of {costs}")]
+    StagesOfSeveral {
+        /// The costs.
+        costs: Costs,
+    },
     /// A budget below the smallest network.
     #[error("no design fits a budget of {budget} {}; the smallest, {smallest}, has {needs}", cost.unit())]
     Budget {
@@ -130,13 +159,14 @@ pub enum Error {
     /// Time as the cost without any times.
     #[error("time is the cost, but no design was timed; time some, or take params, flops or activations")]
     NoTimings,
-    /// Times that are all noise.
-    #[error(
-        "the machine is too busy: no design's time is known to {:.0} %; close other programs and ask again, or give times that were \
-         measured elsewhere",
-        100.0 * crate::timing::PRECISION
-    )]
-    TooBusy,
+    /// What a runtime said that is not this program's own.
+    #[error("{runtime} cannot be timed: {reason}")]
+    Runtime {
+        /// Its name.
+        runtime: crate::timing::Runtime,
+        /// In its words.
+        reason: String,
+    },
     /// No timed design is as fast as the baseline.
     #[error("no design that was timed takes at most the baseline's time; time smaller ones")]
     NothingAsFast,

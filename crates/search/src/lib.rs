@@ -12,6 +12,7 @@
 //! # Ok::<(), collegial_search::Error>(())
 //! ```
 
+mod costs;
 mod curve;
 mod designs;
 mod error;
@@ -20,12 +21,14 @@ pub mod paper;
 mod problem;
 pub mod timing;
 
+pub use costs::{Costs, NotCosts};
 pub use curve::{CurvePoint, Flat};
 pub use designs::{
     BlockInputs, BlockVariance, BothProblems, DesignAnswer, DesignOptimum, DesignSearch, Edge, Freedom,
-    FriendlyDesign, Gain, NearbyDesign, OtherInputs, Redesigned, ScoredBlocks, StageAnswer, StageDesigns,
+    FriendlyDesign, Gain, NearbyDesign, OtherInputs, ParetoDesign, Redesigned, ScoredBlocks, StageAnswer,
+    StageDesigns,
 };
 pub use error::Error;
 pub use limits::Limits;
 pub use problem::{Problem, Rule, VarianceSource};
-pub use timing::{Timing, Timings};
+pub use timing::{Runtime, Timing, Timings};

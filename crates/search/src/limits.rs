@@ -1,14 +1,13 @@
 //! Which designs a search may choose from.
 
-use collegial_arch::Cost;
-
 use crate::error::check_widths;
-use crate::{Error, Rule};
+use crate::{Costs, Error, Rule};
 
 /// What designs may cost, how wide they may be, and how many members they may have.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    pub(crate) cost: Cost,
+    pub(crate) costs: Costs,
+    pub(crate) tolerance: f64,
     pub(crate) rule: Option<Rule>,
     pub(crate) budget: Option<u64>,
     pub(crate) widths: Option<Vec<usize>>,
@@ -19,7 +18,8 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            cost: Cost::Params,
+            costs: Costs::default(),
+            tolerance: 0.0,
             rule: None,
             budget: None,
             widths: None,
@@ -35,10 +35,17 @@ impl Limits {
         Self::default()
     }
 
-    /// Sets the cost β. By default parameters.
+    /// Sets the cost β, or several of which none may rise. By default parameters.
     #[must_use]
-    pub fn cost(self, cost: Cost) -> Self {
-        Self { cost, ..self }
+    pub fn cost(self, costs: impl Into<Costs>) -> Self {
+        Self { costs: costs.into(), ..self }
+    }
+
+    /// Sets by which share a design may cost more than is allowed: 0.02 is two per cent. By default
+    /// by nothing.
+    #[must_use]
+    pub fn tolerance(self, tolerance: f64) -> Self {
+        Self { tolerance, ..self }
     }
 
     /// Sets how the primal's multiplicity is rounded. By default a search over designs stays within
@@ -48,7 +55,7 @@ impl Limits {
         Self { rule: rule.into(), ..self }
     }
 
-    /// Sets what the whole network may cost. By default what the baseline costs.
+    /// Sets what the whole network may cost, by the first cost. By default what the baseline costs.
     #[must_use]
     pub fn budget(self, budget: impl Into<Option<u64>>) -> Self {
         Self { budget: budget.into(), ..self }
@@ -71,6 +78,11 @@ impl Limits {
     #[must_use]
     pub fn max_multiplicity(self, most: impl Into<Option<usize>>) -> Self {
         Self { max_multiplicity: most.into(), ..self }
+    }
+
+    /// What a cost may come to, where so much is allowed.
+    pub(crate) fn limit(&self, allowed: u64) -> u64 {
+        allowed.saturating_add((allowed as f64 * self.tolerance) as u64)
     }
 
     /// What widths must be a multiple of.

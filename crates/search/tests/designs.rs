@@ -3,13 +3,14 @@
 
 use std::time::Instant;
 
-use collegial_arch::{Cost, Design, Spec};
+use collegial_arch::{Cost, Design, Spec, Totals};
 use collegial_core::Silent;
 use collegial_ntk::covariance::Images;
 use collegial_ntk::exact::{Nonlinearity, PatchSums, block_second_moment_ratio};
 use collegial_ntk::fit::measure_variance;
 use collegial_search::{
-    BlockInputs, DesignAnswer, DesignSearch, Edge, Gain, Limits, Problem, Rule, ScoredBlocks, VarianceSource,
+    BlockInputs, Costs, DesignAnswer, DesignSearch, Edge, Gain, Limits, Problem, Rule, ScoredBlocks,
+    VarianceSource,
 };
 use proptest::prelude::*;
 
@@ -228,6 +229,63 @@ fn nothing_beats_the_optimum() {
         assert!((answer.primal.network.score / lowest - 1.0).abs() < 1e-12, "{:?} {lowest}", answer.primal);
         assert_eq!(price(answer.dual.design), cheapest, "{:?}", answer.dual);
         assert!((score(answer.primal.design) / answer.primal.network.score - 1.0).abs() < 1e-12);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+    /// Several costs, none of which may rise by more than the tolerance: every (m, n) by brute
+    /// force. Nothing that is looked at beats an optimum, or a design of the fronts by its cost.
+    #[test]
+    fn no_cost_rises_and_nothing_beats_the_optimum(
+        members in 1usize..4, width in 3usize..8, second in 0usize..2, flops_first: bool, tolerance in 0.0f64..0.3,
+    ) {
+        let toml = format!("kind = \"resnext\"\nstem = \"small\"\nblocks = [1, 2]\ndesign = \"{members}x{width}d\"\nclasses = 10\nimage = 8\nstem_channels = 8\noutputs = 16");
+        let baseline = Spec::from_toml(&toml).unwrap();
+        let first = if flops_first { Cost::Flops } else { Cost::Params };
+        let other = [if flops_first { Cost::Params } else { Cost::Flops }, Cost::Activations][second];
+        let costs: Costs = format!("{first},{other}").parse().unwrap();
+        let limits = Limits::new().cost(costs.clone()).tolerance(tolerance);
+        let search = DesignSearch::new(baseline.clone()).block_inputs(BlockInputs::White).within(limits);
+        let answer = search.run().unwrap();
+        let totals = |spec: &Spec| spec.graph().unwrap().counts().unwrap().total;
+        let own = totals(&baseline);
+        let fits = |totals: &Totals, cost: Cost| {
+            let own = own.of(cost).unwrap();
+            totals.of(cost).unwrap() <= own + (own as f64 * tolerance) as u64
+        };
+        let target = answer.baseline_score * (1.0 + 1e-9);
+        let mut all = vec![];
+        for (m, n) in (1..80).flat_map(|m| (1..=members * width).map(move |n| (m, n))) {
+            let built = baseline.with_design(Design::new(m, n).unwrap()).unwrap();
+            let score = ScoredBlocks::of(&built, BlockInputs::White, &Images::natural()).unwrap().score();
+            all.push((score, totals(&built)));
+        }
+        let allowed: Vec<_> = all.iter().filter(|(_, totals)| costs.iter().all(|cost| fits(totals, cost))).collect();
+        let lowest = allowed.iter().map(|(score, _)| *score).fold(f64::INFINITY, f64::min);
+        prop_assert!((answer.primal.network.score / lowest - 1.0).abs() < 1e-9);
+        let good = all.iter().filter(|(score, totals)| *score <= target && fits(totals, other));
+        let cheapest = good.map(|(_, totals)| totals.of(first).unwrap()).min();
+        let dual = totals(&baseline.with_design(answer.dual.design).unwrap());
+        prop_assert_eq!(dual.of(first), cheapest);
+        prop_assert_eq!(dual.activations, answer.dual.network.activations);
+        prop_assert!(fits(&dual, other));
+        prop_assert_eq!(answer.pareto.iter().filter(|row| row.primal).count(), 1);
+        prop_assert_eq!(answer.pareto.iter().filter(|row| row.dual).count(), 1);
+        for row in &answer.pareto {
+            let cost = |cost: Cost| match cost {
+                Cost::Params => row.network.parameters,
+                Cost::Flops => row.network.flops,
+                _ => row.network.activations,
+            };
+            for &by in &row.fronts {
+                let beaten = allowed.iter().filter(|(_, totals)| fits(totals, by)).any(|(score, totals)| {
+                    let (score, price) = (score / row.network.score, totals.of(by).unwrap());
+                    (score < 1.0 - 1e-9 && price <= cost(by)) || (score <= 1.0 + 1e-12 && price < cost(by))
+                });
+                prop_assert!(!beaten, "{:?}", row);
+            }
+        }
     }
 }
 

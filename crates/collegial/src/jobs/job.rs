@@ -144,7 +144,7 @@ fn check(job: &Job, directory: &std::path::Path) -> Result<(), Error> {
 /// Keeps the sentence of a job that failed by itself: not one that was stopped, that another
 /// process is working on, or that a process with PyTorch will do.
 fn remember(error: &Error, job: &Job, directory: &std::path::Path, monitor: &dyn Monitor) {
-    let elsewhere = matches!(error, Error::Interrupted) || is_busy(error) || error.needs_torch();
+    let elsewhere = matches!(error, Error::Interrupted) || is_busy(error) || error.needs_python();
     if elsewhere {
         return;
     }

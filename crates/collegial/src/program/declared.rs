@@ -77,6 +77,7 @@ fn kind(field: &Field, flag: Option<&Arg>) -> String {
         "ModelRef" => "Model",
         "Widths" => "Iterable[int] | str",
         "Budget" | "Memory" => "int | str",
+        "Costs" => "str | Iterable[str]",
         "Vec<String>" if field.name == "set" => "dict[str, object] | Iterable[str]",
         "Vec<String>" => "str | Iterable[str]",
         "Vec<ModelRef>" => "Iterable[Model]",
@@ -199,8 +200,9 @@ mod tests {
         assert_eq!(shown("alpha"), ("float | None", Some("None")));
         assert_eq!(shown("multiple_of"), ("int", Some("1")));
         assert_eq!(shown("seed"), ("int", Some("0")));
-        let costs = "Literal[\"params\", \"flops\", \"activations\", \"time\"]";
-        assert_eq!(shown("cost"), (costs, Some("\"params\"")));
+        assert_eq!(shown("cost"), ("str | Iterable[str]", Some("\"params\"")));
+        let inputs = "Literal[\"white\", \"network\"]";
+        assert_eq!(shown("block_inputs"), (inputs, Some("\"network\"")));
         assert!(of("model").help.starts_with("The baseline. A name"), "{}", of("model").help);
     }
 }

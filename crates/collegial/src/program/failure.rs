@@ -18,7 +18,7 @@ pub enum Failure {
     /// Ctrl-C or SIGTERM, after what was computed has been printed or saved: exit 130 or 143.
     Interrupted,
     /// What was asked for is computed by PyTorch: the same command goes on in Python.
-    NeedsTorch,
+    NeedsPython,
     /// Whoever read our output went away (`| head`): exit 141, as a shell tells of a program that
     /// SIGPIPE ended.
     ReaderLeft,
@@ -37,7 +37,7 @@ impl Failure {
                 1
             }
             Self::Interrupted => signals::exit_code(),
-            Self::NeedsTorch => unreachable!("the program goes on in Python"),
+            Self::NeedsPython => unreachable!("the program goes on in Python"),
             Self::ReaderLeft => 141,
         }
     }
@@ -55,7 +55,7 @@ impl From<ops::Error> for Failure {
     fn from(error: ops::Error) -> Self {
         match error {
             ops::Error::Interrupted => Self::Interrupted,
-            error if error.needs_torch() => Self::NeedsTorch,
+            error if error.needs_python() => Self::NeedsPython,
             error => Self::User(error.message().render(&Flags)),
         }
     }

@@ -23,6 +23,7 @@ use arguments::{Arguments, Verb};
 use clap::FromArgMatches;
 
 use crate::backend::Backends;
+use crate::runtime::Runtimes;
 
 pub use python_functions::python_functions;
 pub use reference::reference;
@@ -38,9 +39,9 @@ pub fn understood(words: &[&str]) -> Result<(), String> {
     arguments.map(drop).map_err(|error| error.to_string())
 }
 
-/// Runs the program on its arguments, its own name first, with the backends that the caller has,
-/// and gives the exit code.
-pub fn main(words: &[OsString], backends: Backends) -> u8 {
+/// Runs the program on its arguments, its own name first, with the backends of training and the
+/// runtimes that the caller has, and gives the exit code.
+pub fn main(words: &[OsString], backends: Backends, runtimes: Runtimes) -> u8 {
     signals::survive_long_files();
     terminal::remember(words);
     let parsed = arguments::command().try_get_matches_from(words);
@@ -57,7 +58,7 @@ pub fn main(words: &[OsString], backends: Backends) -> u8 {
         Verb::Moments(verb) => verbs::moments::run(verb, common),
         Verb::Ntk(verb) => verbs::ntk::run(verb, common),
         Verb::Fit(verb) => verbs::fit::run(verb, common),
-        Verb::Search(verb) => verbs::search::run(verb, common),
+        Verb::Search(verb) => verbs::search::run(verb, runtimes, common),
         Verb::Score(verb) => verbs::score::run(verb, common),
         Verb::Explore(verb) => verbs::explore::run(verb, common),
         Verb::Models(verb) => verbs::models::run(*verb, common),
@@ -76,7 +77,7 @@ pub fn main(words: &[OsString], backends: Backends) -> u8 {
     };
     match result {
         Ok(()) => 0,
-        Err(failure::Failure::NeedsTorch) => python::go_on(words),
+        Err(failure::Failure::NeedsPython) => python::go_on(words),
         Err(failure) => failure.report(),
     }
 }

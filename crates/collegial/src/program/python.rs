@@ -30,7 +30,7 @@ pub fn go_on(words: &[OsString]) -> u8 {
         }
     };
     if !words.iter().any(|word| word == "--quiet" || word == "-q") {
-        eprint(&format!("torch engine: {package}"));
+        eprint(&format!("in Python: {package}"));
     }
     let mut command = isolated(&python, RUN);
     command.args(words.iter().skip(1));
@@ -66,7 +66,7 @@ fn check(answer: &io::Result<std::process::Output>, python: &str) -> Result<Stri
         Ok(output) => output,
         Err(error) => {
             return Err(format!(
-                "the torch engine runs in Python, and {python} cannot be run ({error}); {INTERPRETER} names another \
+                "PyTorch and ONNX Runtime run in Python, and {python} cannot be run ({error}); {INTERPRETER} names another \
                  interpreter"
             ));
         }
@@ -77,13 +77,13 @@ fn check(answer: &io::Result<std::process::Output>, python: &str) -> Result<Stri
     let (version, executable, file) = (line(), line(), line());
     if !output.status.success() {
         return Err(format!(
-            "the torch engine runs in Python, and {python} has no package collegial; install it with: {python} -m \
+            "PyTorch and ONNX Runtime run in Python, and {python} has no package collegial; install it with: {python} -m \
              pip install 'collegial[torch]', or name another interpreter by {INTERPRETER}"
         ));
     }
     if version != VERSION {
         return Err(format!(
-            "the torch engine runs in Python, and {python} has collegial {version}; this program is {VERSION}"
+            "PyTorch and ONNX Runtime run in Python, and {python} has collegial {version}; this program is {VERSION}"
         ));
     }
     Ok(format!("collegial {version} of {file}, by {executable}"))

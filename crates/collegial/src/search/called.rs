@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(exported, "export(resnext50-21x6d, to=pytorch, classes=10)");
         let request = Request {
             model,
-            cost: Cost::Flops,
+            cost: Cost::Flops.into(),
             widths: Some("4,8".parse().unwrap()),
             per_stage: true,
             ..Request::default()

@@ -12,13 +12,15 @@ use collegial_arch::Spec;
 use collegial_report::{Card, Figure, Page, Provenance, Table};
 use collegial_search::Limits;
 pub use collegial_search::paper::members_within;
-pub use collegial_search::{BlockInputs, Rule, VarianceSource};
+pub use collegial_search::{BlockInputs, Costs, Rule, Runtime, VarianceSource};
 use serde::Serialize;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use crate::message::{invalid, option, option_with, verb};
 use crate::ntk::NormPolicy;
 use crate::options::options;
+use crate::runtime::Runtimes;
 use crate::{Answer, Budget, Error, Model, Monitor, Paged, Style, Widths};
 pub use designs::{Checked, Designs};
 pub use paper::Paper;
@@ -44,9 +46,13 @@ options! {
         /// Alpha of the variance law [default: fitted on the spot]
         #[arg(long, allow_negative_numbers = true, conflicts_with = "trials")]
         pub alpha: Option<f64>,
-        /// What a member is charged for
-        #[arg(long, value_enum)]
-        pub cost: Cost = Cost::Params,
+        /// What may not rise: params, flops, activations or time, or several as params,flops; the
+        /// first is what --budget limits and the dual saves
+        #[arg(long, value_name = "COST")]
+        pub cost: Costs = Costs::default(),
+        /// By which share a design may cost more: 0.02 is two per cent
+        #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
+        pub tolerance: f64 = 0.0,
         /// Where the variance comes from [default: exact where it has a closed form, else measured]
         #[arg(long, value_enum)]
         pub variance: Option<VarianceSource>,
@@ -67,6 +73,15 @@ options! {
         /// other designs) and seconds
         #[arg(long, value_name = "FILE.csv")]
         pub timings: Option<PathBuf>,
+        /// Which program runs the networks that --cost time measures
+        #[arg(long, value_enum)]
+        pub runtime: Runtime = Runtime::Native,
+        /// Images per pass that --cost time measures [default: 2]
+        #[arg(long, value_name = "IMAGES")]
+        pub batch: Option<NonZeroUsize>,
+        /// Device of --runtime torch or onnx, by its own name: cpu, cuda, mps [default: cpu]
+        #[arg(long, value_name = "DEVICE")]
+        pub device: Option<String>,
         /// Widths to look at: 4,10,16 or 1..64 or 8..128:8 [default: all up to the baseline's]
         #[arg(long, value_name = "LIST")]
         pub widths: Option<Widths>,
@@ -106,16 +121,18 @@ options! {
 }
 
 impl Request {
-    /// Given times are what is charged for.
+    /// Times that are given, or to be measured by another runtime, are what is charged for.
     fn timed(self) -> Self {
-        let cost = if self.timings.is_some() && self.cost == Cost::Params { Cost::Time } else { self.cost };
+        let times = self.timings.is_some() || self.runtime != Runtime::Native;
+        let cost = if times && self.cost == Costs::default() { Cost::Time.into() } else { self.cost };
         Self { cost, ..self }
     }
 
     /// Which designs may be chosen.
     fn limits(&self) -> Limits {
         Limits::new()
-            .cost(self.cost)
+            .cost(self.cost.clone())
+            .tolerance(self.tolerance)
             .rule(self.rule)
             .budget(self.budget.map(|budget| budget.0))
             .widths(self.widths.as_ref().map(|widths| widths.0.clone()))
@@ -149,7 +166,17 @@ pub enum SearchAnswer {
 ///
 /// Where there is nothing to split, nothing fits the budget, or the monitor stopped it.
 pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<SearchAnswer, Error> {
+    run_with(request, Runtimes::NATIVE, monitor)
+}
+
+/// The same, with the runtimes that the caller has.
+///
+/// # Errors
+///
+/// As those of [`run`], and those of the runtime.
+pub fn run_with(request: &Request, runtimes: Runtimes, monitor: &dyn Monitor) -> Result<SearchAnswer, Error> {
     let request = &request.clone().timed();
+    Runtimes::check(request)?;
     let (baseline, images) = designs::baseline(request, monitor)?;
     if !request.check && (request.draws.is_some() || request.norm.is_some()) {
         return Err(invalid![
@@ -173,7 +200,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<SearchAnswer, Err
         ]
         .into());
     }
-    if request.timings.is_some() && request.cost != Cost::Time {
+    if request.timings.is_some() && !request.cost.has(Cost::Time) {
         return Err(invalid![
             option("timings"),
             " are times; ask for ",
@@ -182,7 +209,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<SearchAnswer, Err
         ]
         .into());
     }
-    if request.cost == Cost::Time && request.budget.is_some() {
+    if request.cost.first() == Cost::Time && request.budget.is_some() {
         return Err(invalid![
             option("budget"),
             " is a count, and ",
@@ -192,6 +219,15 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<SearchAnswer, Err
         .into());
     }
     if request.as_printed(&baseline) {
+        if request.cost.only().is_none() || request.tolerance != 0.0 {
+            return Err(invalid![
+                "Algorithm 2 as printed charges for one cost, without a tolerance; leave out ",
+                option("tolerance"),
+                ", and name one of ",
+                option_with("cost", request.cost.to_string())
+            ]
+            .into());
+        }
         if request.data.is_some() {
             return Err(invalid![
                 option("data"),
@@ -211,7 +247,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<SearchAnswer, Err
         ]
         .into());
     }
-    Ok(SearchAnswer::Designs(Box::new(designs::run(request, &baseline, images, monitor)?)))
+    Ok(SearchAnswer::Designs(Box::new(designs::run(request, &baseline, images, runtimes, monitor)?)))
 }
 
 impl SearchAnswer {

@@ -4,7 +4,7 @@ use collegial_arch::{Cost, Design};
 use serde::Serialize;
 
 use super::BlockInputs;
-use crate::{CurvePoint, Flat, Problem, Rule, Timings, VarianceSource};
+use crate::{Costs, CurvePoint, Flat, Problem, Rule, Timings, VarianceSource};
 
 /// At which end of the widths that were looked at an optimum lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -36,13 +36,18 @@ pub struct Redesigned {
     pub parameters: u64,
     /// Its FLOPs.
     pub flops: u64,
+    /// Its activations.
+    pub activations: u64,
+    /// Its time over the baseline's, where designs were timed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_share: Option<f64>,
     /// Its score: the mean over blocks of Var(n)/m.
     pub score: f64,
     /// The same, under its older name.
     pub variance: f64,
     /// The baseline's score over its own: how many times less.
     pub score_ratio: f64,
-    /// The baseline's cost over its own: how many times cheaper.
+    /// The baseline's cost over its own, by the first cost: how many times cheaper.
     pub cost_ratio: f64,
 }
 
@@ -97,6 +102,27 @@ pub struct FriendlyDesign {
     pub design: NearbyDesign,
 }
 
+/// A design that nothing allowed beats: whatever has less variance costs more.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ParetoDesign {
+    /// m x n.
+    pub design: Design,
+    /// m, as a number beside the name.
+    pub members: usize,
+    /// n.
+    pub width: usize,
+    /// The whole network with it.
+    #[serde(flatten)]
+    pub network: Redesigned,
+    /// The costs by which nothing beats it; none for an optimum that something beats by the other
+    /// costs alone.
+    pub fronts: Vec<Cost>,
+    /// Whether it is the primal optimum.
+    pub primal: bool,
+    /// Whether it is the dual optimum.
+    pub dual: bool,
+}
+
 /// One kind of block of the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct BlockVariance {
@@ -146,13 +172,20 @@ pub struct DesignAnswer {
     pub baseline_parameters: u64,
     /// Its FLOPs.
     pub baseline_flops: u64,
+    /// Its activations.
+    pub baseline_activations: u64,
     /// Its score.
     pub baseline_score: f64,
     /// The same, under its older name.
     pub baseline_variance: f64,
-    /// The cost that is compared.
-    pub cost: Cost,
-    /// What the whole network may cost.
+    /// The costs that may not rise, as text: `params`, or `params,flops`. The first is the one that
+    /// the dual saves.
+    pub cost: Costs,
+    /// The same as a list.
+    pub costs: Vec<Cost>,
+    /// By which share a design may cost more than is allowed.
+    pub tolerance: f64,
+    /// What the whole network may cost, by the first cost.
     pub budget: u64,
     /// How the primal meets the budget.
     pub rule: Rule,
@@ -175,6 +208,8 @@ pub struct DesignAnswer {
     /// The best designs of either problem with n a multiple of 8 and of 16, where n is not one and
     /// such widths were looked at.
     pub friendly: Vec<FriendlyDesign>,
+    /// Designs that nothing allowed beats in both variance and a cost, by parameters.
+    pub pareto: Vec<ParetoDesign>,
     /// The baseline's blocks.
     pub blocks: Vec<BlockVariance>,
     /// What the other kind of block inputs would say, for networks.

@@ -209,7 +209,8 @@ fn correlated(correlation: f64, columns: usize, nonlinearity: Nonlinearity) -> R
 
 #[cfg(test)]
 mod tests {
-    use super::super::table::{Allowed, Table};
+    use super::super::cost::Counts;
+    use super::super::table::{Allowed, Baseline, Limit, Table};
     use super::super::variances::Variances;
     use super::*;
     use crate::Rule;
@@ -249,9 +250,12 @@ mod tests {
         });
         let widths: Vec<usize> = (1..=128).collect();
         let variances = Variances::exact(&spec, blocks.unwrap(), &widths, &Silent).unwrap();
-        let budget = spec.graph().unwrap().counts().unwrap().total.parameters;
-        let allowed = Allowed { cost: Cost::Params, budget, rule: Rule::Under, max_multiplicity: usize::MAX };
-        let table = Table::new(&spec, &widths, &variances, budget, allowed, &Silent).unwrap();
+        let counts = Counts::of(&spec).unwrap();
+        let [budget, ..] = counts.whole();
+        let limits = vec![Limit { cost: Cost::Params, most: budget }];
+        let allowed = Allowed { costs: Cost::Params.into(), limits, rule: Rule::Under, most: usize::MAX };
+        let baseline = Baseline { counts, cost: budget, score: variances.baseline };
+        let table = Table::new(&spec, &widths, &variances, baseline, allowed, &Silent).unwrap();
         let (primal, dual) = (table.primal().unwrap(), table.dual().unwrap());
         Optima {
             primal: primal.design.to_string(),

@@ -1,15 +1,17 @@
 //! What the answer says of a design.
 
-use collegial_arch::{Design, Spec, Totals};
+use collegial_arch::{Design, Spec};
 
 use super::answer::{DesignOptimum, Edge, Gain, NearbyDesign, Redesigned};
 use super::table::{Candidate, Table};
-use crate::{Error, Problem};
+use crate::Problem;
 
 /// Turns candidates of a table into what the answer says of them.
 pub(super) struct Describe<'a> {
     pub baseline: &'a Spec,
     pub table: &'a Table<'a>,
+    /// Nanoseconds, where designs were timed.
+    pub baseline_time: Option<u64>,
 }
 
 /// The m x n of a baseline, where it is one.
@@ -26,23 +28,25 @@ pub(super) fn baseline_design(spec: &Spec) -> Option<Design> {
 }
 
 impl Describe<'_> {
-    fn network(&self, candidate: Candidate) -> Result<Redesigned, Error> {
-        let Totals { parameters, flops, .. } =
-            self.baseline.with_design(candidate.design)?.graph()?.counts()?.total;
-        Ok(Redesigned {
+    pub fn network(&self, candidate: Candidate) -> Redesigned {
+        let [parameters, flops, activations] = candidate.counts.whole();
+        let Table { baseline, .. } = self.table;
+        Redesigned {
             parameters,
             flops,
+            activations,
+            time_share: candidate.time.zip(self.baseline_time).map(|(own, whole)| own as f64 / whole as f64),
             score: candidate.score,
             variance: candidate.score,
-            score_ratio: self.table.baseline_score / candidate.score,
-            cost_ratio: self.table.baseline_cost as f64 / candidate.cost as f64,
-        })
+            score_ratio: baseline.score / candidate.score,
+            cost_ratio: baseline.cost as f64 / self.table.first_cost(&candidate),
+        }
     }
 
     /// The best design of a problem.
-    pub fn optimum(&self, problem: Problem, best: Candidate) -> Result<DesignOptimum, Error> {
-        let network = self.network(best)?;
-        let Table { widths, allowed, baseline_cost, baseline_score, .. } = self.table;
+    pub fn optimum(&self, problem: Problem, best: Candidate) -> DesignOptimum {
+        let network = self.network(best);
+        let Table { widths, allowed, baseline, .. } = self.table;
         let width = best.design.width;
         let at = widths.partition_point(|other| other.width < width);
         let edge = match () {
@@ -60,39 +64,34 @@ impl Describe<'_> {
             () if gained >= 1.0 => Gain::Better,
             () => Gain::Worse,
         };
-        Ok(DesignOptimum {
+        DesignOptimum {
             width,
             multiplicity: match problem {
-                Problem::Primal => widths[at].real_primal(allowed.budget),
-                Problem::Dual => widths[at].variance / baseline_score,
+                Problem::Primal => widths[at].real_primal(&allowed.limits),
+                Problem::Dual => widths[at].variance / baseline.score,
             },
             design: best.design,
             members: best.design.multiplicity,
             network,
-            efficiency: widths[at].efficiency(*baseline_cost, *baseline_score),
+            efficiency: widths[at].efficiency(baseline.cost, baseline.score),
             gain,
             edge,
-        })
+        }
     }
 
     /// A design of another width beside the best.
-    pub fn nearby(
-        &self,
-        problem: Problem,
-        candidate: Candidate,
-        best: Candidate,
-    ) -> Result<NearbyDesign, Error> {
+    pub fn nearby(&self, problem: Problem, candidate: Candidate, best: Candidate) -> NearbyDesign {
         let distance = match problem {
             Problem::Primal => candidate.score / best.score - 1.0,
-            Problem::Dual => candidate.cost as f64 / best.cost as f64 - 1.0,
+            Problem::Dual => self.table.first_cost(&candidate) / self.table.first_cost(&best) - 1.0,
         };
-        Ok(NearbyDesign {
+        NearbyDesign {
             problem,
             design: candidate.design,
             members: candidate.design.multiplicity,
             width: candidate.design.width,
-            network: self.network(candidate)?,
+            network: self.network(candidate),
             distance,
-        })
+        }
     }
 }

@@ -16,6 +16,7 @@ mod answer;
 mod blocks;
 mod cost;
 mod describe;
+mod pareto;
 mod search;
 mod stages;
 mod table;
@@ -24,7 +25,7 @@ mod width;
 
 pub use answer::{
     BlockVariance, DesignAnswer, DesignOptimum, Edge, FriendlyDesign, Gain, NearbyDesign, OtherInputs,
-    Redesigned,
+    ParetoDesign, Redesigned,
 };
 pub use blocks::{BlockInputs, ScoredBlocks};
 pub use search::DesignSearch;

@@ -7,12 +7,14 @@ use collegial_ntk::fit::measure_variance;
 
 use super::answer::{DesignAnswer, FriendlyDesign, OtherInputs};
 use super::blocks::{BlockInputs, ScoredBlocks};
-use super::cost::network_cost;
+use super::cost::Counts;
 use super::describe::{Describe, baseline_design};
-use super::table::{Allowed, Table};
+use super::pareto::pareto;
+use super::table::{Allowed, Baseline, Limit, Table};
 use super::variances::Variances;
 use crate::curve::FLATNESS;
-use crate::{Error, Flat, Limits, Problem, Rule, Timings};
+use crate::timing::nanoseconds;
+use crate::{Costs, Error, Flat, Limits, Problem, Rule, Timings};
 
 /// A question: which integer design should replace this baseline in the whole network?
 #[derive(Clone, Debug)]
@@ -48,11 +50,13 @@ impl DesignSearch {
         Self { limits, ..self }
     }
 
-    /// Sets time as the cost, with the designs that were timed: only they and the baseline are
-    /// looked at.
+    /// Sets time as the cost, unless it is one of several, with the designs that were timed: only
+    /// they and the baseline are looked at.
     #[must_use]
     pub fn timings(self, timings: Timings) -> Self {
-        Self { limits: self.limits.cost(Cost::Time), timings: Some(timings), ..self }
+        let timed = self.limits.costs.has(Cost::Time);
+        let limits = if timed { self.limits } else { self.limits.cost(Cost::Time) };
+        Self { limits, timings: Some(timings), ..self }
     }
 
     /// Sets what the blocks see. By default what images look like there in the network; a module by
@@ -98,9 +102,7 @@ impl DesignSearch {
     ///
     /// As those of [`run`](Self::run), those of sampling, and [`Error::Interrupted`].
     pub fn run_watched(&self, monitor: &dyn Monitor) -> Result<DesignAnswer, Error> {
-        if let (Cost::Time, None) = (self.limits.cost, &self.timings) {
-            return Err(Error::NoTimings);
-        }
+        self.check()?;
         let network = self.baseline.module().is_none();
         let inputs = if network { self.inputs } else { BlockInputs::White };
         let (widths, left_out) = self.candidates()?;
@@ -115,6 +117,19 @@ impl DesignSearch {
             answer.other_inputs = Some(self.compare(&answer, other, &widths, monitor)?);
         }
         Ok(answer)
+    }
+
+    /// Refuses what has no answer.
+    fn check(&self) -> Result<(), Error> {
+        let Limits { costs, tolerance, rule, .. } = &self.limits;
+        match () {
+            () if costs.has(Cost::Time) && self.timings.is_none() => Err(Error::NoTimings),
+            () if !(0.0..=1.0).contains(tolerance) => Err(Error::Tolerance { value: *tolerance }),
+            () if *rule == Some(Rule::Nearest) && (costs.only().is_none() || *tolerance > 0.0) => {
+                Err(Error::NearestOfSeveral { costs: costs.clone() })
+            }
+            () => Ok(()),
+        }
     }
 
     /// The same question with other inputs.
@@ -159,7 +174,7 @@ impl DesignSearch {
         }
         let step = self.limits.step()?;
         if let Some(timings) = &self.timings {
-            let mut widths = timings.widths()?;
+            let mut widths = timings.widths();
             widths.extend(baseline_design(&self.baseline).map(|design| design.width));
             widths.sort_unstable();
             widths.dedup();
@@ -201,18 +216,29 @@ impl DesignSearch {
         variances: &Variances,
         monitor: &dyn Monitor,
     ) -> Result<Table<'_>, Error> {
-        if let Some(timings) = &self.timings {
-            return Table::timed(&self.baseline, widths, variances, timings);
-        }
-        let Limits { cost, budget, rule, .. } = self.limits;
-        let baseline_cost = u64::try_from(network_cost(&self.baseline, cost)?).unwrap_or(u64::MAX);
-        let allowed = Allowed {
-            cost,
-            budget: budget.unwrap_or(baseline_cost),
-            rule: rule.unwrap_or(Rule::Under),
-            max_multiplicity: self.max_multiplicity(),
+        let counts = Counts::of(&self.baseline)?;
+        let Limits { costs, rule, .. } = &self.limits;
+        let own = |cost: Cost| -> Result<u64, Error> {
+            match (cost, &self.timings) {
+                (Cost::Time, Some(timings)) => Ok(nanoseconds(timings.baseline)),
+                _ => Ok(u64::try_from(counts.by(cost)?).unwrap_or(u64::MAX)),
+            }
         };
-        Table::new(&self.baseline, widths, variances, baseline_cost, allowed, monitor)
+        let limit = |cost: Cost| {
+            let budget = self.limits.budget.filter(|_| cost == costs.first());
+            Ok(Limit { cost, most: self.limits.limit(budget.map_or_else(|| own(cost), Ok)?) })
+        };
+        let allowed = Allowed {
+            costs: costs.clone(),
+            limits: costs.iter().map(limit).collect::<Result<_, Error>>()?,
+            rule: rule.unwrap_or(Rule::Under),
+            most: self.max_multiplicity(),
+        };
+        let baseline = Baseline { counts, cost: own(costs.first())?, score: variances.baseline };
+        match &self.timings {
+            Some(timings) => Table::timed(&self.baseline, widths, variances, (baseline, timings), allowed),
+            None => Table::new(&self.baseline, widths, variances, baseline, allowed, monitor),
+        }
     }
 
     fn answer(
@@ -223,16 +249,17 @@ impl DesignSearch {
         left_out: Vec<usize>,
     ) -> Result<DesignAnswer, Error> {
         let (primal, dual) = (table.primal()?, table.dual()?);
-        let baseline = self.baseline.graph()?.counts()?.total;
-        let describe = Describe { baseline: &self.baseline, table };
+        let [baseline_parameters, baseline_flops, baseline_activations] = table.baseline.counts.whole();
+        let baseline_time = self.timings.as_ref().map(|timings| nanoseconds(timings.baseline));
+        let describe = Describe { baseline: &self.baseline, table, baseline_time };
         let (mut nearby, mut friendly) = (vec![], vec![]);
         for (problem, best) in [(Problem::Primal, primal), (Problem::Dual, dual)] {
             for candidate in table.nearby(problem, best) {
-                nearby.push(describe.nearby(problem, candidate, best)?);
+                nearby.push(describe.nearby(problem, candidate, best));
             }
             for multiple_of in FRIENDLY.into_iter().filter(|step| !best.design.width.is_multiple_of(*step)) {
                 if let Some(candidate) = table.best_multiple(problem, multiple_of) {
-                    let design = describe.nearby(problem, candidate, best)?;
+                    let design = describe.nearby(problem, candidate, best);
                     friendly.push(FriendlyDesign { multiple_of, design });
                 }
             }
@@ -243,22 +270,26 @@ impl DesignSearch {
             baseline_design: baseline_design(&self.baseline),
             baseline_members: baseline_design(&self.baseline).map(|design| design.multiplicity),
             baseline_width: baseline_design(&self.baseline).map(|design| design.width),
-            baseline_parameters: baseline.parameters,
-            baseline_flops: baseline.flops,
+            baseline_parameters,
+            baseline_flops,
+            baseline_activations,
             baseline_score: variances.baseline,
             baseline_variance: variances.baseline,
-            cost: self.limits.cost,
-            budget: table.allowed.budget,
+            cost: self.limits.costs.clone(),
+            costs: self.limits.costs.iter().collect(),
+            tolerance: self.limits.tolerance,
+            budget: self.limits.budget.unwrap_or(table.baseline.cost),
             rule: self.limits.rule.unwrap_or(Rule::Under),
             variance_source: variances.source,
             block_inputs: inputs,
             alpha: None,
-            primal: describe.optimum(Problem::Primal, primal)?,
-            dual: describe.optimum(Problem::Dual, dual)?,
+            primal: describe.optimum(Problem::Primal, primal),
+            dual: describe.optimum(Problem::Dual, dual),
             strong_duality: primal.design.width == dual.design.width,
             flat: Flat::around(&curve, FLATNESS),
             nearby,
             friendly,
+            pareto: pareto(&describe, &self.limits, primal, dual)?,
             blocks: variances.blocks(),
             other_inputs: None,
             left_out,
@@ -280,7 +311,10 @@ impl DesignSearch {
     /// Designs whose times are worth knowing: per width the one that has the baseline's score. The
     /// widths are the requested ones, or a few powers of two and the best by parameters.
     pub(crate) fn designs_to_time(&self) -> Result<Vec<Planned>, Error> {
-        let limits = self.limits.clone().cost(Cost::Params);
+        // What is counted limits what is worth timing, and what is not limited may cost anything.
+        let counts: Vec<Cost> = self.limits.costs.iter().filter(|cost| *cost != Cost::Time).collect();
+        let counting = counts.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+        let limits = self.limits.clone().cost(counting.parse::<Costs>().unwrap_or_default());
         let counted = Self { limits, timings: None, ..self.clone() };
         let inputs = if self.baseline.module().is_none() { self.inputs } else { BlockInputs::White };
         let (all, _) = counted.candidates()?;
@@ -295,8 +329,11 @@ impl DesignSearch {
             if self.limits.widths.is_none() && !worth(width.width) {
                 continue;
             }
-            let most = width.most(self.max_multiplicity());
-            let m = width.dual(variances.baseline, most)?;
+            let most = match counts.is_empty() {
+                true => width.most(self.max_multiplicity()),
+                false => width.most_within(&table.allowed.limits, self.max_multiplicity())?,
+            };
+            let m = width.dual(variances.baseline, self.max_multiplicity())?.min(most);
             if m > 0 {
                 plan.push(Planned { dual: Design { multiplicity: m, width: width.width }, most });
             }

@@ -1,46 +1,97 @@
 //! Every width's best design for either problem, and the best of all.
 
-use collegial_arch::{Cost, Design, MAX_DIMENSION, Spec};
+use collegial_arch::{Cost, Design, Spec};
 use collegial_core::Monitor;
 
-use super::cost::{CostModel, MemberCosts, members};
+use super::cost::{CostModel, Counts, members};
 use super::describe::baseline_design;
 use super::variances::{Variances, score};
 use super::width::Width;
 use crate::error::go_on;
 use crate::timing::nanoseconds;
-use crate::{CurvePoint, Error, Problem, Rule, Timings};
+use crate::{Costs, CurvePoint, Error, Problem, Rule, Timings};
 
 /// Rows of other widths per problem.
 const NEARBY: usize = 6;
 
 /// Scores that differ by less, relatively, count as equal.
-const EQUAL: f64 = 1e-9;
+pub(super) const EQUAL: f64 = 1e-9;
 
 /// One design with its score and what it costs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
     pub design: Design,
     pub score: f64,
-    pub cost: i128,
+    pub counts: Counts,
+    /// Nanoseconds, where it was timed.
+    pub time: Option<u64>,
+}
+
+impl Candidate {
+    /// What it costs.
+    pub fn cost(&self, cost: Cost) -> Result<i128, Error> {
+        match (cost, self.time) {
+            (Cost::Time, Some(time)) => Ok(time.into()),
+            _ => self.counts.by(cost),
+        }
+    }
+
+    /// Whether it is within all limits.
+    pub fn within(&self, limits: &[Limit]) -> Result<bool, Error> {
+        let of = |fits: bool, limit: &Limit| Ok(fits && self.cost(limit.cost)? <= i128::from(limit.most));
+        limits.iter().try_fold(true, of)
+    }
+}
+
+/// What a cost may come to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limit {
+    pub cost: Cost,
+    pub most: u64,
+}
+
+impl Limit {
+    /// Whether counts are within it.
+    pub fn holds(&self, counts: &Counts) -> Result<bool, Error> {
+        Ok(counts.by(self.cost)? <= i128::from(self.most))
+    }
 }
 
 /// What is allowed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Allowed {
-    pub cost: Cost,
-    pub budget: u64,
+    pub costs: Costs,
+    /// Of every cost, in their order.
+    pub limits: Vec<Limit>,
     pub rule: Rule,
-    pub max_multiplicity: usize,
+    /// The most members.
+    pub most: usize,
+}
+
+impl Allowed {
+    /// The limit that a budget sets.
+    pub fn first(&self) -> Limit {
+        self.limits[0]
+    }
+}
+
+/// What the baseline is.
+#[derive(Clone, Copy)]
+pub(super) struct Baseline {
+    pub counts: Counts,
+    /// By the first cost.
+    pub cost: u64,
+    pub score: f64,
 }
 
 /// Both problems' best design of every width.
 pub(super) struct Table<'a> {
     pub allowed: Allowed,
-    pub baseline_cost: u64,
-    pub baseline_score: f64,
+    pub baseline: Baseline,
     /// By width.
     pub widths: Vec<Width<'a>>,
+    /// All designs that there are, where only timed ones are looked at.
+    pub timed: Option<Vec<Candidate>>,
     primal: Vec<Candidate>,
     dual: Vec<Candidate>,
 }
@@ -48,65 +99,71 @@ pub(super) struct Table<'a> {
 impl<'a> Table<'a> {
     /// Looks at every width, ascending; the monitor is asked at each.
     pub fn new(
-        baseline: &'a Spec,
+        spec: &'a Spec,
         widths: &[usize],
         variances: &Variances,
-        baseline_cost: u64,
+        baseline: Baseline,
         allowed: Allowed,
         monitor: &dyn Monitor,
     ) -> Result<Self, Error> {
-        let model = CostModel::new(baseline, allowed.cost)?;
-        let target = variances.baseline * (1.0 + EQUAL);
+        let model = CostModel::new(spec)?;
+        let target = baseline.score * (1.0 + EQUAL);
         let (mut list, mut primal, mut dual) = (Vec::with_capacity(widths.len()), vec![], vec![]);
         for (&width, variances) in widths.iter().zip(&variances.of_width) {
             go_on(monitor)?;
-            let width = Width::new(baseline, width, variances.clone(), model.of_width(width)?);
-            let most = allowed.max_multiplicity;
-            primal.extend(width.candidate(width.primal(allowed.budget, allowed.rule, most)?)?);
-            dual.extend(width.candidate(width.dual(target, most)?)?);
+            let costs = model.of_width(width)?;
+            let width = Width::new((spec, &allowed), width, variances.clone(), costs, None)?;
+            primal.extend(width.candidate(width.primal(&allowed)?)?);
+            if let Some(candidate) = width.candidate(width.dual(target, allowed.most)?)?
+                && candidate.within(&allowed.limits[1..])?
+            {
+                dual.push(candidate);
+            }
             list.push(width);
         }
-        Ok(Self { allowed, baseline_cost, baseline_score: variances.baseline, widths: list, primal, dual })
+        Ok(Self { allowed, baseline, widths: list, timed: None, primal, dual })
     }
 
     /// Looks at the designs whose time is known, and at the baseline.
     pub fn timed(
-        baseline: &'a Spec,
+        spec: &'a Spec,
         widths: &[usize],
         variances: &Variances,
-        timings: &Timings,
+        (baseline, timings): (Baseline, &Timings),
+        allowed: Allowed,
     ) -> Result<Self, Error> {
-        let budget = nanoseconds(timings.baseline);
-        let allowed =
-            Allowed { cost: Cost::Time, budget, rule: Rule::Under, max_multiplicity: MAX_DIMENSION };
         let mut timed: Vec<(Design, f64)> =
-            timings.known().map(|timing| (timing.design, timing.ratio)).collect();
-        if let Some(own) = baseline_design(baseline)
+            timings.eligible().map(|timing| (timing.design, timing.ratio)).collect();
+        if let Some(own) = baseline_design(spec)
             && timed.iter().all(|(design, _)| *design != own)
         {
             timed.push((own, 1.0));
         }
         let (mut list, mut all) = (vec![], vec![]);
+        let model = CostModel::new(spec)?;
         for (&width, variances) in widths.iter().zip(&variances.of_width) {
-            let mut costs = MemberCosts { fixed: 0, stages: vec![0; variances.len()], alone: 0 };
-            for (design, ratio) in timed.iter().filter(|(design, _)| design.width == width) {
-                let cost = i128::from(nanoseconds(ratio * timings.baseline));
-                let score = score(variances, &members(baseline, *design)?);
-                all.push(Candidate { design: *design, score, cost });
-                costs.stages[0] = cost / design.multiplicity as i128;
+            let costs = model.of_width(width)?;
+            let mut of_member = 0.0;
+            for &(design, ratio) in timed.iter().filter(|(design, _)| design.width == width) {
+                let time = nanoseconds(ratio * timings.baseline);
+                let members = members(spec, design)?;
+                let (score, counts) = (score(variances, &members), costs.of(&members));
+                all.push(Candidate { design, score, counts, time: Some(time) });
+                of_member = (time / design.multiplicity as u64) as f64;
             }
-            list.push(Width::new(baseline, width, variances.clone(), costs));
+            list.push(Width::new((spec, &allowed), width, variances.clone(), costs, Some(of_member))?);
         }
-        let target = variances.baseline * (1.0 + EQUAL);
-        let within = |candidate: &&Candidate| candidate.cost <= i128::from(budget);
-        Ok(Self {
-            allowed,
-            baseline_cost: budget,
-            baseline_score: variances.baseline,
-            widths: list,
-            primal: all.iter().filter(within).copied().collect(),
-            dual: all.iter().filter(|candidate| candidate.score <= target).copied().collect(),
-        })
+        let target = baseline.score * (1.0 + EQUAL);
+        let (mut primal, mut dual) = (vec![], vec![]);
+        for candidate in &all {
+            if candidate.within(&allowed.limits)? {
+                primal.push(*candidate);
+            }
+            if candidate.score <= target && candidate.within(&allowed.limits[1..])? {
+                dual.push(*candidate);
+            }
+        }
+        Ok(Self { allowed, baseline, widths: list, timed: Some(all), primal, dual })
     }
 
     fn of(&self, problem: Problem) -> &[Candidate] {
@@ -118,22 +175,29 @@ impl<'a> Table<'a> {
 
     /// The lowest score; among equal ones the lowest cost.
     pub fn primal(&self) -> Result<Candidate, Error> {
-        let better = |a: &&Candidate, b: &&Candidate| a.score.total_cmp(&b.score).then(a.cost.cmp(&b.cost));
+        let better = |a: &&Candidate, b: &&Candidate| {
+            a.score.total_cmp(&b.score).then(self.first_cost(a).total_cmp(&self.first_cost(b)))
+        };
         match self.primal.iter().min_by(better) {
             Some(best) => Ok(*best),
-            None if self.allowed.cost == Cost::Time => Err(Error::NothingAsFast),
+            None if self.timed.is_some() => Err(Error::NothingAsFast),
             None => Err(self.refusal()?),
         }
     }
 
     /// The refusal of the budget, with the cheapest design that there is.
     fn refusal(&self) -> Result<Error, Error> {
-        let singles = self.widths.iter().map(|width| Ok((width.cost(1)?, width.width)));
-        let singles = singles.collect::<Result<Vec<(i128, usize)>, Error>>()?;
-        let (needs, width) = singles.into_iter().min().unwrap_or((0, 1));
+        let smallest = |limit: &Limit| {
+            let singles = self.widths.iter().map(|width| Ok((width.counts(1)?.by(limit.cost)?, width.width)));
+            let singles = singles.collect::<Result<Vec<(i128, usize)>, Error>>()?;
+            Ok((*limit, singles.into_iter().min().unwrap_or((0, 1))))
+        };
+        let smallest = self.allowed.limits.iter().map(smallest).collect::<Result<Vec<_>, Error>>()?;
+        let too_much = smallest.iter().find(|(limit, (needs, _))| *needs > i128::from(limit.most));
+        let (limit, (needs, width)) = *too_much.unwrap_or(&smallest[0]);
         Ok(Error::Budget {
-            budget: self.allowed.budget,
-            cost: self.allowed.cost,
+            budget: limit.most,
+            cost: limit.cost,
             smallest: Design { multiplicity: 1, width },
             needs: u64::try_from(needs).unwrap_or(u64::MAX),
         })
@@ -141,8 +205,12 @@ impl<'a> Table<'a> {
 
     /// The lowest cost; among equal ones the lowest score.
     pub fn dual(&self) -> Result<Candidate, Error> {
-        let better = |a: &&Candidate, b: &&Candidate| a.cost.cmp(&b.cost).then(a.score.total_cmp(&b.score));
-        self.dual.iter().min_by(better).copied().ok_or(Error::NoDual)
+        let costs = &self.allowed.costs;
+        let best = cheapest(costs.first(), self.dual.iter().copied());
+        best.ok_or_else(|| match costs.only() {
+            Some(_) => Error::NoDual,
+            None => Error::NoDualWithin { costs: costs.clone() },
+        })
     }
 
     /// The best of the other widths, and of those that are kind to hardware; by width.
@@ -150,7 +218,7 @@ impl<'a> Table<'a> {
         let others = self.of(problem).iter().copied();
         let mut others: Vec<Candidate> =
             others.filter(|candidate| candidate.design.width != best.design.width).collect();
-        others.sort_by(|a, b| objective(problem, a).total_cmp(&objective(problem, b)));
+        others.sort_by(|a, b| self.objective(problem, a).total_cmp(&self.objective(problem, b)));
         let kind = others.iter().copied().filter(|other| other.design.width.is_multiple_of(8)).take(2);
         let mut chosen: Vec<Candidate> = kind.collect();
         for other in others {
@@ -166,20 +234,32 @@ impl<'a> Table<'a> {
     pub fn best_multiple(&self, problem: Problem, multiple_of: usize) -> Option<Candidate> {
         let of_problem = self.of(problem).iter().copied();
         let fitting = of_problem.filter(|candidate| candidate.design.width.is_multiple_of(multiple_of));
-        fitting.min_by(|a, b| objective(problem, a).total_cmp(&objective(problem, b)))
+        fitting.min_by(|a, b| self.objective(problem, a).total_cmp(&self.objective(problem, b)))
     }
 
     /// Both objectives at every width, with a real-valued m.
     pub fn curve(&self) -> Vec<CurvePoint> {
-        let point = |width: &Width| width.point(self.allowed.budget, self.baseline_cost, self.baseline_score);
+        let Baseline { cost, score, .. } = self.baseline;
+        let point = |width: &Width| width.point(&self.allowed.limits, cost, score);
         self.widths.iter().map(point).collect()
+    }
+
+    /// What a problem minimises.
+    fn objective(&self, problem: Problem, candidate: &Candidate) -> f64 {
+        match problem {
+            Problem::Primal => candidate.score,
+            Problem::Dual => self.first_cost(candidate),
+        }
+    }
+
+    /// By the first cost.
+    pub fn first_cost(&self, candidate: &Candidate) -> f64 {
+        candidate.cost(self.allowed.costs.first()).map_or(f64::INFINITY, |cost| cost as f64)
     }
 }
 
-/// What a problem minimises.
-fn objective(problem: Problem, candidate: &Candidate) -> f64 {
-    match problem {
-        Problem::Primal => candidate.score,
-        Problem::Dual => candidate.cost as f64,
-    }
+/// The lowest cost; among equal ones the lowest score.
+pub(super) fn cheapest(by: Cost, candidates: impl Iterator<Item = Candidate>) -> Option<Candidate> {
+    let cost = |candidate: &Candidate| candidate.cost(by).unwrap_or(i128::MAX);
+    candidates.min_by(|a, b| cost(a).cmp(&cost(b)).then(a.score.total_cmp(&b.score)))
 }

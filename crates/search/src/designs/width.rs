@@ -1,11 +1,18 @@
 //! All designs of one width.
 
-use collegial_arch::{Design, MAX_DIMENSION, Spec};
+use collegial_arch::{Cost, Design, MAX_DIMENSION, Spec};
 
-use super::cost::{MemberCosts, members};
-use super::table::Candidate;
+use super::cost::{Counts, MemberCosts, members};
+use super::table::{Allowed, Candidate, Limit};
 use super::variances::score;
 use crate::{CurvePoint, Error, Rule};
+
+/// A cost as if m were real-valued: fixed + m step.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Line {
+    pub fixed: f64,
+    pub step: f64,
+}
 
 /// Members of one width n: what any number m of them costs and scores.
 ///
@@ -18,34 +25,57 @@ pub(super) struct Width<'a> {
     costs: MemberCosts,
     /// The score of one member, as if m_s were real-valued.
     pub variance: f64,
-    /// What one more member costs, likewise.
-    step: f64,
+    /// Every cost that is allowed so much, likewise.
+    lines: Vec<Line>,
     /// The most members whose dimensions are in range at all stages.
     room: usize,
 }
 
 impl<'a> Width<'a> {
-    pub fn new(baseline: &'a Spec, width: usize, variances: Vec<f64>, costs: MemberCosts) -> Self {
+    /// `time` is the time of one member, where it was measured.
+    pub fn new(
+        (baseline, allowed): (&'a Spec, &Allowed),
+        width: usize,
+        variances: Vec<f64>,
+        costs: MemberCosts,
+        time: Option<f64>,
+    ) -> Result<Self, Error> {
         let shares = baseline.stage_shares();
         let sum = |of: &dyn Fn(usize) -> f64| (0..shares.len()).map(of).sum::<f64>();
         let widest = match baseline {
             Spec::Resnext(network) => (width << (network.stages() - 1)) as f64,
             _ => width as f64 * shares.iter().copied().fold(1.0, f64::max),
         };
-        Self {
+        let line = |limit: &Limit| match time {
+            Some(step) if limit.cost == Cost::Time => Ok(Line { fixed: 0.0, step }),
+            _ => {
+                let steps = costs.stages.iter().map(|stage| stage.by(limit.cost));
+                let steps = steps.collect::<Result<Vec<i128>, Error>>()?;
+                let step = sum(&|stage| steps[stage] as f64 * shares[stage]);
+                Ok(Line { fixed: costs.fixed.by(limit.cost)? as f64, step })
+            }
+        };
+        let lines = allowed.limits.iter().map(line).collect::<Result<_, Error>>()?;
+        Ok(Self {
             baseline,
             width,
             variance: sum(&|stage| variances[stage] / shares[stage]),
-            step: sum(&|stage| costs.stages[stage] as f64 * shares[stage]),
+            lines,
             room: (MAX_DIMENSION as f64 / widest) as usize,
             variances,
             costs,
-        }
+        })
     }
 
-    /// What m members cost.
-    pub fn cost(&self, m: usize) -> Result<i128, Error> {
+    /// What m members count.
+    pub fn counts(&self, m: usize) -> Result<Counts, Error> {
         Ok(self.costs.of(&self.members(m)?))
+    }
+
+    /// Whether m members are within all limits.
+    fn fits(&self, m: usize, limits: &[Limit]) -> Result<bool, Error> {
+        let counts = self.counts(m)?;
+        limits.iter().try_fold(true, |fits, limit| Ok(fits && limit.holds(&counts)?))
     }
 
     fn score(&self, m: usize) -> Result<f64, Error> {
@@ -62,28 +92,42 @@ impl<'a> Width<'a> {
             return Ok(None);
         }
         let design = Design { multiplicity: m, width: self.width };
-        Ok(Some(Candidate { design, score: self.score(m)?, cost: self.cost(m)? }))
+        Ok(Some(Candidate { design, score: self.score(m)?, counts: self.counts(m)?, time: None }))
     }
 
-    /// The m that meets the budget by the rule, up to `most`; 0 where not even one member fits.
-    pub fn primal(&self, budget: u64, rule: Rule, most: usize) -> Result<usize, Error> {
-        let (most, limit) = (most.min(self.room), i128::from(budget));
-        // Rounding of m_s makes the real-valued guess wrong by a little.
-        let mut m = (self.real_primal(budget).max(0.0) as usize).min(most);
-        while m < most && self.cost(m + 1)? <= limit {
-            m += 1;
-        }
-        while m > 0 && self.cost(m)? > limit {
-            m -= 1;
-        }
-        Ok(match rule {
+    /// The m that meets the limits by the rule; 0 where not even one member fits.
+    pub fn primal(&self, allowed: &Allowed) -> Result<usize, Error> {
+        let (most, m) = (allowed.most.min(self.room), self.most_within(&allowed.limits, allowed.most)?);
+        let first = allowed.first();
+        let (cost, limit) = (|m| self.counts(m)?.by(first.cost), i128::from(first.most));
+        Ok(match allowed.rule {
             Rule::Under => m,
             Rule::Nearest if m == most => m,
             // One member that costs far too much is not near the budget.
-            Rule::Nearest if m == 0 => usize::from(self.cost(1)? - limit < limit - self.costs.fixed),
-            Rule::Nearest if self.cost(m + 1)? - limit < limit - self.cost(m)? => m + 1,
+            Rule::Nearest if m == 0 => {
+                usize::from(cost(1)? - limit < limit - self.costs.fixed.by(first.cost)?)
+            }
+            Rule::Nearest if cost(m + 1)? - limit < limit - cost(m)? => m + 1,
             Rule::Nearest => m,
         })
+    }
+
+    /// The most members, up to `most`, that are within all limits.
+    pub fn most_within(&self, limits: &[Limit], most: usize) -> Result<usize, Error> {
+        let most = most.min(self.room);
+        // Rounding of m_s makes the real-valued guess wrong by a little.
+        let guess = (self.real_primal(limits).max(0.0) as usize).min(most);
+        let (mut low, mut high) = match guess == 0 || self.fits(guess, limits)? {
+            true if guess == most || !self.fits(guess + 1, limits)? => return Ok(guess),
+            true => (guess + 1, most + 1),
+            false => (0, guess),
+        };
+        // `low` members fit, `high` do not.
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if self.fits(middle, limits)? { low = middle } else { high = middle }
+        }
+        Ok(low)
     }
 
     /// The fewest members, up to `most`, whose score is at most `target`; 0 where there are none.
@@ -104,25 +148,28 @@ impl<'a> Width<'a> {
         max_multiplicity.min(self.room).max(1)
     }
 
-    /// The real-valued m that a budget pays for.
-    pub fn real_primal(&self, budget: u64) -> f64 {
-        (i128::from(budget) - self.costs.fixed) as f64 / self.step
+    /// The real-valued m that limits pay for, of those that the width has a line of.
+    pub fn real_primal(&self, limits: &[Limit]) -> f64 {
+        let paid =
+            self.lines.iter().zip(limits).map(|(line, limit)| (limit.most as f64 - line.fixed) / line.step);
+        paid.fold(f64::INFINITY, f64::min)
     }
 
     /// ρ: the baseline's cost over that of the real-valued m that has the baseline's score.
     pub fn efficiency(&self, baseline_cost: u64, baseline_score: f64) -> f64 {
         let m = self.variance / baseline_score;
-        baseline_cost as f64 / (self.costs.fixed as f64 + m * self.step)
+        let Line { fixed, step } = self.lines[0];
+        baseline_cost as f64 / (fixed + m * step)
     }
 
     /// Both objectives with a real-valued m.
-    pub fn point(&self, budget: u64, baseline_cost: u64, baseline_score: f64) -> CurvePoint {
-        let primal_multiplicity = self.real_primal(budget);
+    pub fn point(&self, limits: &[Limit], baseline_cost: u64, baseline_score: f64) -> CurvePoint {
+        let primal_multiplicity = self.real_primal(limits);
         let primal_objective = self.variance / primal_multiplicity;
         let efficiency = self.efficiency(baseline_cost, baseline_score);
         CurvePoint {
             width: self.width,
-            cost_of_member: self.step.round() as u64,
+            cost_of_member: self.lines[0].step.round() as u64,
             variance: self.variance,
             primal_multiplicity,
             primal_objective,

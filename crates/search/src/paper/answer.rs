@@ -27,7 +27,7 @@ pub struct Optimum {
     pub variance: f64,
     /// How many times less variance than the baseline.
     pub variance_reduction: f64,
-    /// The same block's variance by the closed form, where there is one.
+    /// The same block's variance by the closed form at white patches, where there is one.
     pub exact_variance: Option<f64>,
     /// How many times less variance than the baseline, by the closed form.
     pub exact_variance_reduction: Option<f64>,

@@ -7,7 +7,7 @@ use crate::{Error, Rule};
 
 /// What a whole network counts.
 pub(super) fn network_cost(spec: &Spec, cost: Cost) -> Result<u64, Error> {
-    let total = spec.graph()?.counts()?.total.of(cost);
+    let total = spec.totals()?.of(cost);
     Ok(total.ok_or(collegial_arch::Error::NotCounted(cost))?)
 }
 

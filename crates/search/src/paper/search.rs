@@ -40,7 +40,7 @@ impl Search {
 
     /// The cost β that is counted.
     pub fn cost(&self) -> Cost {
-        self.limits.cost
+        self.limits.costs.first()
     }
 
     fn rule(&self) -> Rule {
@@ -104,7 +104,7 @@ impl Search {
         let (Some(&best), Some(&dual)) = (curve.optimum(), curve.dual_optimum()) else {
             return Err(Error::NoWidths);
         };
-        let baseline = self.baseline.graph()?.counts()?.total;
+        let baseline = self.baseline.totals()?;
         let primal = context.optimum(&best, Problem::Primal)?;
         let flat = Flat::around(&curve.points, FLATNESS).unwrap_or(Flat {
             tolerance: FLATNESS,
@@ -192,7 +192,7 @@ impl Context<'_> {
     /// The integer correction of the primal's m, with at most so many members.
     fn integer(&self, width: usize, most: usize) -> Result<Design, Error> {
         let Search { baseline, limits } = self.search;
-        integer_multiplicity(baseline, width, limits.cost, self.budget, self.search.rule(), most)
+        integer_multiplicity(baseline, width, limits.costs.first(), self.budget, self.search.rule(), most)
     }
 
     fn corrected(&self, point: &CurvePoint, problem: Problem) -> Result<Corrected, Error> {
@@ -205,8 +205,9 @@ impl Context<'_> {
             }
         };
         let network = baseline.with_design(design)?;
-        let real_efficiency = self.baseline_cost as f64 / network_cost(&network, limits.cost)? as f64;
-        Ok(Corrected { design, totals: network.graph()?.counts()?.total, real_efficiency })
+        let real_efficiency =
+            self.baseline_cost as f64 / network_cost(&network, limits.costs.first())? as f64;
+        Ok(Corrected { design, totals: network.totals()?, real_efficiency })
     }
 
     fn optimum(&self, point: &CurvePoint, problem: Problem) -> Result<Optimum, Error> {

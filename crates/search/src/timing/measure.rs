@@ -1,4 +1,4 @@
-//! Times on this machine and the current thread pool.
+//! Times on this machine.
 //!
 //! A design is always timed beside the baseline, step by step in turn, so that whatever else the
 //! machine does slows both; the ratio of the two is averaged on a logarithmic scale until its
@@ -8,15 +8,11 @@
 //! holds the truth less often than 95 %: the more often one looks, the less. So it is looked at
 //! only when the number of steps has doubled. What is left is shown by a test.
 
-use collegial_arch::{Design, Shape, Spec};
+use collegial_arch::{Design, Spec};
 use collegial_core::{Instant, Interval, Monitor};
-use collegial_nn::{Mode, Network};
 
-use super::{PRECISION, Timing, Timings};
+use super::{Loader, PRECISION, Timing, Timings};
 use crate::{DesignSearch, Error};
-
-/// Images per timed step.
-pub const BATCH: usize = 2;
 
 /// Pairs of steps at least, beside a first one that is not counted.
 const FEWEST: usize = 8;
@@ -33,8 +29,8 @@ const AIM: f64 = 0.98;
 ///
 /// # Errors
 ///
-/// If the engine cannot run a network, there is no exact score, or the monitor stopped it.
-pub fn measure(search: &DesignSearch, monitor: &dyn Monitor) -> Result<Timings, Error> {
+/// If the runtime cannot run a network, there is no exact score, or the monitor stopped it.
+pub fn measure(search: &DesignSearch, loader: &dyn Loader, monitor: &dyn Monitor) -> Result<Timings, Error> {
     let baseline = search.baseline();
     let plan = search.designs_to_time()?;
     let total = (2 * plan.len()) as f64;
@@ -45,7 +41,7 @@ pub fn measure(search: &DesignSearch, monitor: &dyn Monitor) -> Result<Timings, 
             return Err(Error::Interrupted);
         }
         monitor.progress(done as f64 / total, Some(&format!("timing {design}")));
-        let (first, timing) = pair(baseline, design)?;
+        let (first, timing) = pair(loader, baseline, design)?;
         seconds.push(first);
         Ok(timing)
     };
@@ -68,7 +64,7 @@ pub fn measure(search: &DesignSearch, monitor: &dyn Monitor) -> Result<Timings, 
         }
     }
     let baseline = seconds.iter().copied().fold(f64::INFINITY, f64::min);
-    Ok(Timings { baseline, designs })
+    Ok(Timings { baseline, designs, measurement: Some(loader.measurement()) })
 }
 
 fn with_members(design: Design, multiplicity: usize) -> Design {
@@ -83,17 +79,17 @@ fn interpolated(a: &Timing, b: &Timing) -> usize {
 }
 
 /// Seconds of the baseline's step per image, and the design beside it.
-fn pair(baseline: &Spec, design: Design) -> Result<(f64, Timing), Error> {
-    let mut first = Runner::new(baseline)?;
-    let mut second = Runner::new(&baseline.with_design(design)?)?;
+fn pair(loader: &dyn Loader, baseline: &Spec, design: Design) -> Result<(f64, Timing), Error> {
+    let mut first = loader.load(baseline)?;
+    let mut second = loader.load(&baseline.with_design(design)?)?;
     let start = Instant::now();
     let (mut before, mut after) = (vec![], vec![]);
-    // Neither first step counts: memory is touched for the first time.
-    first.step()?;
-    second.step()?;
+    // Neither first pass counts: memory is touched, and kernels are chosen, for the first time.
+    first.pass()?;
+    second.pass()?;
     let logarithms = sampled(
         || {
-            let (a, b) = (first.step()?, second.step()?);
+            let (a, b) = (first.pass()?, second.pass()?);
             before.push(a);
             after.push(b);
             Ok((b / a).ln())
@@ -148,31 +144,6 @@ fn interval(values: &[f64]) -> [f64; 2] {
     [interval.low, interval.high]
 }
 
-/// A network that takes training steps.
-struct Runner {
-    network: Network,
-    input: Vec<f32>,
-    gradient: Vec<f32>,
-}
-
-impl Runner {
-    fn new(spec: &Spec) -> Result<Self, Error> {
-        let graph = spec.graph()?;
-        let network = Network::builder(&graph).batch(BATCH).seed(0).build()?;
-        let elements = |shape: Shape| BATCH * shape.channels * shape.pixels();
-        let input = vec![0.5; elements(graph.input_shape())];
-        Ok(Self { network, input, gradient: vec![1e-3; elements(graph.output_shape())] })
-    }
-
-    /// Seconds of a forward and a backward pass, per image.
-    fn step(&mut self) -> Result<f64, Error> {
-        let start = Instant::now();
-        self.network.forward(&self.input, Mode::Train)?;
-        self.network.backward(&self.gradient)?;
-        Ok(start.elapsed().as_secs_f64() / BATCH as f64)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -194,7 +165,8 @@ mod tests {
     #[test]
     fn a_network_beside_itself_takes_the_same_time() {
         let spec: Spec = "fc6-64".parse().unwrap();
-        let (seconds, timing) = pair(&spec, Design { multiplicity: 1, width: 64 }).unwrap();
+        let (seconds, timing) =
+            pair(&crate::timing::Native { batch: 2 }, &spec, Design { multiplicity: 1, width: 64 }).unwrap();
         assert!(seconds > 0.0 && timing.steps.is_some_and(|steps| steps >= FEWEST));
         let [low, high] = timing.ratio_ci.unwrap();
         assert!(low <= timing.ratio && timing.ratio <= high && low > 0.0);

@@ -5,19 +5,24 @@
 //! here.
 
 mod measure;
+mod runtime;
 
 use collegial_arch::Design;
 use serde::Serialize;
 
 use crate::Error;
-pub use measure::{BATCH, measure};
+pub use measure::measure;
+pub use runtime::{Loader, Measurement, Native, Pass, Runtime, TimedNetwork};
 
-/// The time of a training step with one design.
+/// Images per timed pass by default.
+pub const BATCH: usize = 2;
+
+/// The time of a pass with one design.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Timing {
     /// m x n.
     pub design: Design,
-    /// Seconds; of a step per image where it was measured here.
+    /// Seconds; of a pass per image where it was measured here.
     pub seconds: f64,
     /// The same over the baseline's.
     pub ratio: f64,
@@ -44,6 +49,8 @@ pub struct Timings {
     pub baseline: f64,
     /// Each design once.
     pub designs: Vec<Timing>,
+    /// How they were measured; `None` where they were given.
+    pub measurement: Option<Measurement>,
 }
 
 impl Timings {
@@ -69,27 +76,27 @@ impl Timings {
             ratio_ci: None,
             steps: None,
         };
-        Ok(Self { baseline, designs: designs.iter().map(timing).collect() })
+        Ok(Self { baseline, designs: designs.iter().map(timing).collect(), measurement: None })
     }
 
-    /// The designs whose time is known: noise decides nothing.
-    pub(crate) fn known(&self) -> impl Iterator<Item = &Timing> {
-        self.designs.iter().filter(|timing| timing.precise())
+    /// Whether any time is known to 3 % or was given.
+    pub fn any_precise(&self) -> bool {
+        self.designs.iter().any(Timing::precise)
     }
 
-    /// The widths whose time is known, ascending.
-    ///
-    /// # Errors
-    ///
-    /// If there are none.
-    pub(crate) fn widths(&self) -> Result<Vec<usize>, Error> {
-        let mut widths: Vec<usize> = self.known().map(|timing| timing.design.width).collect();
-        if widths.is_empty() {
-            return Err(Error::TooBusy);
-        }
+    /// The designs that may be chosen: those whose time is known, so that noise decides nothing; all
+    /// of them where none is.
+    pub(crate) fn eligible(&self) -> impl Iterator<Item = &Timing> {
+        let any = self.any_precise();
+        self.designs.iter().filter(move |timing| !any || timing.precise())
+    }
+
+    /// Their widths, ascending.
+    pub(crate) fn widths(&self) -> Vec<usize> {
+        let mut widths: Vec<usize> = self.eligible().map(|timing| timing.design.width).collect();
         widths.sort_unstable();
         widths.dedup();
-        Ok(widths)
+        widths
     }
 }
 

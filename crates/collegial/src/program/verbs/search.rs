@@ -6,6 +6,7 @@ use crate::program::arguments::Common;
 use crate::program::failure::Failure;
 use crate::program::output::{Files, show};
 use crate::program::progress::Progress;
+use crate::runtime::Runtimes;
 use crate::search::{self, Request};
 
 #[derive(Args)]
@@ -17,9 +18,9 @@ pub struct Search {
 }
 
 /// Runs the verb.
-pub fn run(verb: &Search, common: &Common) -> Result<(), Failure> {
+pub fn run(verb: &Search, runtimes: Runtimes, common: &Common) -> Result<(), Failure> {
     let request = Request { seed: common.seed, ..verb.request.clone() };
-    let answer = search::run(&request, &Progress::new("drawing kernels", common))?;
+    let answer = search::run_with(&request, runtimes, &Progress::new("drawing kernels", common))?;
     verb.files.write(&answer, common)?;
     show(&answer, common.format())
 }

@@ -5,7 +5,7 @@ use collegial_arch::Cost;
 use collegial_report::{
     Axis, Card, Figure, Line, Mark, Marker, Point, Points, Section, Stroke, Tone, VerticalRange,
 };
-use collegial_search::{DesignAnswer, Gain, NearbyDesign, Problem};
+use collegial_search::{CurvePoint, DesignAnswer, Gain, NearbyDesign, Problem};
 
 use super::Designs;
 use super::sentences::percent;
@@ -17,8 +17,8 @@ impl Designs {
     /// What each optimum gains, and in what.
     pub(super) fn both_cards(&self) -> [Card; 2] {
         let DesignAnswer { primal, dual, cost, .. } = &self.answer;
-        let (unit, what) = (cost.unit(), self.what());
-        let fewer = if *cost == Cost::Time { "less" } else { "fewer" };
+        let (unit, what) = (cost.first().unit(), self.what());
+        let fewer = if cost.first() == Cost::Time { "less" } else { "fewer" };
         let primal_about = match primal.gain {
             Gain::BaselineIsBest => "the baseline is itself the best".to_owned(),
             Gain::Better => format!("less {what}"),
@@ -74,13 +74,17 @@ impl Designs {
     /// How many times cheaper at the baseline's score.
     pub(super) fn dual_figure(&self) -> Figure {
         let answer = &self.answer;
-        let curve = answer.curve.iter().map(|point| (point.width as f64, point.efficiency));
+        // With several costs a width may save the first and raise another.
+        let one = answer.cost.only().is_some();
+        let kept = |point: &&CurvePoint| one || point.dual_multiplicity <= point.primal_multiplicity;
+        let curve = answer.curve.iter().filter(kept).map(|point| (point.width as f64, point.efficiency));
         let best = &answer.dual;
-        let fewer = if answer.cost == Cost::Time { "less" } else { "fewer" };
-        let figure = Figure::new(format!("Times {fewer} {} at the same variance", answer.cost.unit()))
-            .file("same-variance")
-            .x(Axis::log("width n of a member"))
-            .y(Axis::linear(format!("the baseline's {} over the design's", answer.cost.unit())));
+        let fewer = if answer.cost.first() == Cost::Time { "less" } else { "fewer" };
+        let figure =
+            Figure::new(format!("Times {fewer} {} at the same variance", answer.cost.first().unit()))
+                .file("same-variance")
+                .x(Axis::log("width n of a member"))
+                .y(Axis::linear(format!("the baseline's {} over the design's", answer.cost.first().unit())));
         self.marked(figure, curve, Problem::Dual, Tone::Variance, |row| row.network.cost_ratio, 1.0)
             .with(
                 Mark::new(best.design.to_string(), best.width as f64, best.network.cost_ratio)
@@ -124,7 +128,7 @@ impl Designs {
     /// What a browser says of a design.
     fn title(&self, row: &NearbyDesign) -> String {
         let share = percent(1.0 / row.network.cost_ratio);
-        let unit = self.answer.cost.unit();
+        let unit = self.answer.cost.first().unit();
         format!("{}: {:.2} times less variance, {share} of the {unit}", row.design, row.network.score_ratio)
     }
 

@@ -22,6 +22,7 @@ use collegial_train::{Error as TrainError, spec_for};
 use serde::Serialize;
 
 use super::{Request, called};
+use crate::runtime::Runtimes;
 use crate::style::wrapped;
 use crate::{Answer, Error, Message, Monitor, Paged, Style, untimed_json};
 pub use check::Checked;
@@ -110,12 +111,13 @@ pub(super) fn run(
     request: &Request,
     baseline: &Spec,
     images: Images,
+    runtimes: Runtimes,
     monitor: &dyn Monitor,
 ) -> Result<Designs, Error> {
     let start = Instant::now();
     let mut search = question(request, baseline).images(images);
-    if request.cost == Cost::Time {
-        search = timings::timed(request, baseline, search, monitor)?;
+    if request.cost.has(Cost::Time) {
+        search = timings::timed(request, baseline, search, runtimes, monitor)?;
     }
     let mut answer = search.run_watched(monitor)?;
     answer.baseline = called::baseline(&request.model, baseline);
@@ -243,11 +245,11 @@ impl Paged for Designs {
             );
         }
         if let Some(table) = self.timings_table() {
-            page =
-                page.section(Section::new("Times").prose(self.timing_sentences().join(" ")).table(
-                    table,
-                    "Times are per image of a training step; shares are of the baseline's time.",
-                ));
+            page = page.section(
+                Section::new("Times")
+                    .prose(self.timing_sentences().join(" "))
+                    .table(table, "Times are per image; shares are of the baseline's time."),
+            );
         }
         if let Some(table) = self.check_table() {
             page = page.section(

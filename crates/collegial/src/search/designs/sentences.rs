@@ -129,35 +129,56 @@ impl Designs {
     /// What the primal stays within.
     pub(super) fn budget_name(&self) -> String {
         let DesignAnswer { budget, cost, .. } = &self.answer;
-        match self.own_budget {
-            true => "Same cost".into(),
-            false => format!("Within {} {}", grouped(*budget), cost.unit()),
+        let name = match (self.own_budget, cost.only()) {
+            (true, Some(_)) => "Same cost".into(),
+            (true, None) => format!("Same {}", cost.words()),
+            (false, _) => format!("Within {} {}", grouped(*budget), cost.first().unit()),
+        };
+        match self.answer.tolerance {
+            0.0 => name,
+            tolerance => format!("{name}, {} more allowed", percent(tolerance)),
         }
     }
 
     /// Every cost of a network as a share of the baseline's: the compared one, then counts that
     /// moved.
     pub(super) fn costs(&self, network: &Redesigned) -> String {
-        let own = format!("{} of the {}", percent(1.0 / network.cost_ratio), self.answer.cost.unit());
-        [vec![own], self.moved_counts(network)].concat().join(" and ")
+        let own = self.answer.cost.iter().filter_map(|cost| {
+            let share = self.share(network, cost)?;
+            Some(format!("{} of the {}", percent(share), cost.unit()))
+        });
+        [own.collect(), self.moved_counts(network)].concat().join(" and ")
     }
 
     /// Counts of the dual that moved, and its variance, as shares of the baseline's.
     pub(super) fn dual_shares(&self) -> String {
         let network = &self.answer.dual.network;
         let variance = format!("{} of the variance", percent(1.0 / network.score_ratio));
-        [self.moved_counts(network), vec![variance]].concat().join(" and ")
+        let others = self.moved(network, self.answer.cost.others().iter().copied());
+        [others, self.moved_counts(network), vec![variance]].concat().join(" and ")
     }
 
-    /// Parameters and FLOPs that moved, beside the compared cost.
+    /// What a network costs as a share of the baseline's.
+    fn share(&self, network: &Redesigned, cost: Cost) -> Option<f64> {
+        let answer = &self.answer;
+        match cost {
+            Cost::Params => Some(network.parameters as f64 / answer.baseline_parameters as f64),
+            Cost::Flops => Some(network.flops as f64 / answer.baseline_flops as f64),
+            Cost::Activations => Some(network.activations as f64 / answer.baseline_activations as f64),
+            Cost::Time => network.time_share,
+        }
+    }
+
+    /// Parameters and FLOPs that moved, where they are not compared.
     fn moved_counts(&self, network: &Redesigned) -> Vec<String> {
-        let DesignAnswer { cost, baseline_parameters, baseline_flops, .. } = &self.answer;
-        let counted = [
-            (Cost::Params, network.parameters as f64 / *baseline_parameters as f64),
-            (Cost::Flops, network.flops as f64 / *baseline_flops as f64),
-        ];
-        let moved =
-            counted.into_iter().filter(|(other, share)| other != cost && (share - 1.0).abs() >= MOVED);
+        let others = [Cost::Params, Cost::Flops].into_iter().filter(|cost| !self.answer.cost.has(*cost));
+        self.moved(network, others)
+    }
+
+    /// The costs among these that moved, as shares of the baseline's.
+    fn moved(&self, network: &Redesigned, costs: impl Iterator<Item = Cost>) -> Vec<String> {
+        let shares = costs.filter_map(|cost| Some((cost, self.share(network, cost)?)));
+        let moved = shares.filter(|(_, share)| (share - 1.0).abs() >= MOVED);
         moved.map(|(cost, share)| format!("{} of the {}", percent(share), cost.unit())).collect()
     }
 
@@ -190,11 +211,12 @@ impl Designs {
     }
 
     fn dual_sentence(&self) -> String {
-        let DesignAnswer { dual, baseline, cost, .. } = &self.answer;
+        let DesignAnswer { dual, baseline, .. } = &self.answer;
+        let cost = self.answer.cost.first();
         let unit = cost.unit();
         match dual.gain {
             Gain::BaselineIsBest => {
-                format!("Same variance: no design with as little variance {} than {baseline}.", fewer(*cost))
+                format!("Same variance: no design with as little variance {} than {baseline}.", fewer(cost))
             }
             Gain::Better => {
                 let (takes, fewer) = match cost {

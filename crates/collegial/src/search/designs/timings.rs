@@ -8,6 +8,7 @@ use collegial_search::{DesignSearch, Timings, timing};
 use super::super::Request;
 use super::Designs;
 use crate::message::invalid;
+use crate::runtime::Runtimes;
 use crate::{Error, Monitor};
 
 /// The search with the times that were given, or else measured now.
@@ -15,11 +16,12 @@ pub(super) fn timed(
     request: &Request,
     baseline: &Spec,
     search: DesignSearch,
+    runtimes: Runtimes,
     monitor: &dyn Monitor,
 ) -> Result<DesignSearch, Error> {
     let timings = match &request.timings {
         Some(path) => read(&Csv::open(path)?, baseline)?,
-        None => timing::measure(&search, monitor)?,
+        None => timing::measure(&search, runtimes.loader(request)?.as_ref(), monitor)?,
     };
     Ok(search.timings(timings))
 }
@@ -109,22 +111,32 @@ impl Designs {
     /// How far the times can be trusted.
     pub(super) fn timing_sentences(&self) -> Vec<String> {
         let Some(timings) = &self.answer.timings else { return vec![] };
-        let measured = timings.designs.iter().any(|timing| timing.ratio_ci.is_some());
-        if !measured {
+        let Some(how) = &timings.measurement else {
             return vec!["Only designs with a given time were looked at.".into()];
-        }
+        };
         let unsure: Vec<String> = timings
             .designs
             .iter()
             .filter(|timing| !timing.precise())
             .map(|timing| timing.design.to_string())
             .collect();
+        let pass = match how.pass {
+            timing::Pass::Training => "Training steps",
+            timing::Pass::Inference => "Inference",
+        };
         let how = format!(
-            "Training steps of whole networks, {} images each, in turn with the baseline; only these designs were looked at.",
-            timing::BATCH
+            "{pass} of whole networks by {} on {}, {} images each, in turn with the baseline; only these designs were looked at.",
+            how.runtime, how.device, how.batch
         );
         match unsure.as_slice() {
             [] => vec![how],
+            _ if !timings.any_precise() => vec![
+                how,
+                format!(
+                    "The machine is too busy: no time is known to {:.0} %, so that noise may have decided. The intervals say how far.",
+                    100.0 * timing::PRECISION
+                ),
+            ],
             _ => vec![
                 how,
                 format!(

@@ -54,10 +54,11 @@ pub(super) fn run(request: &Request, baseline: &Spec, monitor: &dyn Monitor) -> 
     let mut answer = question.run_watched(variance.as_ref(), monitor)?;
     answer.baseline = called::baseline(&request.model, baseline);
     if request.per_stage {
-        answer.per_stage = Some(per_stage(baseline, answer.primal.width, request.cost, variance.as_ref())?);
+        answer.per_stage =
+            Some(per_stage(baseline, answer.primal.width, request.cost.first(), variance.as_ref())?);
     }
     if request.free_widths {
-        answer.free_widths = Some(free_widths(&question.module()?, request.cost, variance.as_ref())?);
+        answer.free_widths = Some(free_widths(&question.module()?, request.cost.first(), variance.as_ref())?);
     }
     let exact = match source {
         VarianceSource::Law => match question.run_watched(&Exact, monitor) {

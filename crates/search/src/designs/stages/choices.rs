@@ -54,7 +54,7 @@ impl Group {
     /// The group of some stages, with its share of the baseline's cost.
     pub fn new(
         search: &DesignSearch,
-        (blocks, costs): (&ScoredBlocks, &[StageCost]),
+        (blocks, costs): (&ScoredBlocks, &[StageCost<i128>]),
         stages: Vec<usize>,
         free_widths: bool,
         share: f64,

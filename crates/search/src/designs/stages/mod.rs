@@ -13,7 +13,7 @@ use collegial_arch::{Designs, Spec, StageDesign};
 use serde::{Deserialize, Serialize};
 
 use super::blocks::{BlockInputs, ScoredBlocks};
-use super::cost::{network_cost, stage_costs};
+use super::cost::{Counts, stage_costs};
 use super::search::DesignSearch;
 use crate::Error;
 use choices::{Group, Pick};
@@ -123,7 +123,11 @@ impl<'a> StageProblem<'a> {
     fn new(search: &'a DesignSearch, freedom: Freedom) -> Result<Self, Error> {
         let baseline = &search.baseline;
         let inputs = if baseline.module().is_some() { BlockInputs::White } else { search.inputs };
-        let (fixed, costs) = stage_costs(baseline, search.limits.cost)?;
+        let Some(by) = search.limits.costs.only() else {
+            return Err(Error::StagesOfSeveral { costs: search.limits.costs.clone() });
+        };
+        let (fixed, costs) = stage_costs(baseline)?;
+        let costs = costs.iter().map(|stage| stage.by(by)).collect::<Result<Vec<_>, Error>>()?;
         let blocks = ScoredBlocks::of(baseline, inputs, &search.images)?;
         let stages: Vec<usize> = (0..costs.len()).collect();
         if freedom.stages() && stages.len() < 2 {
@@ -132,8 +136,9 @@ impl<'a> StageProblem<'a> {
         if !freedom.stages() && matches!(baseline, Spec::Regnet(_)) {
             return Err(Error::NoCommonWidths { name: baseline.name() });
         }
-        let (cost, fixed) = (network_cost(baseline, search.limits.cost)? as f64, fixed as f64);
-        let budget = search.limits.budget.map_or(cost, |budget| budget as f64);
+        let (cost, fixed) = (Counts::of(baseline)?.by(by)? as f64, fixed.by(by)? as f64);
+        let budget =
+            search.limits.budget.map_or(cost, |budget| budget as f64) * (1.0 + search.limits.tolerance);
         let share = ((budget - fixed) / (cost - fixed)).max(0.0);
         let parts: Vec<Vec<usize>> = match freedom.stages() {
             true => stages.into_iter().map(|stage| vec![stage]).collect(),
@@ -154,8 +159,10 @@ impl<'a> StageProblem<'a> {
         primal: Option<(Vec<Pick>, f64)>,
         dual: Option<(Vec<Pick>, f64)>,
     ) -> Result<BothProblems, Error> {
-        let (picks, gap) =
-            primal.ok_or(Error::StageBudget { budget: self.budget as u64, cost: self.search.limits.cost })?;
+        let (picks, gap) = primal.ok_or(Error::StageBudget {
+            budget: self.budget as u64,
+            cost: self.search.limits.costs.first(),
+        })?;
         let primal = self.describe(&picks, gap)?;
         let (picks, gap) = dual.ok_or(Error::NoDual)?;
         Ok(BothProblems { primal, dual: self.describe(&picks, gap)? })
@@ -171,7 +178,7 @@ impl<'a> StageProblem<'a> {
             }
         }
         let spec = baseline.with_stage_designs(&designs)?;
-        let total = spec.graph()?.counts()?.total;
+        let total = spec.totals()?;
         let score = picks.iter().map(Pick::score).sum::<f64>();
         let cost = self.fixed + picks.iter().map(Pick::cost).sum::<f64>();
         Ok(StageDesigns {
