@@ -77,6 +77,13 @@ impl MemberCosts {
         let sum = all.fold(self.fixed, Add::add);
         if members == [1] { sum + self.alone } else { sum }
     }
+
+    /// The counts of m >= 1 members at all stages.
+    pub fn of_equal(&self, m: usize) -> Counts {
+        let member = self.stages.iter().copied().fold(Counts::default(), Add::add);
+        let sum = self.fixed + member * m as i128;
+        if m == 1 && self.stages.len() == 1 { sum + self.alone } else { sum }
+    }
 }
 
 /// The costs of every width of a model.
@@ -165,6 +172,11 @@ pub(super) fn stage_costs(spec: &Spec) -> Result<(Counts, Vec<StageCost<Counts>>
     Ok((fixed, costs))
 }
 
+/// Whether one design means the same number of members at all stages.
+pub(super) fn has_equal_members(spec: &Spec) -> bool {
+    !matches!(spec, Spec::Regnet(_))
+}
+
 /// The number of members at every stage; a module has one stage.
 pub(super) fn members(spec: &Spec, design: Design) -> Result<Vec<usize>, Error> {
     match spec {
@@ -191,7 +203,12 @@ mod tests {
             let design = Design::new(m, n).unwrap();
             let fast = CostModel::new(&spec).unwrap().of_width(n).unwrap();
             let counted = Counts::of(&spec.with_design(design).unwrap()).unwrap();
-            prop_assert_eq!(fast.of(&members(&spec, design).unwrap()), counted);
+            let members = members(&spec, design).unwrap();
+            prop_assert_eq!(fast.of(&members), counted);
+            if has_equal_members(&spec) {
+                prop_assert!(members.iter().all(|&members| members == m));
+                prop_assert_eq!(fast.of_equal(m), counted);
+            }
         }
     }
 

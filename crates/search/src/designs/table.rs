@@ -147,7 +147,7 @@ impl<'a> Table<'a> {
             for &(design, ratio) in timed.iter().filter(|(design, _)| design.width == width) {
                 let time = nanoseconds(ratio * timings.baseline);
                 let members = members(spec, design)?;
-                let (score, counts) = (score(variances, &members), costs.of(&members));
+                let (score, counts) = (score(variances, members.iter().copied()), costs.of(&members));
                 all.push(Candidate { design, score, counts, time: Some(time) });
                 of_member = (time / design.multiplicity as u64) as f64;
             }

@@ -54,7 +54,7 @@ impl Variances {
     pub fn of_design(&self, baseline: &Spec, design: Design) -> Result<f64, Error> {
         let blocks = self.blocks.as_ref().ok_or(Error::NotMeasured { width: design.width })?;
         let variances = blocks.stage_variances(&stage_widths(baseline, design.width)?);
-        Ok(score(&variances, &members(baseline, design)?))
+        Ok(score(&variances, members(baseline, design)?))
     }
 
     /// The baseline's blocks.
@@ -73,8 +73,8 @@ impl Variances {
 }
 
 /// The score of m_s members at every stage.
-pub(super) fn score(variances: &[f64], members: &[usize]) -> f64 {
-    variances.iter().zip(members).map(|(variance, &members)| variance / members as f64).sum()
+pub(super) fn score(variances: &[f64], members: impl IntoIterator<Item = usize>) -> f64 {
+    variances.iter().zip(members).map(|(variance, members)| variance / members as f64).sum()
 }
 
 /// The inner widths of a member of width n at every stage.

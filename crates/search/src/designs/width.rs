@@ -2,7 +2,7 @@
 
 use collegial_arch::{Cost, Design, MAX_DIMENSION, Spec};
 
-use super::cost::{Counts, MemberCosts, members};
+use super::cost::{Counts, MemberCosts, has_equal_members, members};
 use super::table::{Allowed, Candidate, Limit};
 use super::variances::score;
 use crate::{CurvePoint, Error, Rule};
@@ -69,7 +69,10 @@ impl<'a> Width<'a> {
 
     /// What m members count.
     pub fn counts(&self, m: usize) -> Result<Counts, Error> {
-        Ok(self.costs.of(&self.members(m)?))
+        match has_equal_members(self.baseline) {
+            true => Ok(self.costs.of_equal(m)),
+            false => Ok(self.costs.of(&self.members(m)?)),
+        }
     }
 
     /// Whether m members are within all limits.
@@ -79,7 +82,10 @@ impl<'a> Width<'a> {
     }
 
     fn score(&self, m: usize) -> Result<f64, Error> {
-        Ok(score(&self.variances, &self.members(m)?))
+        match has_equal_members(self.baseline) {
+            true => Ok(score(&self.variances, std::iter::repeat(m))),
+            false => Ok(score(&self.variances, self.members(m)?)),
+        }
     }
 
     fn members(&self, m: usize) -> Result<Vec<usize>, Error> {
