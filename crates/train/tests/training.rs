@@ -92,10 +92,22 @@ fn train(root: &Path, job: &Job, stop: u64) -> (Vec<f32>, Vec<Epoch>) {
     }
 }
 
+/// Fully connected members with norms, which see one value per channel and image.
+const NORMED: &str = r#"
+kind = "sequence"
+input = { channels = 64, height = 1, width = 1 }
+members = 4
+join = "scaled-sum"
+layers = [
+    { type = "dense", width = 16, norm = "batch", activation = "relu" },
+    { type = "dense", width = 10 },
+]
+"#;
+
 #[test]
 fn learns() {
     let root = tempfile::tempdir().unwrap();
-    for (name, spec) in [("conv", NETWORK), ("mlp", "fc3-4x16")] {
+    for (name, spec) in [("conv", NETWORK), ("mlp", "fc3-4x16"), ("mlp with norms", NORMED)] {
         let changes = ["epochs=8", "learning_rate=0.01"];
         let job = job(&root.path().join("data"), spec, &changes, 0).unwrap();
         let (_, epochs) = train(&root.path().join(name), &job, NEVER);

@@ -66,14 +66,16 @@ impl Layout {
 /// parametrisation by parameter.
 ///
 /// A native network, which lives no longer than this call, draws the weights or checks those of the
-/// checkpoint, whichever backend computes.
+/// checkpoint, whichever backend computes. It is planned for two images at most: a norm in a fully
+/// connected network sees one value per channel and image, and needs two.
 pub(crate) fn initial_state(
     job: &Job,
     checkpoint: Option<&Checkpoint>,
 ) -> Result<(BackendState, Vec<(String, f64)>), Error> {
     let parametrisation = job.recipe.parametrisation;
+    let images = job.recipe.micro_batch().min(2);
     let mut network =
-        Network::builder(&job.spec.graph()?).batch(1).parametrisation(parametrisation).build()?;
+        Network::builder(&job.spec.graph()?).batch(images).parametrisation(parametrisation).build()?;
     let mut optimiser = Optimiser::new(job.recipe.optimiser, network.values().len());
     let mut extra = Value::Null;
     match checkpoint {
