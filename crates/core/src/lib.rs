@@ -31,6 +31,6 @@ pub use clock::Instant;
 pub use monitor::{Monitor, Named, Silent};
 pub use random::{Rng, philox};
 pub use stats::{
-    Interval, Moments, Regression, Tally, TallyError, bootstrap, centred_logs, sample_blocks, spearman,
-    tally_blocks,
+    Interval, Moments, Ordered, Regression, Tally, TallyError, bootstrap, centred_logs, correlation,
+    sample_blocks, spearman, tally_blocks,
 };

@@ -11,6 +11,6 @@ mod resample;
 pub use block::{Tally, TallyError, sample_blocks, tally_blocks};
 pub use interval::Interval;
 pub use moments::Moments;
-pub use rank::spearman;
+pub use rank::{Ordered, correlation, spearman};
 pub use regression::{Regression, centred_logs};
 pub use resample::bootstrap;

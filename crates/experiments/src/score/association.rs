@@ -1,7 +1,7 @@
 //! How well predictors rank errors: Spearman's correlation, partial ones, and slopes in ln-ln,
 //! within groups of rows.
 
-use collegial_core::{Interval, Regression, bootstrap, centred_logs, spearman};
+use collegial_core::{Interval, Ordered, Regression, bootstrap, centred_logs, correlation, spearman};
 use serde::Serialize;
 
 use super::group::groups;
@@ -13,7 +13,7 @@ pub(super) const FEWEST: usize = 4;
 /// Resamples of fewer rows than this repeat so few of them that their spread is no interval.
 const RESAMPLED: usize = 6;
 
-/// Values that all replicates of one bootstrap may sort in all, and the replicates at least and at
+/// Values that all replicates of one bootstrap may rank in all, and the replicates at least and at
 /// most.
 const WORK: u64 = 4_000_000;
 const REPLICATES: (u64, u64) = (200, 2000);
@@ -67,7 +67,11 @@ pub struct Slope {
 /// `None` where it has no meaning: where two of them cannot be correlated, or z orders x or y
 /// completely.
 pub fn partial_spearman(x: &[f64], y: &[f64], z: &[f64]) -> Option<f64> {
-    let (xy, xz, yz) = (spearman(x, y)?, spearman(x, z)?, spearman(y, z)?);
+    partial(spearman(x, y)?, spearman(x, z)?, spearman(y, z)?)
+}
+
+/// The partial correlation of x and y from the three plain ones.
+fn partial(xy: f64, xz: f64, yz: f64) -> Option<f64> {
     let left = (1.0 - xz * xz) * (1.0 - yz * yz);
     (left > 1e-9).then(|| (xy - xz * yz) / left.sqrt())
 }
@@ -92,19 +96,28 @@ impl Group<'_> {
     fn association(&self, predictor: Predictor, given: Option<Predictor>, seed: u64) -> Association {
         let x = self.expectations(predictor);
         let z = given.map(|given| self.expectations(given));
-        let statistic = |x: &[f64], y: &[f64], z: Option<&[f64]>| match z {
-            None => spearman(x, y),
-            Some(z) => partial_spearman(x, y, z),
+        let estimate = match &z {
+            None => spearman(&x, &self.errors),
+            Some(z) => partial_spearman(&x, &self.errors, z),
         };
-        let estimate = statistic(&x, &self.errors, z.as_deref());
         let rows = self.rows.len();
+        let ordered = [Some(x), Some(self.errors.clone()), z];
+        let [x, y, z] = ordered.map(|values| Ordered::new(&values?));
         let ci = estimate.filter(|_| rows >= RESAMPLED).and_then(|_| {
             let replicates = (WORK / rows as u64).clamp(REPLICATES.0, REPLICATES.1);
-            let values = bootstrap(seed, STREAM, replicates, rows, |drawn| {
-                let of = |values: &[f64]| -> Vec<f64> { drawn.iter().map(|&at| values[at]).collect() };
-                let z = z.as_deref().map(of);
-                statistic(&of(&x), &of(&self.errors), z.as_deref()).unwrap_or(f64::NAN)
-            });
+            let statistic = |drawn: &[usize]| {
+                let mut counts = vec![0; rows];
+                drawn.iter().for_each(|&at| counts[at] += 1);
+                let ranks = |values: &Option<Ordered>| Some(values.as_ref()?.centred_ranks(&counts));
+                let (x, y) = (ranks(&x)?, ranks(&y)?);
+                let xy = correlation(&x, &y, &counts)?;
+                match ranks(&z) {
+                    None => Some(xy),
+                    Some(z) => partial(xy, correlation(&x, &z, &counts)?, correlation(&y, &z, &counts)?),
+                }
+            };
+            let values =
+                bootstrap(seed, STREAM, replicates, rows, |drawn| statistic(drawn).unwrap_or(f64::NAN));
             // Resamples that repeat few rows may have no order.
             let values: Vec<f64> = values.into_iter().filter(|value| !value.is_nan()).collect();
             if values.is_empty() {
