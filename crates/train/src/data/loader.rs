@@ -154,6 +154,18 @@ impl Loader {
         transform: Transform,
         plan: Plan,
     ) -> Result<Self, DataError> {
+        Self::held_back(dataset, part, transform, plan, |_| {})
+    }
+
+    /// Starts loading after `hold`, which runs on the loader's thread and is given the number of
+    /// [stalls](Self::stalls).
+    pub(super) fn held_back(
+        dataset: Arc<Dataset>,
+        part: Part,
+        transform: Transform,
+        plan: Plan,
+        hold: impl FnOnce(&AtomicU64) + Send + 'static,
+    ) -> Result<Self, DataError> {
         let job = Job::new(dataset, part, transform, plan)?;
         let (full_sender, full) = sync_channel(job.plan.prefetch);
         let (empty, empty_receiver) = channel();
@@ -164,10 +176,15 @@ impl Loader {
         }
         let (shape, batches_per_epoch, remaining) =
             (job.transform.shape(), job.batches_per_epoch(), job.remaining());
-        let finished = Arc::clone(&job.finished);
+        let (finished, stalls) = (Arc::clone(&job.finished), Arc::<AtomicU64>::default());
+        let seen = Arc::clone(&stalls);
+        let load = move || {
+            hold(&seen);
+            job.run(&full_sender, &empty_receiver);
+        };
         let thread = thread::Builder::new()
             .name("loader".into())
-            .spawn(move || job.run(&full_sender, &empty_receiver))
+            .spawn(load)
             .map_err(|error| refuse("a thread to load on", error.to_string()))?;
         Ok(Self {
             shape,
@@ -175,7 +192,7 @@ impl Loader {
             remaining,
             current: None,
             waited: Duration::ZERO,
-            stalls: Arc::default(),
+            stalls,
             finished,
             full: Some(full),
             empty: Some(empty),
@@ -211,9 +228,10 @@ impl Loader {
     }
 
     fn wait(&mut self) -> Option<Result<Batch, DataError>> {
-        // Before it waits, so that whoever holds the batch back can know.
-        self.stalls.fetch_add(1, Ordering::SeqCst);
+        // The clock first: whoever holds the batch back goes by the count, and this thread may be
+        // off the CPU for long behind it.
         let start = Instant::now();
+        self.stalls.fetch_add(1, Ordering::SeqCst);
         let received = self.full.as_ref().and_then(|full| full.recv().ok());
         self.waited += start.elapsed();
         received
