@@ -1,7 +1,11 @@
 //! Memory: free memory, arrays aligned to cache lines and on huge pages, prefetching.
 
+mod available;
+
 use crate::Error;
 use std::ops::{Deref, DerefMut};
+
+pub use available::available;
 
 /// Floats of a cache line.
 const LINE: usize = 16;
@@ -50,14 +54,6 @@ pub(crate) fn check(floats: usize) -> Result<(), Error> {
         Some(available) if needed > available => Err(Error::Memory { needed, available }),
         _ => Ok(()),
     }
-}
-
-/// Bytes that can be had without swapping, where the system says so (Linux).
-pub fn available() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kibibytes.checked_mul(1024)
 }
 
 /// Formats a number of bytes: "3.2 GiB", "12 MiB".
