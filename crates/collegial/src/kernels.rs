@@ -9,10 +9,13 @@ use serde::Serialize;
 
 use crate::message::{invalid, option};
 use crate::options::options;
-use crate::{Answer, Error, Model, Style};
+use crate::{Answer, Error, Model, Monitor, Style};
 
 /// Draws of members that one request may ask for.
 const MOST: u64 = 20_000_000;
+
+/// Multiplications that one request may ask for: about a minute.
+const MOST_WORK: f64 = 3e11;
 
 /// The stream of the input; members have the streams from 0 on.
 const INPUT_STREAM: u32 = u32::MAX;
@@ -54,9 +57,9 @@ pub struct KernelsAnswer {
 ///
 /// # Errors
 ///
-/// Where there is no module, it cannot be sampled, or more draws are requested than one answer
-/// holds.
-pub fn run(request: &Request) -> Result<KernelsAnswer, Error> {
+/// Where there is no module, it cannot be sampled, more draws are requested than one answer holds or
+/// a minute makes, or the monitor stopped it.
+pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<KernelsAnswer, Error> {
     let module = request.model.spec()?.analysed_module()?;
     let (chain, members) = (module.member(), module.members());
     let most = MOST / members.max(1) as u64;
@@ -69,7 +72,7 @@ pub fn run(request: &Request) -> Result<KernelsAnswer, Error> {
     }
     let input = normal_input(&chain, request.seed);
     let exact = OnePosition::new(&chain).ok().and_then(|exact| exact.at_input(&chain, &input).ok());
-    let raw = draw(&chain, members, &input, request)?;
+    let raw = draw(&chain, members, &input, request, monitor)?;
     let mut moments = Moments::new();
     raw.iter().for_each(|&kernel| moments.push(kernel));
     let mean = exact.as_ref().map_or(moments.mean, |exact| exact.mean);
@@ -90,18 +93,40 @@ fn normal_input(chain: &Sequence, seed: u64) -> Vec<f32> {
 }
 
 /// One kernel per draw: the mean over members, each with a stream of its own.
-fn draw(chain: &Sequence, members: usize, input: &[f32], request: &Request) -> Result<Vec<f64>, Error> {
+fn draw(
+    chain: &Sequence,
+    members: usize,
+    input: &[f32],
+    request: &Request,
+    monitor: &dyn Monitor,
+) -> Result<Vec<f64>, Error> {
     let sampler = KernelSampler::at_inputs(chain, Output::Unit, &[input.to_vec()])?;
+    let work = sampler.work_per_draw() * members as f64 * request.draws as f64;
+    if work > MOST_WORK {
+        return Err(invalid![
+            option("draws"),
+            format!(
+                " is {}: draws of {members} members take {work:.0e} multiplications, more than one answer takes ({MOST_WORK:.0e})",
+                request.draws
+            )
+        ]
+        .into());
+    }
     let one = |workspace: &mut _, trial: u64| {
         let mut kernel = [0.0];
         let mut sum = 0.0;
         for member in 0..members {
+            // The kernels are thrown away then.
+            if monitor.stopped() {
+                break;
+            }
             sampler.draw(workspace, &mut Rng::new(request.seed, member as u32, trial), &mut kernel);
             sum += kernel[0];
         }
         sum / members as f64
     };
-    Ok((0..request.draws).into_par_iter().map_init(|| sampler.workspace(), one).collect())
+    let kernels = (0..request.draws).into_par_iter().map_init(|| sampler.workspace(), one).collect();
+    if monitor.stopped() { Err(Error::Interrupted) } else { Ok(kernels) }
 }
 
 impl Answer for KernelsAnswer {
@@ -139,9 +164,10 @@ impl KernelsAnswer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Silent;
 
     fn kernels(model: &str, draws: u64) -> KernelsAnswer {
-        run(&Request { model: Model::named(model), draws, seed: 3 }).unwrap()
+        run(&Request { model: Model::named(model), draws, seed: 3 }, &Silent).unwrap()
     }
 
     /// One member and many, one pixel and nine: within five standard errors of theory.
@@ -163,6 +189,9 @@ mod tests {
         let alone = pool.install(|| kernels("bottleneck-3x4d", 200));
         assert_eq!(alone.kernels, kernels("bottleneck-3x4d", 200).kernels);
         let asked = Request { model: Model::named("fc3-8"), draws: 1 << 40, seed: 0 };
-        assert!(run(&asked).unwrap_err().to_string().contains("must be between 2 and 20000000"));
+        assert!(run(&asked, &Silent).unwrap_err().to_string().contains("must be between 2 and 20000000"));
+        // Few draws of much work each.
+        let wide = Request { model: Model::named("bottleneck-4096"), draws: 1_000_000, seed: 0 };
+        assert!(run(&wide, &Silent).unwrap_err().to_string().contains("multiplications"));
     }
 }

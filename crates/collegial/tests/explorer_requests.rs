@@ -240,3 +240,44 @@ fn dropped_files_become_specs() {
         assert!(said.contains(words), "{name}: {said}");
     }
 }
+
+/// Slow clients, and a thousand that only connect, keep the page from nobody.
+#[test]
+fn a_thousand_idle_connections_keep_nobody_away() {
+    let server = running(None);
+    let mut idle: Vec<TcpStream> = vec![];
+    for number in 0..1000 {
+        let Ok(mut stream) = TcpStream::connect(&server.host) else { continue };
+        // Every second one begins a request and never ends it.
+        if number % 2 == 0 {
+            let _ = stream.write_all(b"POST /ask/search HTTP/1.1\r\nHost: ");
+        }
+        idle.push(stream);
+        if number % 100 == 99 {
+            assert_eq!(server.asked("network", r#"{"model": "fc6-500"}"#)["model"], "fc6-500");
+        }
+    }
+    assert!(idle.len() > 900, "{} connections", idle.len());
+    // The oldest were closed, the newest wait.
+    idle[0].set_read_timeout(Some(std::time::Duration::from_secs(10))).unwrap();
+    assert!(matches!(idle[0].read(&mut [0]), Ok(0) | Err(_)));
+    assert_eq!(server.asked("network", r#"{"model": "fc6-500"}"#)["model"], "fc6-500");
+}
+
+/// What would take long is refused before it begins, and so are answers of millions of numbers.
+#[test]
+fn the_cost_of_a_question_is_limited() {
+    let server = running(None);
+    for (verb, body, words) in [
+        ("search", r#"{"model": "fc6-500", "check": true}"#, "check draws whole networks"),
+        ("search", r#"{"model": "fc6-500", "cost": "time"}"#, "cost time runs the networks"),
+        ("search", r#"{"model": "bottleneck-64", "trials": 1000000000}"#, "takes at most 20000"),
+        ("search", r#"{"model": "bottleneck-64", "precision": 1e-9}"#, "takes at least 0.005"),
+        ("kernels", r#"{"model": "fc3-8", "draws": 10000000}"#, "takes at most 100000"),
+        ("kernels", r#"{"model": "bottleneck-16384", "draws": 100000}"#, "multiplications"),
+    ] {
+        let (status, answer) = server.post(&format!("/ask/{verb}"), body);
+        assert_eq!(status, 400, "{verb} {body}: {answer}");
+        assert!(sentence(&answer).contains(words), "{verb} {body}: {answer}");
+    }
+}

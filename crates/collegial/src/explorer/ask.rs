@@ -7,8 +7,8 @@ use std::fmt;
 
 use crate::message::{Call, Rendering, Setting};
 use crate::model::Redesign;
-use crate::{self as ops, Answer, Error, Model, Silent};
-use collegial_arch::{Family, Spec};
+use crate::{self as ops, Answer, Error, Model, Monitor, Silent};
+use collegial_arch::{Cost, Family, Spec};
 use collegial_report::Card;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -63,6 +63,11 @@ impl Rendering for Labels {
 ///
 /// One sentence: there is no such verb, the request is malformed, or `ops` refuses it.
 pub fn ask(verb: &str, body: &[u8]) -> Result<String, Refusal> {
+    ask_watched(verb, body, &Silent)
+}
+
+/// The same, unless the monitor stops it.
+pub(super) fn ask_watched(verb: &str, body: &[u8], monitor: &dyn Monitor) -> Result<String, Refusal> {
     let json =
         std::str::from_utf8(body).map_err(|_| Refusal("the request is not one: it is not UTF-8".into()))?;
     match verb {
@@ -74,8 +79,9 @@ pub fn ask(verb: &str, body: &[u8]) -> Result<String, Refusal> {
                     "the page opens no files of this machine; leave `data` and `timings` out".into(),
                 ));
             }
+            check_cost(&request)?;
             request.model = without_files(&request.model)?;
-            let found = ops::search::run(&request, &Silent)?;
+            let found = ops::search::run(&request, monitor)?;
             let mut answer: Value = serde_json::from_str(&found.json()?).map_err(Error::Json)?;
             answer["sentences"] = found.summary().0.into();
             answer["cards"] = found.cards().iter().map(card).collect();
@@ -93,7 +99,13 @@ pub fn ask(verb: &str, body: &[u8]) -> Result<String, Refusal> {
         "kernels" => {
             let mut request: ops::kernels::Request = ops::request(json)?;
             request.model = without_files(&request.model)?;
-            Ok(ops::kernels::run(&request)?.json()?)
+            if request.draws > MOST_KERNELS {
+                return Err(Refusal(format!(
+                    "draws is {}; the page takes at most {MOST_KERNELS}",
+                    request.draws
+                )));
+            }
+            Ok(ops::kernels::run(&request, monitor)?.json()?)
         }
         other => Err(Refusal(format!(
             "there is no question {other:?}; it is one of models, search, network, pytorch and kernels"
@@ -110,6 +122,31 @@ pub fn ask(verb: &str, body: &[u8]) -> Result<String, Refusal> {
 pub fn dropped(name: &str, content: &[u8]) -> Result<String, Refusal> {
     let spec = ops::model::of_content(name, content)?;
     to_json(&Network::of(&spec)?)
+}
+
+/// Kernels in one answer.
+const MOST_KERNELS: u64 = 100_000;
+
+/// Draws per width of a question: seconds for the modules of the paper.
+const MOST_TRIALS: u64 = 20_000;
+
+/// The narrowest error of a question's measured variances, which takes as many draws.
+const FINEST: f64 = 0.005;
+
+/// Refuses what lasts for longer than anybody looks at a page.
+fn check_cost(request: &ops::search::Request) -> Result<(), Refusal> {
+    let too_long = if request.check {
+        "check draws whole networks".to_owned()
+    } else if request.cost.has(Cost::Time) {
+        "cost time runs the networks".to_owned()
+    } else if let Some(trials) = request.trials.filter(|&trials| trials > MOST_TRIALS) {
+        format!("trials is {trials}, and the page takes at most {MOST_TRIALS}")
+    } else if let Some(precision) = request.precision.filter(|&precision| precision < FINEST) {
+        format!("precision is {precision}, and the page takes at least {FINEST}")
+    } else {
+        return Ok(());
+    };
+    Err(Refusal(format!("{too_long}; ask the program, by `collegial search`")))
 }
 
 /// A network, or the same with another design.

@@ -4,12 +4,18 @@
 //! `GET - HTTP/1.1`, and `tiny_http` can leave one of several connections that a browser opens at
 //! once without a thread. Bodies have a stated length; chunks are refused.
 
+use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Error, ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-/// Threads that take connections; browsers open six at once.
-const THREADS: usize = 32;
+use crate::Monitor;
+
+/// Connections at a time whose requests are read or answers written; browsers open six at once. One
+/// more closes the oldest of them, so that slow ones keep nobody away.
+const MOST_CONNECTIONS: usize = 64;
 
 /// The longest request line with all headers, in bytes.
 const LONGEST_HEAD: u64 = 1 << 16;
@@ -19,6 +25,9 @@ const MOST_HEADERS: usize = 64;
 
 /// How long a connection may be silent.
 const SILENCE: Duration = Duration::from_secs(20);
+
+/// Between two looks whether a client that waits for its answer is still there.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// What is read of a body that was refused, so that the client comes to read why.
 const MOST_DISCARDED: u64 = 1 << 26;
@@ -34,6 +43,8 @@ pub struct Request {
     pub path: String,
     headers: Vec<(String, String)>,
     stream: BufReader<TcpStream>,
+    /// Its place among those that read and write; none while its answer is computed.
+    place: Option<Place>,
 }
 
 /// Why there is no request or no body.
@@ -58,28 +69,68 @@ pub struct Response {
 
 /// Answers every connection to a listener until the process ends. `answer` is given the request,
 /// or why there is none.
-pub fn serve<F>(listener: &TcpListener, answer: F) -> Result<(), Error>
+pub fn serve<F>(listener: TcpListener, answer: F) -> Result<(), Error>
 where
     F: Fn(Result<&mut Request, Refused>) -> Response + Clone + Send + 'static,
 {
-    for _ in 0..THREADS {
-        let (listener, answer) = (listener.try_clone()?, answer.clone());
-        let take = move || {
-            loop {
-                match listener.accept() {
-                    // A client that went away has no use for an error.
-                    Ok((stream, _)) => drop(exchange(stream, &answer)),
-                    Err(_) => std::thread::sleep(PAUSE),
-                }
-            }
-        };
-        std::thread::Builder::new().name("explorer".to_owned()).spawn(take)?;
-    }
+    let lobby = Lobby::default();
+    let take = move || {
+        loop {
+            let Ok((stream, _)) = listener.accept() else {
+                std::thread::sleep(PAUSE);
+                continue;
+            };
+            // A client that went away has no use for an error, nor has one whom there is no thread for.
+            let Ok(place) = lobby.enter(&stream) else { continue };
+            let answer = answer.clone();
+            let thread = std::thread::Builder::new().name("connection".to_owned());
+            drop(thread.spawn(move || drop(exchange(stream, place, &answer))));
+        }
+    };
+    std::thread::Builder::new().name("explorer".to_owned()).spawn(take)?;
     Ok(())
+}
+
+/// The connections that read or write, the oldest first.
+#[derive(Clone, Default)]
+struct Lobby(Arc<Mutex<VecDeque<(u64, TcpStream)>>>);
+
+/// A connection's place among them, which it leaves when dropped.
+struct Place {
+    lobby: Lobby,
+    number: u64,
+}
+
+impl Lobby {
+    /// Lets a connection in; where there is no place the oldest one is closed.
+    fn enter(&self, stream: &TcpStream) -> Result<Place, Error> {
+        static NUMBERS: AtomicU64 = AtomicU64::new(0);
+        let (number, twin) = (NUMBERS.fetch_add(1, Ordering::Relaxed), stream.try_clone()?);
+        let mut inside = self.inside();
+        while inside.len() >= MOST_CONNECTIONS {
+            if let Some((_, oldest)) = inside.pop_front() {
+                // One that is closed already needs no more.
+                let _ = oldest.shutdown(Shutdown::Both);
+            }
+        }
+        inside.push_back((number, twin));
+        Ok(Place { lobby: self.clone(), number })
+    }
+
+    fn inside(&self) -> MutexGuard<'_, VecDeque<(u64, TcpStream)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.lobby.inside().retain(|(number, _)| *number != self.number);
+    }
 }
 
 fn exchange(
     stream: TcpStream,
+    place: Place,
     answer: &impl Fn(Result<&mut Request, Refused>) -> Response,
 ) -> Result<(), Error> {
     stream.set_nodelay(true)?;
@@ -87,10 +138,16 @@ fn exchange(
     stream.set_write_timeout(Some(SILENCE))?;
     let mut writer = stream.try_clone()?;
     let rest = stream.try_clone()?;
-    let response = match Request::read(stream) {
-        Ok(mut request) => answer(Ok(&mut request)),
-        Err(Refused::Broken(error)) => return Err(error),
-        Err(refused) => answer(Err(refused)),
+    let lobby = place.lobby.clone();
+    let (response, _place) = match Request::read(stream, place) {
+        Ok(mut request) => {
+            let response = answer(Ok(&mut request));
+            // A question that was computed has left the lobby, where its answer would be written.
+            let place = request.place.take().map_or_else(|| lobby.enter(&writer), Ok)?;
+            (response, place)
+        }
+        Err((Refused::Broken(error), _)) => return Err(error),
+        Err((refused, place)) => (answer(Err(refused)), place),
     };
     response.write(&mut writer)?;
     // Closing with bytes unread would reset the connection before the answer is read.
@@ -99,8 +156,56 @@ fn exchange(
     Ok(())
 }
 
+/// The client of a request that is computed: the computation stops when it has gone.
+pub struct Client {
+    stream: TcpStream,
+    last: Mutex<Instant>,
+    gone: AtomicBool,
+}
+
+impl Monitor for Client {
+    fn progress(&self, _share: f64, _state: Option<&str>) {}
+
+    /// Looks now and then, on whichever thread asks. A client that closed its half of the connection
+    /// counts as gone: pages do not.
+    fn stopped(&self) -> bool {
+        if let Ok(mut last) = self.last.try_lock()
+            && last.elapsed() >= LOOK_EVERY
+        {
+            *last = Instant::now();
+            if self.has_gone() {
+                self.gone.store(true, Ordering::Relaxed);
+            }
+        }
+        self.gone.load(Ordering::Relaxed)
+    }
+}
+
+impl Client {
+    /// Nobody else reads or writes while the answer is computed, so that the mode may change.
+    fn has_gone(&self) -> bool {
+        let look = || {
+            self.stream.set_nonblocking(true)?;
+            let found = self.stream.peek(&mut [0]);
+            self.stream.set_nonblocking(false)?;
+            found
+        };
+        match look() {
+            Ok(bytes) => bytes == 0,
+            Err(error) => error.kind() != ErrorKind::WouldBlock,
+        }
+    }
+}
+
 impl Request {
-    fn read(stream: TcpStream) -> Result<Self, Refused> {
+    fn read(stream: TcpStream, place: Place) -> Result<Self, (Refused, Place)> {
+        match Self::read_headers(stream) {
+            Ok(request) => Ok(Self { place: Some(place), ..request }),
+            Err(refused) => Err((refused, place)),
+        }
+    }
+
+    fn read_headers(stream: TcpStream) -> Result<Self, Refused> {
         let mut stream = BufReader::new(stream);
         let head = read_head(&mut stream)?;
         let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
@@ -120,7 +225,7 @@ impl Request {
             return Err(Refused::Malformed("a header is there twice"));
         }
         let path = parsed.path.unwrap_or_default().split('?').next().unwrap_or_default().to_owned();
-        Ok(Self { method: parsed.method.unwrap_or_default().to_owned(), path, headers, stream })
+        Ok(Self { method: parsed.method.unwrap_or_default().to_owned(), path, headers, stream, place: None })
     }
 
     /// The value of a header.
@@ -145,6 +250,13 @@ impl Request {
         } else {
             Err(Refused::Broken(ErrorKind::UnexpectedEof.into()))
         }
+    }
+
+    /// Its client, as long as the answer is computed, which may take longer than others wait.
+    pub fn client(&mut self) -> Result<Client, Refused> {
+        self.place = None;
+        let stream = self.stream.get_ref().try_clone().map_err(Refused::Broken)?;
+        Ok(Client { stream, last: Mutex::new(Instant::now()), gone: AtomicBool::new(false) })
     }
 
     fn length(&self) -> Result<u64, Refused> {
@@ -197,6 +309,7 @@ fn reason(status: u16) -> &'static str {
         405 => "Method Not Allowed",
         413 => "Content Too Large",
         421 => "Misdirected Request",
+        503 => "Service Unavailable",
         _ => "Internal Server Error",
     }
 }

@@ -7,12 +7,14 @@
 use std::net::{Ipv4Addr, TcpListener};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use collegial_arch::Spec;
 use serde_json::json;
 
-use crate::explorer::ask::{Refusal, ask, dropped};
+use crate::Monitor;
+use crate::explorer::ask::{Refusal, ask_watched, dropped};
 use crate::explorer::http::{Refused, Request, Response, serve};
 use crate::explorer::page::{FILES, POLICY};
 
@@ -21,6 +23,12 @@ const MOST_ASKED: u64 = 1 << 20;
 
 /// The largest file that can be dropped.
 const MOST_DROPPED: u64 = 1 << 29;
+
+/// Questions that are computed at once; a page asks three.
+const MOST_COMPUTED: usize = 8;
+
+/// The longest answer; that of a large network has some hundred kilobytes.
+const MOST_ANSWERED: usize = 1 << 25;
 
 /// Between two looks at whether to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -69,6 +77,8 @@ struct Desk {
     host: String,
     token: String,
     start: Option<Spec>,
+    /// Questions that are being computed.
+    computed: AtomicUsize,
 }
 
 impl Explorer {
@@ -104,8 +114,9 @@ impl Explorer {
 fn listen(port: u16, token: &str, start: Option<Spec>) -> std::io::Result<String> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
     let host = listener.local_addr()?.to_string();
-    let desk = Arc::new(Desk { host: host.clone(), token: token.to_owned(), start });
-    serve(&listener, move |request| match request {
+    let desk =
+        Arc::new(Desk { host: host.clone(), token: token.to_owned(), start, computed: AtomicUsize::new(0) });
+    serve(listener, move |request| match request {
         Ok(request) => desk.reply(request),
         Err(refused) => refused.into(),
     })?;
@@ -131,9 +142,9 @@ impl Desk {
                 refusal(401, "the token is missing or another run's; open the address that collegial printed")
             }
             ("POST", "start") => self.started(),
-            ("POST", "drop") => drop_in(request),
+            ("POST", "drop") => self.drop_in(request),
             ("POST", path) => match path.strip_prefix("ask/") {
-                Some(verb) => question(request, verb),
+                Some(verb) => self.question(request, verb),
                 None => refusal(404, "there is nothing at this address"),
             },
             _ => refusal(405, "only GET and POST are understood"),
@@ -147,34 +158,56 @@ impl Desk {
         given.len() == self.token.len() && pairs.fold(0, |off, (a, b)| off | (a ^ b)) == 0
     }
 
+    fn question(&self, request: &mut Request, verb: &str) -> Response {
+        match request.body(MOST_ASKED) {
+            Ok(body) => self.computed(request, |client| ask_watched(verb, &body, client)),
+            Err(refused) => refused.into(),
+        }
+    }
+
+    fn drop_in(&self, request: &mut Request) -> Response {
+        let name = request.header(FILE_NAME).and_then(decoded).unwrap_or_default();
+        match request.body(MOST_DROPPED) {
+            Ok(body) => self.computed(request, |_| dropped(&name, &body)),
+            Err(refused) => refused.into(),
+        }
+    }
+
+    /// An answer, a refusal, or, were a computation to break off, the sentence that it did. It stops
+    /// when the client has gone.
+    fn computed(
+        &self,
+        request: &mut Request,
+        compute: impl FnOnce(&dyn Monitor) -> Result<String, Refusal>,
+    ) -> Response {
+        let client = match request.client() {
+            Ok(client) => client,
+            Err(refused) => return refused.into(),
+        };
+        if self.computed.fetch_add(1, Ordering::SeqCst) >= MOST_COMPUTED {
+            self.computed.fetch_sub(1, Ordering::SeqCst);
+            return refusal(503, &format!("{MOST_COMPUTED} questions are being computed already; ask again"));
+        }
+        let result = catch_unwind(AssertUnwindSafe(|| compute(&client)));
+        self.computed.fetch_sub(1, Ordering::SeqCst);
+        match result {
+            Ok(Ok(answer)) if answer.len() > MOST_ANSWERED => {
+                let length = answer.len();
+                refusal(
+                    400,
+                    &format!("the answer has {length} bytes, more than the page takes ({MOST_ANSWERED})"),
+                )
+            }
+            Ok(Ok(answer)) => answered(&answer),
+            Ok(Err(Refusal(sentence))) => refusal(400, &sentence),
+            Err(_) => refusal(500, "the computation broke off; what it said is where collegial was started"),
+        }
+    }
+
     fn started(&self) -> Response {
         let named = |spec: &Spec| spec.name().parse::<Spec>().is_ok_and(|named| named == *spec);
         let model = self.start.as_ref().map(|spec| if named(spec) { spec.name() } else { spec.to_toml() });
         answered(&json!({ "model": model }).to_string())
-    }
-}
-
-fn question(request: &mut Request, verb: &str) -> Response {
-    match request.body(MOST_ASKED) {
-        Ok(body) => computed(|| ask(verb, &body)),
-        Err(refused) => refused.into(),
-    }
-}
-
-fn drop_in(request: &mut Request) -> Response {
-    let name = request.header(FILE_NAME).and_then(decoded).unwrap_or_default();
-    match request.body(MOST_DROPPED) {
-        Ok(body) => computed(|| dropped(&name, &body)),
-        Err(refused) => refused.into(),
-    }
-}
-
-/// An answer, a refusal, or, were a computation to break off, the sentence that it did.
-fn computed(compute: impl FnOnce() -> Result<String, Refusal>) -> Response {
-    match catch_unwind(AssertUnwindSafe(compute)) {
-        Ok(Ok(answer)) => answered(&answer),
-        Ok(Err(Refusal(sentence))) => refusal(400, &sentence),
-        Err(_) => refusal(500, "the computation broke off; what it said is where collegial was started"),
     }
 }
 

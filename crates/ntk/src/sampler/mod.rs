@@ -141,6 +141,11 @@ impl KernelSampler {
         counts.sum::<usize>() as u64
     }
 
+    /// Multiplications of one draw, by which its time can be foreseen.
+    pub fn work_per_draw(&self) -> f64 {
+        size::work(&self.plan)
+    }
+
     /// Buffers for [`KernelSampler::draw`].
     pub fn workspace(&self) -> Workspace {
         Workspace::new(&self.plan)

@@ -28,6 +28,11 @@ pub(super) fn check(plan: &Plan) -> Result<(), Error> {
     }
 }
 
+/// Multiplications of a draw, but for its input.
+pub(super) fn work(plan: &Plan) -> f64 {
+    Size::of(plan).work
+}
+
 /// What one draw takes, but for its input.
 struct Size {
     /// Multiplications.
