@@ -1,12 +1,13 @@
 //! `ntk` over initialisations: mean and variance of the kernel of a whole network.
 
+use std::ops::Range;
 use std::time::Instant;
 
 use collegial_arch::Spec;
-use collegial_nn::{NormPolicy, Parametrisation};
+use collegial_nn::{NormPolicy, Parametrisation, memory};
 use collegial_ntk::NetworkDraws;
-use collegial_ntk::draws::EntryStatistics;
-use collegial_report::{Align, Table, significant};
+use collegial_ntk::draws::{DrawStatistics, EntryStatistics};
+use collegial_report::{Align, Table, duration, significant};
 use serde::Serialize;
 
 use crate::message::{invalid, option};
@@ -15,6 +16,9 @@ use crate::{Answer, Error, Monitor};
 
 /// Draws where nothing else is said.
 pub const DRAWS: u64 = 100;
+
+/// Seconds from which on the time is said beforehand.
+const WORTH_SAYING: f64 = 60.0;
 
 /// Inputs where nothing else is said. The entries of a draw move together: more inputs take longer
 /// and hardly narrow the errors.
@@ -91,8 +95,9 @@ pub(crate) fn of_spec(
     let options = ntk::options(request, None);
     let start = Instant::now();
     let network = NetworkDraws::in_batch(&spec.graph()?, options, &inputs, &others)?;
-    let seeds = request.seed..request.seed.saturating_add(draws);
-    let statistics = network.run(seeds, monitor)?.ok_or(Error::Interrupted)?;
+    check_memory(draws, inputs.len())?;
+    let kernels = kernels(&network, request.seed..request.seed.saturating_add(draws), monitor)?;
+    let statistics = DrawStatistics::of(&kernels)?;
     Ok(DrawsAnswer {
         model: spec.name(),
         inputs: inputs.len(),
@@ -108,6 +113,39 @@ pub(crate) fn of_spec(
         off_diagonal: statistics.off_diagonal,
         seconds: start.elapsed().as_secs_f64(),
     })
+}
+
+/// The kernels of all draws. The first ones tell how long the others take, which is said where it
+/// is long.
+fn kernels(network: &NetworkDraws, seeds: Range<u64>, monitor: &dyn Monitor) -> Result<Vec<Vec<f64>>, Error> {
+    let start = Instant::now();
+    let first = seeds.end.min(seeds.start.saturating_add(rayon::current_num_threads() as u64));
+    let mut kernels = network.kernels(seeds.start..first, monitor)?.ok_or(Error::Interrupted)?;
+    let others = seeds.end - first;
+    let seconds = start.elapsed().as_secs_f64() / kernels.len() as f64 * others as f64;
+    if seconds > WORTH_SAYING {
+        monitor.say(&format!("to come: {others} more draws, about {} on this machine", duration(seconds)));
+    }
+    kernels.extend(network.kernels(first..seeds.end, monitor)?.ok_or(Error::Interrupted)?);
+    Ok(kernels)
+}
+
+/// Refuses draws whose kernels do not fit into memory.
+fn check_memory(draws: u64, inputs: usize) -> Result<(), Error> {
+    let kernel = (inputs as u64).saturating_mul(inputs as u64).saturating_mul(size_of::<f64>() as u64);
+    let needed = kernel.saturating_add(size_of::<Vec<f64>>() as u64).saturating_mul(draws);
+    match memory::available() {
+        Some(available) if needed > available => Err(invalid![
+            format!(
+                "{draws} draws of a kernel between {inputs} inputs need {} of memory, but {} are free; take fewer ",
+                memory::words(needed),
+                memory::words(available)
+            ),
+            option("draws")
+        ]
+        .into()),
+        _ => Ok(()),
+    }
 }
 
 /// The images of a draw.

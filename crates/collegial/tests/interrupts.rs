@@ -71,6 +71,27 @@ fn an_interrupt_is_heard_inside_a_kernel() {
     assert!(output.stdout.is_empty());
 }
 
+/// How long draws take is said when the first ones are done; it once was not said at all.
+#[test]
+fn the_time_of_many_draws_is_said_first() {
+    let (output, _) = interrupted("ntk fc4-100 --draws 3000000");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.starts_with("to come: ") && said.contains(" more draws, about "), "{said}");
+}
+
+/// Memory counts against the limits of the process, not what the machine has: it once was an abort.
+#[test]
+fn limits_of_the_process_are_kept() {
+    for limit in ["-v", "-d"] {
+        let line = format!("ulimit {limit} 1500000; exec \"$0\" ntk fc3-20000 --count 2 --threads 1");
+        let program = env!("CARGO_BIN_EXE_collegial");
+        let output = Command::new("bash").args(["-c", &line, program]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{limit}: {said}");
+        assert!(said.contains("of memory, but"), "{limit}: {said}");
+    }
+}
+
 /// Draws of a second or two, 500 of which make a round: it once was only heard between rounds. The
 /// time allowed is that of a few draws on a machine with much else to do.
 #[test]
@@ -91,6 +112,7 @@ fn absurd_sizes_are_refused_beforehand() {
         (format!("{module} --image 60000 --pooled"), "more than the sampler takes (1100)"),
         ("search fc3-16000000".into(), "16000000 widths to look at, more than a search takes"),
         ("ntk fc3-20 --count 1000000000".into(), "a kernel between 1000000000 inputs needs"),
+        ("ntk fc3-20 --draws 1000000000000".into(), "draws of a kernel between 2 inputs need"),
         ("ntk fc3-16000000".into(), "of memory, but"),
         ("export fc3-16000000 --to onnx --out never.onnx".into(), "of memory, but"),
     ] {
