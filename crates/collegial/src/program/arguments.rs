@@ -80,7 +80,7 @@ pub struct Common {
     #[arg(long, global = true, default_value_t = 0, help_heading = "Common options")]
     pub seed: u64,
     /// Number of threads [default: all cores]; results do not depend on it
-    #[arg(long, global = true, value_parser = threads, help_heading = "Common options")]
+    #[arg(long, global = true, value_parser = crate::threads, help_heading = "Common options")]
     pub threads: Option<usize>,
     /// Say nothing but results and errors
     #[arg(long, short, global = true, help_heading = "Common options")]
@@ -96,8 +96,9 @@ impl Common {
         if self.json { Format::Json } else { self.format }
     }
 
-    /// Starts the threads that all work runs on.
+    /// Checks the environment, and starts the threads that all work runs on.
     pub fn prepare(&self) -> Result<(), Failure> {
+        crate::environment::check()?;
         let threads = self.threads.unwrap_or(0);
         let started = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
         let count =
@@ -124,13 +125,6 @@ impl Common {
 /// there is nobody left to tell.
 pub fn eprint(sentence: &str) {
     let _ = writeln!(std::io::stderr(), "{}", visible(sentence));
-}
-
-fn threads(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(threads) if (1..=256).contains(&threads) => Ok(threads),
-        _ => Err("it must be a number between 1 and 256".into()),
-    }
 }
 
 /// How a result is printed.
