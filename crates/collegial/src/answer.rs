@@ -79,5 +79,42 @@ pub fn untimed_json(document: &impl Serialize) -> Result<String, Error> {
 
 /// The JSON form of a document, indented.
 pub fn to_json(document: &impl Serialize) -> Result<String, Error> {
-    serde_json::to_string_pretty(document).map_err(Error::Json)
+    serde_json::to_string_pretty(document).map(without_controls).map_err(Error::Json)
+}
+
+/// The JSON form of a document, in one line.
+pub(crate) fn to_json_line(document: &impl Serialize) -> Result<String, Error> {
+    serde_json::to_string(document).map(without_controls).map_err(Error::Json)
+}
+
+/// DEL and the characters from U+0080 to U+009F as escapes: terminals take some for commands, and
+/// JSON demands escapes below U+0020 only. There are none outside of strings.
+fn without_controls(json: String) -> String {
+    let obeyed = |character: char| matches!(character, '\u{7f}'..='\u{9f}');
+    if !json.contains(obeyed) {
+        return json;
+    }
+    let mut safe = String::with_capacity(json.len() + 5);
+    for character in json.chars() {
+        match character {
+            control if obeyed(control) => safe.push_str(&format!("\\u{:04x}", u32::from(control))),
+            other => safe.push(other),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_control_character_is_in_json() {
+        let every: String = (0..=0xa0u8).map(char::from).collect();
+        for json in [to_json(&[&every]).unwrap(), to_json_line(&[&every]).unwrap()] {
+            assert!(!json.chars().any(|c| c.is_control() && c != '\n'), "{json:?}");
+            assert_eq!(serde_json::from_str::<Vec<String>>(&json).unwrap(), [every.as_str()]);
+        }
+        assert_eq!(to_json_line(&"\u{7f}\u{9b}é").unwrap(), r#""\u007f\u009bé""#);
+    }
 }

@@ -214,7 +214,7 @@ impl EvaluateAnswer {
 impl Answer for EvaluateAnswer {
     /// In one line: a matrix of a thousand classes would take a million.
     fn json(&self) -> Result<String, Error> {
-        serde_json::to_string(self).map_err(Error::Json)
+        crate::answer::to_json_line(self)
     }
 
     fn text(&self, _style: &Style) -> String {

@@ -214,3 +214,38 @@ fn pages_made_again_after_a_kill_are_the_same() {
     let read = |name: &str| std::fs::read(root.path().join(name)).unwrap();
     assert!(read("a.html") == read("b.html"));
 }
+
+/// A misspelt variable or value would have no effect, and nobody would know.
+#[test]
+fn unknown_environment_variables_and_values_are_refused() {
+    for (name, value, words) in [
+        ("COLLEGIAL_INSTRUCTION", "avx2", "which are COLLEGIAL_INSTRUCTIONS, COLLEGIAL_MAX_UNPACKED"),
+        ("COLLEGIAL_INSTRUCTIONS", "sse", "is sse; it must be portable, avx2, avx512, neon"),
+        ("COLLEGIAL_MAX_UNPACKED", "1G", "is 1G; it must be a number of bytes"),
+    ] {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_collegial"));
+        let output = program.args(["info", "fc3-8"]).env(name, value).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{name}={value}: {said}");
+        assert!(said.contains(name) && said.contains(words) && said.lines().count() == 1, "{said}");
+        assert!(output.stdout.is_empty());
+    }
+}
+
+/// DEL and U+009B, which some terminals take for the beginning of a command.
+#[test]
+fn no_form_of_an_answer_has_control_characters() {
+    let directory = tempfile::tempdir().unwrap();
+    let table = "model,who\nresnext29-1x8d,a\u{7f}b\u{9b}c\nresnext29-2x4d,\u{1b}[2J\n";
+    std::fs::write(directory.path().join("t.csv"), table).unwrap();
+    for format in ["json", "csv", "table"] {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_collegial"));
+        program.args(["score", "t.csv", "--format", format]).current_dir(directory.path());
+        let output = program.output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        let controls: Vec<char> = text.chars().filter(|c| c.is_control() && *c != '\n').collect();
+        assert!(controls.is_empty(), "{format}: {controls:?}");
+        assert!(format == "table" || text.contains("9b"), "{format}: {text}");
+    }
+}

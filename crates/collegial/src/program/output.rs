@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
+use collegial_report::visible;
 
 use crate::program::arguments::{Common, Format};
 use crate::program::failure::Failure;
@@ -14,7 +15,7 @@ use crate::{Answer, Paged, files};
 pub fn show(answer: &dyn Answer, format: Format) -> Result<(), Failure> {
     match format {
         Format::Json => print(&format!("{}\n", answer.json()?)),
-        Format::Csv => print(&answer.table().to_csv()),
+        Format::Csv => print(&visible(&answer.table().to_csv())),
         Format::Table => print(&text(answer)),
     }
 }

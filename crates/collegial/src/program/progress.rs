@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use collegial_report::duration;
+use collegial_report::{duration, visible};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::Monitor;
@@ -98,7 +98,7 @@ impl Monitor for Progress {
             Display::Bar(bar) => {
                 bar.set_prefix(remaining);
                 if let Some(state) = state {
-                    bar.set_message(state.to_owned());
+                    bar.set_message(visible(state));
                 }
                 bar.set_position((share * STEPS as f64) as u64);
             }

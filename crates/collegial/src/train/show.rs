@@ -6,6 +6,7 @@ use collegial_report::{Align, Axis, Figure, Line, Table};
 use serde::Serialize;
 
 use super::{RunEpoch, Summary, TrainAnswer};
+use crate::answer::to_json_line;
 use crate::{Answer, Error, Style};
 
 /// One line of JSON.
@@ -14,7 +15,7 @@ use crate::{Answer, Error, Style};
 ///
 /// Where a number has no JSON form.
 pub fn json_line(value: &impl Serialize) -> Result<String, Error> {
-    Ok(serde_json::to_string(value).map_err(Error::Json)? + "\n")
+    Ok(to_json_line(value)? + "\n")
 }
 
 impl RunEpoch {
