@@ -1,7 +1,7 @@
 //! The training loop.
 
+mod checkpoints;
 mod loss_growth;
-mod saving;
 mod testing;
 
 use std::path::PathBuf;
