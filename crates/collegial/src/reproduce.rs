@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use collegial_experiments::ResultCache;
 use collegial_experiments::reproduce::{
     Backends, Context, Engine, Error as Failed, ITEMS, Item, Share, item, reproduce, write_index,
     write_report,
 };
 pub use collegial_experiments::reproduce::{Report, Scale};
+use collegial_experiments::{Context as Sweep, ResultCache};
 use collegial_report::{Align, Table};
 use serde::Serialize;
 use serde_json::json;
@@ -128,17 +128,13 @@ pub(crate) fn compute(
         return Err(invalid![format!("the data directory {} does not exist", root.display())].into());
     }
     let cache = ResultCache::open(request.directory().join("parts"))?;
+    let engine = request.engine;
     let context = Context {
         scale: request.scale,
-        seed: request.seed,
         data: request.data.clone(),
         records: request.records.clone(),
-        cache: &cache,
         command: &request.command,
-        monitor,
-        share,
-        engine: request.engine,
-        backends,
+        sweep: Sweep { share, engine, backends, ..Sweep::new(request.seed, &cache, monitor) },
     };
     let mut left_out = vec![];
     for item in items.into_iter().filter(|item| wanted(item)) {

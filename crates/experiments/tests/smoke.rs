@@ -6,27 +6,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
 use collegial_core::{Monitor, Silent};
+use collegial_experiments::Context as Sweep;
 use collegial_experiments::reproduce::{
-    Backends, Context, Engine, Error, Report, ResultCache, Scale, Share, item, reproduce, write_index,
-    write_report,
+    Context, Error, Report, ResultCache, Scale, item, reproduce, write_index, write_report,
 };
 
 /// Runs an item into a directory.
 fn run(name: &str, directory: &Path, monitor: &dyn Monitor) -> Result<Report, Error> {
     let cache = ResultCache::open(directory.join("parts"))?;
     let command = "collegial reproduce NAME --scale smoke";
-    let share = Share::All;
     let context = Context {
         scale: Scale::Smoke,
-        seed: 0,
         data: None,
         records: Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../research")),
-        cache: &cache,
         command,
-        monitor,
-        share,
-        engine: Engine::Native,
-        backends: Backends::NATIVE,
+        sweep: Sweep::new(0, &cache, monitor),
     };
     let report = reproduce(item(name)?, &context)?;
     write_report(directory, &report)?;

@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use collegial_core::Silent;
-use collegial_experiments::reproduce::{
-    Backends, Context, Engine, Error, Report, ResultCache, Scale, Share, item, reproduce,
-};
+use collegial_experiments::Context as Sweep;
+use collegial_experiments::reproduce::{Context, Error, Report, ResultCache, Scale, item, reproduce};
 
 fn research() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../research")
@@ -13,17 +12,13 @@ fn research() -> PathBuf {
 
 fn judged(name: &str, records: PathBuf) -> Result<Report, Error> {
     let root = tempfile::tempdir().unwrap();
+    let cache = ResultCache::open(root.path()).unwrap();
     let context = Context {
         scale: Scale::Laptop,
-        seed: 1,
         data: None,
         records: Some(records),
-        cache: &ResultCache::open(root.path()).unwrap(),
         command: "",
-        monitor: &Silent,
-        share: Share::All,
-        engine: Engine::Native,
-        backends: Backends::NATIVE,
+        sweep: Sweep::new(1, &cache, &Silent),
     };
     reproduce(item(name)?, &context)
 }

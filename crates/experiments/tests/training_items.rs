@@ -1,9 +1,9 @@
 //! The items that train, at the smoke scale on made-up images, and without data.
 
 use collegial_core::Silent;
+use collegial_experiments::Context as Sweep;
 use collegial_experiments::reproduce::{
-    Backends, Context, Engine, Error, Report, ResultCache, Scale, Share, Summary, item, reproduce,
-    write_report,
+    Context, Error, Report, ResultCache, Scale, Summary, item, reproduce, write_report,
 };
 
 const ITEMS: [&str; 4] = ["fig4", "fig-cifar100", "fig-cifar10", "fig-dynamics"];
@@ -13,19 +13,8 @@ fn run(name: &str, scale: Scale, cache: &ResultCache) -> Report {
 }
 
 fn try_run(name: &str, scale: Scale, cache: &ResultCache) -> Result<Report, Error> {
-    let (command, share) = ("", Share::All);
-    let context = Context {
-        scale,
-        seed: 1,
-        data: None,
-        records: None,
-        cache,
-        command,
-        monitor: &Silent,
-        share,
-        engine: Engine::Native,
-        backends: Backends::NATIVE,
-    };
+    let context =
+        Context { scale, data: None, records: None, command: "", sweep: Sweep::new(1, cache, &Silent) };
     reproduce(item(name)?, &context)
 }
 

@@ -102,7 +102,7 @@ impl Cifar {
         let baseline = spec_for(&settings.baseline, &Overrides::default(), &dataset)?;
         let data = Data::new(dataset, &recipe)?;
         let search = Search::new(baseline.clone());
-        let alpha = settings.alpha.map_or_else(|| fitted_alpha(&search.module()?, &context.sweep()), Ok)?;
+        let alpha = settings.alpha.map_or_else(|| fitted_alpha(&search.module()?, context), Ok)?;
         let law = Law::new(alpha)?;
         let line = Line {
             baseline: &baseline,
@@ -112,8 +112,7 @@ impl Cifar {
             most_expensive: settings.most_expensive,
         };
         let training = Training { name: self.name, data: &data, recipe: &recipe, runs: settings.runs };
-        let context = context.sweep();
-        let sweep = |problem, count| Sweep::run(problem, &line.choose(problem, count)?, &training, &context);
+        let sweep = |problem, count| Sweep::run(problem, &line.choose(problem, count)?, &training, context);
         Ok(Trained {
             alpha,
             primal: sweep(Problem::Primal, settings.primal_designs)?,

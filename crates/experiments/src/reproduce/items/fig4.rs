@@ -87,7 +87,7 @@ fn train(settings: &Settings, dataset: Dataset, context: &Context) -> Result<(Sw
     let training = Training { name: "fig4", data: &data, recipe: &recipe, runs: settings.runs };
     let sweep = |problem| {
         let designs = line.choose(problem, settings.designs)?;
-        Sweep::run(problem, &designs, &training, &context.sweep())
+        Sweep::run(problem, &designs, &training, context)
     };
     Ok((sweep(Problem::Primal)?, sweep(Problem::Dual)?))
 }

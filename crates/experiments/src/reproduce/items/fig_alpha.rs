@@ -110,7 +110,7 @@ fn measured(baseline: Spec, precision: f64, context: &Context) -> Result<Answer,
         let watch = Named::new(context.monitor, "fig-alpha: measuring variances");
         let samples = measure_variance(&module, &widths, precision, context.seed, &watch);
         // A sampler that was stopped says so in its own words.
-        context.sweep().go_on()?;
+        context.go_on()?;
         Ok(samples?)
     })?;
     Ok(search.run(&Measured::new(&samples))?)

@@ -56,7 +56,7 @@ pub fn train(
         let classes = dataset.classes();
         let data = Data::new(dataset, &recipe)?;
         let training = Training { name, data: &data, recipe: &recipe, runs };
-        let trained = train_all(&training, &networks, &context.sweep())?;
+        let trained = train_all(&training, &networks, context)?;
         for (spec, runs) in networks.iter().zip(trained) {
             let known = runs.iter().filter(|run| !run.test_errors.is_empty());
             let errors = known.map(|run| 100.0 * run.test_error(classes)).collect();
