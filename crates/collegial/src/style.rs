@@ -1,6 +1,6 @@
 //! How an answer's text is set.
 
-use collegial_report::{TextFormat, visible};
+use collegial_report::visible;
 
 use crate::message::{Plain, Rendering};
 
@@ -13,15 +13,13 @@ const PLAIN: &str = "\x1b[0m";
 pub struct Style {
     /// Whether escape sequences for bold are understood.
     pub bold: bool,
-    /// Size and characters of sketched figures.
-    pub sketch: TextFormat,
     /// The syntax of options and commands.
     pub rendering: &'static dyn Rendering,
 }
 
 impl Default for Style {
     fn default() -> Self {
-        Self { bold: false, sketch: TextFormat::default(), rendering: &Plain }
+        Self { bold: false, rendering: &Plain }
     }
 }
 

@@ -6,8 +6,8 @@
 //! is a result.
 
 use collegial_report::{
-    Align, Axis, Band, Download, Figure, Glyphs, Line, Mark, Marker, Page, Point, Points, Provenance,
-    Section, Stroke, Table, TextFormat, VerticalRange, significant,
+    Align, Axis, Band, Download, Figure, Line, Mark, Marker, Page, Point, Points, Provenance, Section,
+    Stroke, Table, VerticalRange, significant,
 };
 use std::f64::consts::PI;
 
@@ -47,13 +47,6 @@ pub fn page() -> Page {
                 .command("collegial search resnext29-1x128d --alpha 1.6 --cost params --json | jq .primal.design")
                 .download(Download::csv("designs.csv", designs().to_csv()))
                 .download(Download::json("search.json", "{\"primal\":{\"design\":\"37x10d\"}}\n"))
-                .details(
-                    Section::new("The same curve on a terminal")
-                        .preformatted(primal_sketch().to_text(&TextFormat::default()))
-                        .preformatted(
-                            primal_sketch().to_text(&TextFormat { glyphs: Glyphs::Ascii, ..TextFormat::default() }),
-                        ),
-                )
                 .details(Section::new("Edge cases").figures(edge_cases())),
         )
         .provenance(Provenance {
@@ -83,19 +76,13 @@ fn objective(n: f64, alpha: f64) -> f64 {
 
 fn primal() -> Figure {
     let band = widths().map(|n| (n, objective(n, 1.45), objective(n, 1.75)));
-    primal_sketch().with(Band::new("95 % interval", band)).with(VerticalRange::new(
-        "within 10 % of the minimum",
-        7.0,
-        16.0,
-    ))
-}
-
-fn primal_sketch() -> Figure {
     Figure::new("Primal: variance at equal cost")
         .x(Axis::log("width n of a member"))
         .y(Axis::log("variance, relative"))
         .with(Line::new("ensembles of the baseline's cost", widths().map(|n| (n, objective(n, 1.6)))))
         .with(Mark::new("37x10d", 10.0, objective(10.0, 1.6)).drop_lines())
+        .with(Band::new("95 % interval", band))
+        .with(VerticalRange::new("within 10 % of the minimum", 7.0, 16.0))
 }
 
 fn dual() -> Figure {

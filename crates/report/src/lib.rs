@@ -1,6 +1,6 @@
-//! How results are shown: a [`Table`] as aligned text, CSV or Markdown; a [`Figure`] as SVG, CSV or
-//! characters on a terminal; and a [`Page`], one self-contained HTML file with both, or Markdown
-//! with the figures beside it.
+//! How results are shown: a [`Table`] as aligned text, CSV or Markdown; a [`Figure`] as SVG or
+//! CSV; and a [`Page`], one self-contained HTML file with both, or Markdown with the figures beside
+//! it.
 //!
 //! This crate computes nothing and knows no result: it takes numbers that others made and gives
 //! text back.
@@ -10,14 +10,12 @@ mod markup;
 mod number;
 mod page;
 mod table;
-mod terminal;
 
 pub use figure::{Axis, Band, Figure, Layer, Line, Mark, Marker, Point, Points, Stroke, Tone, VerticalRange};
 pub use markup::{capitalised, visible};
 pub use number::{duration, grouped, significant};
 pub use page::{Card, Download, Markdown, Page, Provenance, Section, fragment};
 pub use table::{Align, Table};
-pub use terminal::{Glyphs, TextFormat};
 
 /// The style of cards and tables, on pages and in the explorer; colours are in [`PALETTE`].
 pub const LOOK: &str = include_str!("../look/look.css");

@@ -33,9 +33,7 @@ fn small() -> Page {
                 .prose("First.\nStill first.\n\nSecond, with a lone ` backtick.")
                 .figure(figure, "The `law`.")
                 .table(table, "Designs")
-                .details(
-                    Section::new("More").preformatted("a  b\n").download(Download::json("x.json", "{}")),
-                ),
+                .details(Section::new("More").download(Download::json("x.json", "{}"))),
         )
         .provenance(Provenance {
             command: "collegial search fc6-500 --seed 7".into(),
@@ -79,7 +77,7 @@ fn the_gallery_shows_every_kind_of_block() {
     assert_eq!(count("section"), 4);
     assert_eq!(count("nav"), 1);
     assert_eq!(count("table"), 1);
-    assert_eq!(count("details"), 2);
+    assert_eq!(count("details"), 1);
     // 12 figures and a table, each with its data; two downloads of their own.
     assert_eq!(count("figure"), 13);
     let downloads = document.descendants().filter(|node| node.attribute("download").is_some());
@@ -102,7 +100,6 @@ fn names_never_become_markup() {
                 .figure(Figure::new(evil).x(Axis::linear(evil)).with(Line::new(evil, [(1.0, 1.0)])), evil)
                 .table(table, evil)
                 .command(evil)
-                .preformatted(evil)
                 .download(Download::csv(evil, evil))
                 .details(Section::new(evil)),
         )

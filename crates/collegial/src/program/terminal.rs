@@ -1,4 +1,4 @@
-//! What depends on where the output goes: colours, characters, and how the program was called.
+//! What depends on where the output goes: bold text, and how the program was called.
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -6,32 +6,20 @@ use std::sync::OnceLock;
 
 use crate::Style;
 use crate::program::failure::Flags;
-use collegial_report::{Glyphs, Provenance, TextFormat};
+use collegial_report::Provenance;
 
 /// What stdout can show: bold on a terminal, unless NO_COLOR is set or the terminal is dumb.
 pub fn style() -> Style {
     let bold = std::io::stdout().is_terminal()
         && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
         && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
-    Style { bold, sketch: sketch(), rendering: &Flags }
+    Style { bold, rendering: &Flags }
 }
 
 /// How a page says it was made.
 pub fn provenance() -> Provenance {
     let version = format!("collegial {}", env!("CARGO_PKG_VERSION"));
     Provenance { command: command_line(), seed: None, version }
-}
-
-/// The size and characters of a sketch: beyond ASCII only where the locale says UTF-8.
-fn sketch() -> TextFormat {
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
-        .into_iter()
-        .find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
-    let unicode = locale.is_some_and(|locale| {
-        let locale = locale.to_lowercase();
-        locale.contains("utf-8") || locale.contains("utf8")
-    });
-    TextFormat { glyphs: if unicode { Glyphs::Unicode } else { Glyphs::Ascii }, ..TextFormat::default() }
 }
 
 /// The program's arguments, its own name first. (Those of the process begin with the interpreter

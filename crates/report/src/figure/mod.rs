@@ -1,4 +1,4 @@
-//! Charts as SVG, and the same data as CSV or as characters on a terminal.
+//! Charts as SVG, and the same data as CSV.
 //!
 //! The SVG is written by hand, not by a plotting crate. A chart here must be self-contained (text
 //! stays text, no font and no script), small, readable in black and white and in dark mode (colours
@@ -33,7 +33,6 @@ mod tone;
 
 use crate::page::slug;
 use crate::table::csv_line;
-use crate::terminal::{self, TextFormat};
 pub use axis::Axis;
 pub(crate) use axis::Scale;
 pub use layer::{Band, Layer, Line, Mark, Marker, Point, Points, Stroke, VerticalRange};
@@ -123,12 +122,6 @@ impl Figure {
     /// The drawing in another size, with text as large, for a page that has [`STYLE`] already.
     pub(crate) fn to_inline_svg(&self, format: Format) -> String {
         svg::render(self, format, false)
-    }
-
-    /// A sketch in characters, without title and without colour, exactly as large as the format
-    /// says.
-    pub fn to_text(&self, format: &TextFormat) -> String {
-        terminal::render(self, format)
     }
 
     /// All data in long form: `series,x,y,low,high,label`, one line per point, empty where there is

@@ -82,7 +82,6 @@ impl Writer {
                 format!("<details>\n<summary>{summary}</summary>\n{}</details>\n", self.blocks(section))
             }
             Block::Command(line) => command(line),
-            Block::Preformatted(text) => format!("<pre tabindex=\"0\">{}</pre>\n", escape(text)),
             Block::Download(download) => {
                 let (name, size) = (self.names.prefixed(&download.name), size(download.size()));
                 format!("<p>{} <small>({size})</small></p>\n", anchor(download, &name, &name))

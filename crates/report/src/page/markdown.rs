@@ -73,10 +73,6 @@ impl Writer<'_> {
             }
             Block::Details(section) => self.section(section, level + 1),
             Block::Command(line) => self.paragraph(&format!("    {}", line.trim())),
-            Block::Preformatted(text) => {
-                let indented: Vec<String> = text.lines().map(|line| format!("    {line}")).collect();
-                self.paragraph(&indented.join("\n"));
-            }
             Block::Download(download) => {
                 let path = self.path(&download.name, "");
                 self.paragraph(&format!("[{}]({path})", download.name));

@@ -127,7 +127,6 @@ enum Block {
     Table(Table, String),
     Details(Section),
     Command(String),
-    Preformatted(String),
     Download(Download),
 }
 
@@ -176,12 +175,6 @@ impl Section {
     #[must_use]
     pub fn command(self, line: impl Into<String>) -> Self {
         self.block(Block::Command(line.into()))
-    }
-
-    /// Text whose lines stay as they are, such as a program's output.
-    #[must_use]
-    pub fn preformatted(self, text: impl Into<String>) -> Self {
-        self.block(Block::Preformatted(text.into()))
     }
 
     /// A link to data inside the page.

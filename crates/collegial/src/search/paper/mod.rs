@@ -185,7 +185,7 @@ impl Answer for Paper {
         for line in view::verdict(answer).iter().flat_map(|sentence| wrapped(sentence)) {
             text.push_str(&format!("{}\n", style.strong(&line)));
         }
-        text.push_str(&format!("\n{}\n", drawings::search::dual_figure(answer, None).to_text(&style.sketch)));
+        text.push('\n');
         text.push_str(&view::table(answer, self.exact.as_ref()).to_text());
         if let Some(stages) = view::stage_table(answer) {
             text.push_str(&format!("\neach stage by itself\n\n{}", stages.to_text()));
