@@ -1,47 +1,10 @@
 //! Every pass of every convolution against the seven loops of the definition, in f64.
 
+mod convolution;
+
 use collegial_nn::kernels::{Bias, Conv, ConvShape, Isa, ShapeError};
+use convolution::{Data, PASSES, available, definition, run, values};
 use proptest::prelude::*;
-
-/// Deterministic values in [-1, 1), from a counter (SplitMix64).
-fn values(len: usize, seed: u64) -> Vec<f32> {
-    let draw = |i: usize| {
-        let mut z = (i as u64).wrapping_add(seed << 32).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z >> 40) as f32) / (1 << 23) as f32 - 1.0
-    };
-    (0..len).map(draw).collect()
-}
-
-/// Calls `visit(input index, weight index, output index)` for every multiplication of the
-/// convolution.
-fn definition(s: &ConvShape, mut visit: impl FnMut(usize, usize, usize)) {
-    let (out_height, out_width) = (s.out_height(), s.out_width());
-    for n in 0..s.batch {
-        for o in 0..s.groups * s.outputs {
-            for c in 0..s.inputs {
-                let channel = (n * s.groups + o / s.outputs) * s.inputs + c;
-                for (kh, kw) in (0..s.kernel * s.kernel).map(|p| (p / s.kernel, p % s.kernel)) {
-                    for (i, j) in (0..out_height * out_width).map(|p| (p / out_width, p % out_width)) {
-                        let y = (i * s.stride + kh).wrapping_sub(s.padding);
-                        let x = (j * s.stride + kw).wrapping_sub(s.padding);
-                        if y < s.height && x < s.width {
-                            visit(
-                                (channel * s.height + y) * s.width + x,
-                                ((o * s.inputs + c) * s.kernel + kh) * s.kernel + kw,
-                                ((n * s.groups * s.outputs + o) * out_height + i) * out_width + j,
-                            );
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// Output, data gradient and weight gradient.
-type Passes = [Vec<f32>; 3];
 
 /// A sum by definition: its value, that of its absolute terms, and their number.
 #[derive(Clone, Copy, Default)]
@@ -66,10 +29,10 @@ impl Sum {
     }
 }
 
-fn reference(s: &ConvShape, input: &[f32], weights: &[f32], out_grad: &[f32]) -> [Vec<Sum>; 3] {
+fn reference(s: &ConvShape, data: &Data) -> [Vec<Sum>; 3] {
     let mut sums = [s.output_len(), s.input_len(), s.weight_len()].map(|len| vec![Sum::default(); len]);
     definition(s, |i, w, o| {
-        let (x, weight, g) = (f64::from(input[i]), f64::from(weights[w]), f64::from(out_grad[o]));
+        let [x, weight, g] = data.factors(i, w, o);
         sums[0][o].add(x * weight);
         sums[1][i].add(g * weight);
         sums[2][w].add(g * x);
@@ -77,35 +40,11 @@ fn reference(s: &ConvShape, input: &[f32], weights: &[f32], out_grad: &[f32]) ->
     sums
 }
 
-fn data(s: &ConvShape) -> (Vec<f32>, Vec<f32>, Vec<f32>) {
-    (values(s.input_len(), 1), values(s.weight_len(), 2), values(s.output_len(), 3))
-}
-
-/// Runs the passes with scratch and results full of NaN: neither may be read before it is written.
-fn run(conv: &Conv, threads: usize) -> Passes {
-    let s = conv.shape();
-    let (input, weights, out_grad) = data(s);
-    let mut results = [s.output_len(), s.input_len(), s.weight_len()].map(|len| vec![f32::NAN; len]);
-    let mut scratch = vec![f32::NAN; conv.scratch_len(threads)];
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool starts");
-    pool.install(|| {
-        let [output, in_grad, weight_grad] = &mut results;
-        conv.forward(&input, &weights, output, &mut scratch);
-        scratch.fill(f32::NAN);
-        conv.data_gradient(&out_grad, &weights, in_grad, &mut scratch);
-        scratch.fill(f32::NAN);
-        conv.weight_gradient(&input, &out_grad, weight_grad, &mut scratch);
-    });
-    results
-}
-
-const PASSES: [&str; 3] = ["forward", "data gradient", "weight gradient"];
-
 fn check(s: ConvShape, isa: Isa) {
-    let (input, weights, out_grad) = data(&s);
-    let expected = reference(&s, &input, &weights, &out_grad);
+    let data = Data::new(&s);
+    let expected = reference(&s, &data);
     let conv = Conv::with_isa(s, isa).expect("the shape is valid");
-    for (pass, got) in run(&conv, 2).iter().enumerate() {
+    for (pass, got) in run(&conv, &data, 2).iter().enumerate() {
         for (i, (got, sum)) in got.iter().zip(&expected[pass]).enumerate() {
             let close = (f64::from(*got) - sum.value).abs() <= sum.tolerance();
             assert!(close, "{s:?} {isa:?}, {} at {i}: {got}, expected {}", PASSES[pass], sum.value);
@@ -113,16 +52,12 @@ fn check(s: ConvShape, isa: Isa) {
     }
 }
 
-/// The instruction sets that this CPU has, widest first.
-fn available() -> impl Iterator<Item = Isa> {
-    Isa::ALL.into_iter().filter(|isa| isa.is_available())
-}
-
 /// Every instruction set against the reference; wider registers change no bit.
 fn check_all(s: ConvShape) {
     available().for_each(|isa| check(s, isa));
     if Isa::Avx512.is_available() {
-        let bits = |isa| run(&Conv::with_isa(s, isa).expect("the shape is valid"), 2);
+        let data = Data::new(&s);
+        let bits = |isa| run(&Conv::with_isa(s, isa).expect("the shape is valid"), &data, 2);
         assert_eq!(bits(Isa::Avx512), bits(Isa::Avx2), "{s:?}");
     }
 }
@@ -254,8 +189,9 @@ fn results_are_the_same_bits_for_any_number_of_threads() {
         ConvShape::pointwise(6, 300, 401, 7, 1),
     ] {
         let conv = Conv::new(shape).expect("the shape is valid");
-        let bits =
-            |threads: usize| run(&conv, threads).map(|v| v.iter().map(|x| x.to_bits()).collect::<Vec<_>>());
+        let bits = |threads: usize| {
+            run(&conv, &Data::new(&shape), threads).map(|v| v.iter().map(|x| x.to_bits()).collect::<Vec<_>>())
+        };
         let one = bits(1);
         assert_eq!(one, bits(2), "{shape:?}");
         assert_eq!(one, bits(3), "{shape:?}");
@@ -275,7 +211,7 @@ fn a_bias_with_the_layer_is_a_bias_after_it() {
     ] {
         for (isa, floor) in available().flat_map(|isa| [(isa, 0.0), (isa, f32::NEG_INFINITY)]) {
             let conv = Conv::with_isa(shape, isa).expect("the shape is valid");
-            let (input, weights, _) = data(&shape);
+            let Data { input, weights, .. } = Data::new(&shape);
             let bias = values(shape.groups * shape.outputs, 4);
             let mut scratch = vec![f32::NAN; conv.scratch_len(rayon::current_num_threads())];
             let [mut expected, mut got] = [(); 2].map(|()| vec![f32::NAN; shape.output_len()]);

@@ -1,98 +1,35 @@
 //! Winograd's convolutions against the definition in f64, and their errors beside the direct
 //! kernels'.
 
+mod convolution;
+
 use collegial_nn::kernels::{Bias, Conv, ConvShape, Isa, Method};
+use convolution::{Data, PASSES, available, definition, values};
 use proptest::prelude::*;
 
 const METHODS: [Method; 2] = [Method::Winograd2, Method::Winograd4];
-const PASSES: [&str; 3] = ["forward", "data gradient", "weight gradient"];
-
-/// Deterministic values in [-1, 1), from a counter (SplitMix64).
-fn values(len: usize, seed: u64) -> Vec<f32> {
-    let draw = |i: usize| {
-        let mut z = (i as u64).wrapping_add(seed << 32).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z >> 40) as f32) / (1 << 23) as f32 - 1.0
-    };
-    (0..len).map(draw).collect()
+/// The three passes by the definition.
+fn reference(s: &ConvShape, data: &Data) -> [Vec<f64>; 3] {
+    let mut sums = [s.output_len(), s.input_len(), s.weight_len()].map(|len| vec![0.0; len]);
+    definition(s, |i, w, o| {
+        let [x, weight, g] = data.factors(i, w, o);
+        sums[0][o] += x * weight;
+        sums[1][i] += g * weight;
+        sums[2][w] += g * x;
+    });
+    sums
 }
 
-/// Inputs, weights and gradients of the output.
-struct Data {
-    input: Vec<f32>,
-    weights: Vec<f32>,
-    out_grad: Vec<f32>,
-}
-
-impl Data {
-    fn new(s: &ConvShape) -> Self {
-        Self {
-            input: values(s.input_len(), 1),
-            weights: values(s.weight_len(), 2),
-            out_grad: values(s.output_len(), 3),
-        }
-    }
-
-    /// Inputs as they are behind a ReLU.
-    fn rectified(s: &ConvShape) -> Self {
-        let mut data = Self::new(s);
-        data.input.iter_mut().for_each(|x| *x = x.max(0.0));
-        data
-    }
-}
-
-/// The three passes by the definition, seven loops in f64.
-fn definition(s: &ConvShape, data: &Data) -> [Vec<f64>; 3] {
-    let mut results = [s.output_len(), s.input_len(), s.weight_len()].map(|len| vec![0.0; len]);
-    let [output, in_grad, weight_grad] = &mut results;
-    let (out_height, out_width) = (s.out_height(), s.out_width());
-    for (n, o, c) in (0..s.batch)
-        .flat_map(|n| (0..s.groups * s.outputs).flat_map(move |o| (0..s.inputs).map(move |c| (n, o, c))))
-    {
-        let from = ((n * s.groups + o / s.outputs) * s.inputs + c) * s.height * s.width;
-        let to = (n * s.groups * s.outputs + o) * out_height * out_width;
-        for tap in 0..9 {
-            let w = (o * s.inputs + c) * 9 + tap;
-            let weight = f64::from(data.weights[w]);
-            let mut sum = 0.0;
-            for i in 0..out_height {
-                let y = (s.stride * i + tap / 3).wrapping_sub(1);
-                if y >= s.height {
-                    continue;
-                }
-                for j in 0..out_width {
-                    let x = (s.stride * j + tap % 3).wrapping_sub(1);
-                    if x < s.width {
-                        let (at, out) = (from + y * s.width + x, to + i * out_width + j);
-                        let (value, grad) = (f64::from(data.input[at]), f64::from(data.out_grad[out]));
-                        output[out] += value * weight;
-                        in_grad[at] += grad * weight;
-                        sum += grad * value;
-                    }
-                }
-            }
-            weight_grad[w] += sum;
-        }
-    }
-    results
-}
-
-/// Runs the passes with scratch and results full of NaN: neither may be read before it is written.
 fn run(s: ConvShape, isa: Isa, method: Method, threads: usize, data: &Data) -> [Vec<f32>; 3] {
     let conv = Conv::with_method(s, isa, method).expect("the shape is valid");
-    let mut results = [s.output_len(), s.input_len(), s.weight_len()].map(|len| vec![f32::NAN; len]);
-    let mut scratch = vec![f32::NAN; conv.scratch_len(threads)];
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool starts");
-    pool.install(|| {
-        let [output, in_grad, weight_grad] = &mut results;
-        conv.forward(&data.input, &data.weights, output, &mut scratch);
-        scratch.fill(f32::NAN);
-        conv.data_gradient(&data.out_grad, &data.weights, in_grad, &mut scratch);
-        scratch.fill(f32::NAN);
-        conv.weight_gradient(&data.input, &data.out_grad, weight_grad, &mut scratch);
-    });
-    results
+    convolution::run(&conv, data, threads)
+}
+
+/// Inputs as they are behind a ReLU.
+fn rectified(s: &ConvShape) -> Data {
+    let mut data = Data::new(s);
+    data.input.iter_mut().for_each(|x| *x = x.max(0.0));
+    data
 }
 
 /// Root mean square and largest error, as shares of the root mean square of what is expected.
@@ -106,10 +43,6 @@ fn errors(got: &[f32], expected: &[f64]) -> (f64, f64) {
     (mean(squares) / scale, largest / scale)
 }
 
-fn available() -> impl Iterator<Item = Isa> {
-    Isa::ALL.into_iter().filter(|isa| isa.is_available())
-}
-
 /// Every method on every instruction set against the definition; wider registers change no bit.
 ///
 /// Every sum that a result is made of takes n products, n the channels (or the tiles) of its group,
@@ -118,7 +51,7 @@ fn available() -> impl Iterator<Item = Isa> {
 /// square, and no result is off by six of them.
 fn check_all(s: ConvShape) {
     let data = Data::new(&s);
-    let expected = definition(&s, &data);
+    let expected = reference(&s, &data);
     for method in METHODS {
         for isa in available() {
             let got = run(s, isa, method, 2, &data);
@@ -215,8 +148,8 @@ fn errors_are_at_most_four_times_the_direct_kernels() {
         ConvShape::grouped3x3(2, 1, 64, 32, 2),
         ConvShape::grouped3x3(2, 1, 128, 16, 2),
     ] {
-        for data in [Data::new(&shape), Data::rectified(&shape)] {
-            let expected = definition(&shape, &data);
+        for data in [Data::new(&shape), rectified(&shape)] {
+            let expected = reference(&shape, &data);
             let direct = run(shape, Isa::detect(), Method::Direct, 2, &data);
             for method in METHODS {
                 let got = run(shape, Isa::detect(), method, 2, &data);
