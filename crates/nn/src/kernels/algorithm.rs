@@ -1,13 +1,12 @@
 //! The algorithm of each pass of a planned convolution, behind one interface.
 
 use super::direct;
-use super::epilogue::{Bias, Epilogue};
 use super::input::Input;
 use super::method::{Method, WIDE};
 use super::pointwise::Pointwise;
 use super::shape::ConvShape;
 use super::simd::Isa;
-use super::weights::Weights;
+use super::weights::Operands;
 use super::winograd::{self, Tile};
 use crate::workers::ScratchLen;
 
@@ -101,21 +100,10 @@ impl Pass {
         }
     }
 
-    pub(super) fn run(
-        &self,
-        input: Input,
-        weights: Weights,
-        bias: Option<Bias>,
-        epilogue: Option<&dyn Epilogue>,
-        output: &mut [f32],
-        scratch: &mut [f32],
-    ) {
+    pub(super) fn run(&self, operands: Operands, output: &mut [f32], scratch: &mut [f32]) {
         match self {
-            Self::Direct(pass) => pass.run(input, weights, bias, epilogue, output, scratch),
-            Self::Winograd(pass) => {
-                assert!(epilogue.is_none(), "tiles are not shown");
-                pass.run(input, weights, bias, output, scratch);
-            }
+            Self::Direct(pass) => pass.run(operands, output, scratch),
+            Self::Winograd(pass) => pass.run(operands, output, scratch),
         }
     }
 }

@@ -1,12 +1,12 @@
 //! A planned convolution and its three passes.
 
 use super::algorithm::Algorithm;
-use super::epilogue::{Bias, Epilogue};
+use super::epilogue::Bias;
 use super::input::Input;
 use super::method::Method;
 use super::shape::{ConvShape, ShapeError};
 use super::simd::Isa;
-use super::weights::Weights;
+use super::weights::{Operands, Weights};
 
 /// A convolution of one shape, ready to run its three passes.
 ///
@@ -64,7 +64,7 @@ impl Conv {
 
     /// `output = input * weights`.
     pub fn forward(&self, input: &[f32], weights: &[f32], output: &mut [f32], scratch: &mut [f32]) {
-        self.forward_of(Input::plain(input), weights, None, None, output, scratch);
+        self.forward_of(Operands::plain(input, weights), output, scratch);
     }
 
     /// Floats of packed or transformed weights.
@@ -95,7 +95,8 @@ impl Conv {
         scratch: &mut [f32],
     ) {
         assert_eq!(prepared.len(), self.prepared_len(), "the weights were prepared by another plan");
-        self.run_forward(Input::plain(input), Weights::Prepared(prepared), bias, None, output, scratch);
+        let (input, weights) = (Input::plain(input), Weights::Prepared(prepared));
+        self.forward_of(Operands { input, weights, bias, epilogue: None }, output, scratch);
     }
 
     /// `output = max(input * weights + bias, floor)`, a bias per channel, while the output is in
@@ -108,7 +109,7 @@ impl Conv {
         output: &mut [f32],
         scratch: &mut [f32],
     ) {
-        self.forward_of(Input::plain(input), weights, Some(bias), None, output, scratch);
+        self.forward_of(Operands { bias: Some(bias), ..Operands::plain(input, weights) }, output, scratch);
     }
 
     /// Blocks of the forward pass that an epilogue sees; none if it sees nothing.
@@ -119,30 +120,9 @@ impl Conv {
         }
     }
 
-    /// [`forward`](Self::forward) of an input that may be read through a norm, with a bias and a
-    /// floor where they are given; an epilogue sees the results if there are
-    /// [blocks](Self::blocks).
-    pub(crate) fn forward_of(
-        &self,
-        input: Input,
-        weights: &[f32],
-        bias: Option<Bias>,
-        epilogue: Option<&dyn Epilogue>,
-        output: &mut [f32],
-        scratch: &mut [f32],
-    ) {
-        self.run_forward(input, Weights::Plain(weights), bias, epilogue, output, scratch);
-    }
-
-    fn run_forward(
-        &self,
-        input: Input,
-        weights: Weights,
-        bias: Option<Bias>,
-        epilogue: Option<&dyn Epilogue>,
-        output: &mut [f32],
-        scratch: &mut [f32],
-    ) {
+    /// [`forward`](Self::forward) of any operands.
+    pub(crate) fn forward_of(&self, operands: Operands, output: &mut [f32], scratch: &mut [f32]) {
+        let Operands { input, weights, bias, .. } = operands;
         self.check_input(input);
         let channels = self.shape.groups * self.shape.outputs;
         assert!(
@@ -156,10 +136,10 @@ impl Conv {
         self.shape.check(input.values.len(), weights_len, output.len());
         match &self.algorithm {
             Algorithm::Pointwise(pointwise) => {
-                pointwise.forward(input, weights, bias, epilogue, output, scratch);
+                pointwise.forward(operands, output, scratch);
             }
             Algorithm::Spatial(spatial) => {
-                spatial.forward.run(input, weights, bias, epilogue, output, scratch);
+                spatial.forward.run(operands, output, scratch);
             }
         }
     }
@@ -170,14 +150,7 @@ impl Conv {
         match &self.algorithm {
             Algorithm::Pointwise(pointwise) => pointwise.data_gradient(out_grad, weights, in_grad, scratch),
             Algorithm::Spatial(spatial) => {
-                spatial.data_gradient.run(
-                    Input::plain(out_grad),
-                    Weights::Plain(weights),
-                    None,
-                    None,
-                    in_grad,
-                    scratch,
-                );
+                spatial.data_gradient.run(Operands::plain(out_grad, weights), in_grad, scratch);
             }
         }
     }

@@ -88,7 +88,7 @@ multiversion! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::{Conv, ConvShape, Isa, Method};
+    use crate::kernels::{Conv, ConvShape, Isa, Method, Operands};
     use proptest::prelude::*;
 
     fn values(len: usize, seed: f32) -> Vec<f32> {
@@ -119,7 +119,8 @@ mod tests {
 
         let mut outputs = [vec![0.0; out_len], vec![0.0; out_len]];
         conv.forward(&stored, &weights, &mut outputs[0], &mut scratch);
-        conv.forward_of(input, &weights, None, None, &mut outputs[1], &mut scratch);
+        let operands = Operands { input, ..Operands::plain(&stored, &weights) };
+        conv.forward_of(operands, &mut outputs[1], &mut scratch);
         assert_eq!(bits(&outputs[0]), bits(&outputs[1]), "{shape:?} {isa:?} {method:?}");
 
         let mut gradients = [vec![0.0; weights.len()], vec![0.0; weights.len()]];

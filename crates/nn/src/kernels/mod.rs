@@ -49,3 +49,4 @@ pub use matrix::{Matrix, multiply};
 pub use method::Method;
 pub use shape::{ConvShape, ShapeError};
 pub use simd::Isa;
+pub(crate) use weights::{Operands, Weights};

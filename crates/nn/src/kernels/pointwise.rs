@@ -5,14 +5,13 @@
 //! `pointwise_weights`. With a stride, the pixels that it keeps are copied first, or spread last;
 //! only a few shortcuts have one.
 
-use super::epilogue::{Bias, Epilogue};
 use super::input::{Input, map_in_place};
 use super::padded::copy_every;
 use super::pointwise_weights::WeightGradient;
 use super::product::{Product, WeightOrder};
 use super::shape::ConvShape;
 use super::simd::Isa;
-use super::weights::Weights;
+use super::weights::Operands;
 use crate::workers::{ScratchLen, Shared, for_each};
 
 /// A 1x1 convolution, planned.
@@ -71,17 +70,10 @@ impl Pointwise {
         self.forward.result_blocks()
     }
 
-    pub(crate) fn forward(
-        &self,
-        input: Input,
-        weights: Weights,
-        bias: Option<Bias>,
-        epilogue: Option<&dyn Epilogue>,
-        output: &mut [f32],
-        scratch: &mut [f32],
-    ) {
+    pub(crate) fn forward(&self, operands: Operands, output: &mut [f32], scratch: &mut [f32]) {
         let (kept, scratch) = scratch.split_at_mut(self.kept_len());
-        self.forward.run(self.keep(input, kept), weights, bias, epilogue, output, scratch);
+        let input = self.keep(operands.input, kept);
+        self.forward.run(Operands { input, ..operands }, output, scratch);
     }
 
     pub(crate) fn data_gradient(
@@ -91,18 +83,12 @@ impl Pointwise {
         in_grad: &mut [f32],
         scratch: &mut [f32],
     ) {
+        let operands = Operands::plain(out_grad, weights);
         if self.shape.stride == 1 {
-            return self.data_gradient.run(
-                Input::plain(out_grad),
-                Weights::Plain(weights),
-                None,
-                None,
-                in_grad,
-                scratch,
-            );
+            return self.data_gradient.run(operands, in_grad, scratch);
         }
         let (kept, scratch) = scratch.split_at_mut(self.kept_len());
-        self.data_gradient.run(Input::plain(out_grad), Weights::Plain(weights), None, None, kept, scratch);
+        self.data_gradient.run(operands, kept, scratch);
         self.spread(kept, in_grad);
     }
 

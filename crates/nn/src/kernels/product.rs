@@ -13,7 +13,7 @@ use super::input::Input;
 use super::pack::{pack_across, pack_across_mapped, pack_along};
 use super::panels::{Block, COLUMNS, DEPTH, Left, ROWS, multiply_block, packed_len};
 use super::simd::Isa;
-use super::weights::Weights;
+use super::weights::{Operands, Weights};
 use crate::memory::prefetch;
 use crate::workers::{ScratchLen, Shared, even_blocks, for_each, for_each_task, panel_blocks};
 
@@ -135,15 +135,8 @@ impl Product {
     }
 
     /// Multiplies; `bias` has a bias for every row of every group.
-    pub(crate) fn run(
-        &self,
-        right: Input,
-        weights: Weights,
-        bias: Option<Bias>,
-        epilogue: Option<&dyn Epilogue>,
-        result: &mut [f32],
-        scratch: &mut [f32],
-    ) {
+    pub(crate) fn run(&self, operands: Operands, result: &mut [f32], scratch: &mut [f32]) {
+        let Operands { input: right, weights, bias, epilogue } = operands;
         let len = self.scratch_len();
         let (shared, scratch) = scratch.split_at_mut(len.shared);
         let (packed_weights, packed_pixels) = shared.split_at_mut(self.shared_lens().0);

@@ -1,4 +1,28 @@
-//! Weights of a pass: plain, or packed or transformed before.
+//! What a pass multiplies: its input and weights, plain or prepared, and what is done to the sums.
+
+use super::epilogue::{Bias, Epilogue};
+use super::input::Input;
+
+/// The operands of a pass.
+#[derive(Clone, Copy)]
+pub(crate) struct Operands<'a> {
+    /// May be read through a norm.
+    pub input: Input<'a>,
+    /// The layer's weights.
+    pub weights: Weights<'a>,
+    /// A bias and a floor per channel, where they are given.
+    pub bias: Option<Bias<'a>>,
+    /// Sees the results in [blocks](super::Conv::blocks).
+    pub epilogue: Option<&'a dyn Epilogue>,
+}
+
+impl<'a> Operands<'a> {
+    /// Plain arrays whose products are only summed.
+    pub(crate) fn plain(input: &'a [f32], weights: &'a [f32]) -> Self {
+        let (input, weights) = (Input::plain(input), Weights::Plain(weights));
+        Self { input, weights, bias: None, epilogue: None }
+    }
+}
 
 /// A layer's weights.
 #[derive(Clone, Copy)]

@@ -1,7 +1,7 @@
 //! Forward execution of a program's steps.
 
 use super::{PassContext, State};
-use crate::kernels::{self, Bias, Epilogue, Input};
+use crate::kernels::{self, Bias, Epilogue, Input, Operands, Weights};
 use crate::options::Mode;
 use crate::passes::fused::{self, Affine, NormState, Operand, StatisticsSource};
 use crate::passes::{Dims, activation, channel_scale, pool, rearrange};
@@ -61,8 +61,8 @@ impl State {
         } else {
             let writer = self.partial_sums.writer(dims.channels);
             let epilogue = output_norm.map(|_| &writer as &dyn Epilogue);
-            let weights = self.weights(linear, context.borrowed);
-            linear.conv.forward_of(input, weights, bias, epilogue, to, &mut scratch);
+            let weights = Weights::Plain(self.weights(linear, context.borrowed));
+            linear.conv.forward_of(Operands { input, weights, bias, epilogue }, to, &mut scratch);
             self.scale_result(linear, to);
         }
         if let Some((norm, blocks)) = output_norm.zip(linear.conv.blocks()) {

@@ -1,25 +1,18 @@
 //! Execution of a direct pass.
 
 use super::{Pass, Stencil};
-use crate::kernels::epilogue::{Bias, Epilogue, Piece};
+use crate::kernels::epilogue::{Bias, Piece};
 use crate::kernels::input::Input;
 use crate::kernels::padded::zip_rows;
 use crate::kernels::tile::{MAX_ROWS, Multiply, multiply};
-use crate::kernels::weights::Weights;
+use crate::kernels::weights::{Operands, Weights};
 use crate::workers::{Shared, even_blocks, for_each_task};
 use std::ops::Range;
 
 impl Pass {
     /// Computes `output` from `input` and the layer's weights.
-    pub(crate) fn run(
-        &self,
-        input: Input,
-        weights: Weights,
-        bias: Option<Bias>,
-        epilogue: Option<&dyn Epilogue>,
-        output: &mut [f32],
-        scratch: &mut [f32],
-    ) {
+    pub(crate) fn run(&self, operands: Operands, output: &mut [f32], scratch: &mut [f32]) {
+        let Operands { input, weights, bias, epilogue } = operands;
         let lens = self.scratch_len();
         let (packed, scratch) = scratch.split_at_mut(lens.shared);
         // Tasks that share no weights pack their own, which saves waking the threads twice.

@@ -14,7 +14,7 @@ use crate::kernels::pack::pack_along;
 use crate::kernels::panels::{Block, COLUMNS, DEPTH, Left, ROWS, multiply_block};
 use crate::kernels::shape::ConvShape;
 use crate::kernels::simd::{Isa, LANES, dispatch};
-use crate::kernels::weights::Weights;
+use crate::kernels::weights::Operands;
 use crate::workers::{ScratchLen, Shared, even_blocks, for_each_task, is_single_thread, panel_blocks};
 use std::ops::Range;
 
@@ -153,14 +153,9 @@ impl Pass {
     }
 
     /// Computes `output` from `input` and the layer's weights.
-    pub(crate) fn run(
-        &self,
-        input: Input,
-        weights: Weights,
-        bias: Option<Bias>,
-        output: &mut [f32],
-        scratch: &mut [f32],
-    ) {
+    pub(crate) fn run(&self, operands: Operands, output: &mut [f32], scratch: &mut [f32]) {
+        let Operands { input, weights, bias, epilogue } = operands;
+        assert!(epilogue.is_none(), "tiles are not shown");
         let len = self.scratch_len();
         let (transformed, scratch) = scratch.split_at_mut(len.shared);
         let transformed =
