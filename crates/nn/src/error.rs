@@ -2,7 +2,6 @@
 
 use crate::kernels::ShapeError;
 use crate::memory::words;
-use std::fmt;
 use thiserror::Error;
 
 /// Why a network cannot be planned, filled or run.
@@ -41,16 +40,6 @@ pub enum Error {
     /// No images.
     #[error("a batch of 0 images was requested, at least 1 is needed")]
     EmptyBatch,
-    /// A batch norm would have to take the variance of one number.
-    #[error(
-        "{name} cannot be trained on a batch of {batch}: a norm needs at least two values per channel, and there is one"
-    )]
-    OneValuePerChannel {
-        /// The norm.
-        name: String,
-        /// Images of the batch.
-        batch: usize,
-    },
     /// A layer of an invalid shape.
     #[error("the layer {name} cannot be planned: {reason}")]
     Layer {
@@ -59,17 +48,9 @@ pub enum Error {
         /// The reason.
         reason: ShapeError,
     },
-    /// A malformed graph.
-    #[error("the graph is not well formed at {name}: it {defect}")]
-    Malformed {
-        /// The node.
-        name: String,
-        /// The defect.
-        defect: Defect,
-    },
-    /// A graph without nodes.
-    #[error("the graph has no nodes")]
-    EmptyGraph,
+    /// A graph or arrays that do not fit, as a sentence with what would.
+    #[error("{0}")]
+    Invalid(String),
     /// More memory than there is.
     #[error("the network needs {} of memory, but {} are free", words(*needed), words(*available))]
     Memory {
@@ -105,18 +86,6 @@ pub enum Error {
         /// How many it was made for.
         planned: usize,
     },
-    /// Arrays that belong together and differ in length.
-    #[error("there are {found} {what}, but {expected} {beside}")]
-    Lengths {
-        /// The array that is too long or too short.
-        what: &'static str,
-        /// How many there are.
-        found: usize,
-        /// How many there should be.
-        expected: usize,
-        /// The array that it belongs to.
-        beside: &'static str,
-    },
     /// A tensor that is not there.
     #[error("the network has no tensor {name:?}; its first is {first:?}")]
     UnknownTensor {
@@ -151,45 +120,9 @@ pub(crate) fn check_lengths(
     beside: &'static str,
     expected: usize,
 ) -> Result<(), Error> {
-    if found == expected { Ok(()) } else { Err(Error::Lengths { what, found, expected, beside }) }
-}
-
-/// A defect of a graph's node; displayed as the predicate of a sentence about it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Defect {
-    /// It reads a node that is not there.
-    NoSuchInput(usize),
-    /// It reads too many or too few nodes, or later ones.
-    Inputs {
-        /// How many it needs.
-        needed: usize,
-        /// Those it reads.
-        given: Vec<usize>,
-    },
-    /// Its groups do not divide its channels.
-    Groups {
-        /// How many there are.
-        groups: usize,
-        /// The channels that they would have to divide.
-        channels: Vec<usize>,
-    },
-    /// It is an input in the middle of the graph.
-    SecondInput,
-    /// It should have weights.
-    NoWeights,
-}
-
-impl fmt::Display for Defect {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoSuchInput(input) => write!(f, "reads node {input}, which does not exist"),
-            Self::Inputs { needed, given } => write!(f, "needs {needed} earlier nodes, not {given:?}"),
-            Self::Groups { groups, channels } => {
-                write!(f, "has {groups} groups, which do not divide {channels:?} channels")
-            }
-            Self::SecondInput => f.write_str("is an input, which only the first node can be"),
-            Self::NoWeights => f.write_str("has no weights"),
-        }
+    if found == expected {
+        Ok(())
+    } else {
+        Err(Error::Invalid(format!("there are {found} {what}, but {expected} {beside}")))
     }
 }

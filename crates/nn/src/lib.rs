@@ -36,7 +36,7 @@ mod thread_team;
 mod workers;
 
 pub use builder::NetworkBuilder;
-pub use error::{Defect, Error};
+pub use error::Error;
 pub use loss::{cross_entropy, half_squares};
 pub use network::Network;
 pub use observed::{Extent, Layer, Layout, Observed, Observer};

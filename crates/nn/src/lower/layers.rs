@@ -1,7 +1,7 @@
 //! Lowering of layers with parameters, activations and residual sums.
 
 use super::{Lowered, Lowering, malformed};
-use crate::error::{Defect, Error};
+use crate::error::Error;
 use crate::kernels::{Conv, ConvShape};
 use crate::options::{Mode, NormPolicy, Purpose};
 use crate::parameters::{Fans, Role};
@@ -49,7 +49,7 @@ impl Lowering<'_> {
                 let inputs = self.operand_shape(node).channels / groups;
                 (self.dense(node, groups, vec![node.shape.channels, inputs]), bias)
             }
-            _ => return Err(malformed(node, Defect::NoWeights)),
+            _ => return Err(malformed(node, "has no weights")),
         };
         let to = layer.to;
         let lowered = self.linear(node, layer)?;
@@ -99,7 +99,7 @@ impl Lowering<'_> {
             .map_err(|reason| Error::Layer { name: node.name.clone(), reason })?;
         // Nodes are lowered in order: this one is next.
         let Some(fans) = Fans::of(self.graph, self.lowered.len()) else {
-            return Err(malformed(node, Defect::NoWeights));
+            return Err(malformed(node, "has no weights"));
         };
         let weight = self.parameters.add(format!("{}.weight", node.name), weights, Role::Weight(fans));
         Ok(self.push(Step::Linear(Box::new(Linear {
@@ -132,7 +132,12 @@ impl Lowering<'_> {
         }
         let Value { dims, .. } = self.values[from];
         if self.options.mode == Mode::Train && dims.images * dims.pixels == 1 {
-            return Err(Error::OneValuePerChannel { name: node.name.clone(), batch: self.options.batch });
+            return Err(Error::Invalid(format!(
+                "{name} cannot be trained on a batch of {batch}: a norm needs at least two values per \
+                 channel, and there is one",
+                name = node.name,
+                batch = self.options.batch
+            )));
         }
         let scale = self.parameters.add(format!("{}.weight", node.name), vec![channels], Role::Scale);
         let shift = self.parameters.add(format!("{}.bias", node.name), vec![channels], Role::Shift);

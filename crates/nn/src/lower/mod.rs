@@ -8,8 +8,10 @@ mod fuse;
 mod layers;
 mod values;
 
+use std::fmt;
+
 use crate::builder::Settings;
-use crate::error::{Defect, Error};
+use crate::error::Error;
 use crate::kernels::{Isa, Method};
 use crate::observed::Layout;
 use crate::options::{Mode, NormPolicy, Parametrisation, Purpose};
@@ -60,7 +62,7 @@ pub(crate) fn lower(graph: &Graph, options: Options) -> Result<Program, Error> {
         return Err(Error::EmptyBatch);
     }
     if graph.nodes.is_empty() {
-        return Err(Error::EmptyGraph);
+        return Err(Error::Invalid("the graph has no nodes".into()));
     }
     let mut lowering = Lowering {
         graph,
@@ -75,7 +77,7 @@ pub(crate) fn lower(graph: &Graph, options: Options) -> Result<Program, Error> {
     for node in &graph.nodes {
         for &input in &node.inputs {
             if input >= lowering.consumers.len() {
-                return Err(malformed(node, Defect::NoSuchInput(input)));
+                return Err(malformed(node, format!("reads node {input}, which does not exist")));
             }
             lowering.consumers[input] += 1;
         }
@@ -88,8 +90,8 @@ pub(crate) fn lower(graph: &Graph, options: Options) -> Result<Program, Error> {
     Ok(lowering.finish())
 }
 
-fn malformed(node: &Node, defect: Defect) -> Error {
-    Error::Malformed { name: node.name.clone(), defect }
+fn malformed(node: &Node, defect: impl fmt::Display) -> Error {
+    Error::Invalid(format!("the graph is not well formed at {}: it {defect}", node.name))
 }
 
 struct Lowering<'a> {
@@ -113,10 +115,11 @@ impl Lowering<'_> {
             _ => 1,
         };
         if node.inputs.len() != operands || node.inputs.iter().any(|&input| input >= id) {
-            return Err(malformed(node, Defect::Inputs { needed: operands, given: node.inputs.clone() }));
+            let defect = format!("needs {operands} earlier nodes, not {:?}", node.inputs);
+            return Err(malformed(node, defect));
         }
         if node.op == Op::Input && id > 0 {
-            return Err(malformed(node, Defect::SecondInput));
+            return Err(malformed(node, "is an input, which only the first node can be"));
         }
         let (groups, divided) = match node.op {
             Op::Conv { groups, .. } | Op::Dense { groups, .. } => {
@@ -126,7 +129,8 @@ impl Lowering<'_> {
             _ => return Ok(()),
         };
         if groups == 0 || divided.iter().any(|channels| !channels.is_multiple_of(groups)) {
-            return Err(malformed(node, Defect::Groups { groups, channels: divided }));
+            let defect = format!("has {groups} groups, which do not divide {divided:?} channels");
+            return Err(malformed(node, defect));
         }
         Ok(())
     }
