@@ -87,7 +87,11 @@ impl Limits {
 
     /// What widths must be a multiple of.
     pub(crate) fn step(&self) -> Result<usize, Error> {
-        if self.multiple_of == 0 { Err(Error::MultipleOfZero) } else { Ok(self.multiple_of) }
+        if self.multiple_of == 0 {
+            Err(Error::Invalid("widths cannot be a multiple of 0; give 1 or more".into()))
+        } else {
+            Ok(self.multiple_of)
+        }
     }
 
     /// The widths up to `most` to look at, ascending, and listed ones that are not allowed.

@@ -124,9 +124,13 @@ impl DesignSearch {
         let Limits { costs, tolerance, rule, .. } = &self.limits;
         match () {
             () if costs.has(Cost::Time) && self.timings.is_none() => Err(Error::NoTimings),
-            () if !(0.0..=1.0).contains(tolerance) => Err(Error::Tolerance { value: *tolerance }),
+            () if !(0.0..=1.0).contains(tolerance) => Err(Error::Invalid(format!(
+                "the tolerance is {tolerance}; it must be a share from 0 to 1, such as 0.02"
+            ))),
             () if *rule == Some(Rule::Nearest) && (costs.only().is_none() || *tolerance > 0.0) => {
-                Err(Error::NearestOfSeveral { costs: costs.clone() })
+                Err(Error::Invalid(format!(
+                    "nearest is for one cost without a tolerance; take under, or one of {costs}"
+                )))
             }
             () => Ok(()),
         }
@@ -170,7 +174,11 @@ impl DesignSearch {
     fn candidates(&self) -> Result<(Vec<usize>, Vec<usize>), Error> {
         let most = self.inner_width()?;
         if most < 2 {
-            return Err(Error::NarrowBaseline { name: self.baseline.name(), width: most });
+            return Err(Error::Invalid(format!(
+                "the baseline {name} has width {most}; to be split into narrower members it \
+                 needs a width of at least 2",
+                name = self.baseline.name()
+            )));
         }
         let step = self.limits.step()?;
         if let Some(timings) = &self.timings {
@@ -183,7 +191,10 @@ impl DesignSearch {
         let (inside, left_out) = self.limits.candidates(most)?;
         if inside.is_empty() {
             let nearest = (most / step * step).max(1);
-            return Err(Error::WidthsOutside { multiple_of: step, most, nearest });
+            return Err(Error::Invalid(format!(
+                "no width asked for is a multiple of {step} between 1 and the baseline's inner \
+                 width {most}; {nearest} would be"
+            )));
         }
         Ok((inside, left_out))
     }

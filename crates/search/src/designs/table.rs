@@ -180,7 +180,9 @@ impl<'a> Table<'a> {
         };
         match self.primal.iter().min_by(better) {
             Some(best) => Ok(*best),
-            None if self.timed.is_some() => Err(Error::NothingAsFast),
+            None if self.timed.is_some() => Err(Error::Invalid(
+                "no design that was timed takes at most the baseline's time; time smaller ones".into(),
+            )),
             None => Err(self.refusal()?),
         }
     }
@@ -209,7 +211,11 @@ impl<'a> Table<'a> {
         let best = cheapest(costs.first(), self.dual.iter().copied());
         best.ok_or_else(|| match costs.only() {
             Some(_) => Error::NoDual,
-            None => Error::NoDualWithin { costs: costs.clone() },
+            None => Error::Invalid(format!(
+                "no allowed design has as little variance as the baseline without more {}; \
+                 allow a tolerance, or name fewer costs",
+                costs.words()
+            )),
         })
     }
 

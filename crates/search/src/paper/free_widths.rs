@@ -101,7 +101,13 @@ struct Region {
 
 impl<'a> Objective<'a> {
     fn new(baseline: &Module, cost: Cost, variance: &'a dyn Variance) -> Result<Self, Error> {
-        let relaxed = variance.relaxed(baseline)?.ok_or(Error::NoFormula)?;
+        let relaxed = variance.relaxed(baseline)?.ok_or_else(|| {
+            Error::Invalid(
+                "free widths need a variance formula, which measured variances have none of; \
+                 take law or exact"
+                    .into(),
+            )
+        })?;
         Ok(Self { cost: NeighbourProducts::of(baseline, cost)?, variance: relaxed })
     }
 

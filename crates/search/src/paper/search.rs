@@ -52,7 +52,11 @@ impl Search {
         let module = self.baseline.analysed_module()?;
         let width = module.width()?;
         if width < 2 {
-            return Err(Error::NarrowBaseline { name: self.baseline.name(), width });
+            return Err(Error::Invalid(format!(
+                "the baseline {name} has width {width}; to be split into narrower members it \
+                 needs a width of at least 2",
+                name = self.baseline.name()
+            )));
         }
         Ok(module)
     }
@@ -68,11 +72,17 @@ impl Search {
     fn no_widths(&self, width: usize) -> Error {
         let step = self.limits.multiple_of;
         if step > width {
-            return Error::NoMultiple { multiple_of: step, width };
+            return Error::Invalid(format!(
+                "no width up to the baseline's {width} is a multiple of {step}; the nearest \
+                 feasible multiple is {width}"
+            ));
         }
         let wanted = self.limits.widths.iter().flatten().copied().min().unwrap_or(1);
         let nearest = (wanted.div_ceil(step) * step).clamp(step, width / step * step);
-        Error::NoListedWidth { multiple_of: step, width, nearest }
+        Error::Invalid(format!(
+            "no width in the list is a multiple of {step} between 1 and the baseline's \
+             {width}; the nearest feasible width is {nearest}"
+        ))
     }
 
     /// Finds both optima.
@@ -102,7 +112,7 @@ impl Search {
         let whole = Curve::watched(&module, &widths, self.cost(), variance, share, monitor)?;
         let curve = context.within_members(whole, monitor)?;
         let (Some(&best), Some(&dual)) = (curve.optimum(), curve.dual_optimum()) else {
-            return Err(Error::NoWidths);
+            return Err(Error::Invalid("there is no width to choose from".into()));
         };
         let baseline = self.baseline.totals()?;
         let primal = context.optimum(&best, Problem::Primal)?;
@@ -184,7 +194,10 @@ impl Context<'_> {
             }
         }
         if points.is_empty() {
-            return Err(Error::TooFewMembers { most, fewest });
+            return Err(Error::Invalid(format!(
+                "every width needs more than {most} members to spend the budget; the fewest \
+                 possible is {fewest}"
+            )));
         }
         Ok(Curve { points })
     }

@@ -50,7 +50,7 @@ pub fn per_stage(
             let curve = Curve::new(&Module::Bottleneck(block), &widths, cost, variance, 1.0)?;
             let common_width = (width << stage).min(base);
             let (Some(best), Some(common)) = (curve.optimum(), curve.points.get(common_width - 1)) else {
-                return Err(Error::NoStageWidths { stage: stage + 1 });
+                return Err(Error::Invalid(format!("stage {stage} has no widths", stage = stage + 1)));
             };
             Ok(StageOptimum {
                 stage: stage + 1,

@@ -72,7 +72,7 @@ impl Law {
         if alpha.is_finite() && alpha > 0.0 {
             Ok(Self { alpha, interval: None })
         } else {
-            Err(Error::Alpha(alpha))
+            Err(Error::Invalid(format!("alpha is {alpha}; it must be a positive finite number, such as 1.6")))
         }
     }
 

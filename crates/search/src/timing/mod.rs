@@ -64,7 +64,7 @@ impl Timings {
         if let Some(value) =
             [baseline].into_iter().chain(designs.iter().map(|timed| timed.1)).find(|&t| wrong(t))
         {
-            return Err(Error::NotATime { value });
+            return Err(Error::Invalid(format!("a time is {value}; times must be positive finite numbers")));
         }
         if designs.is_empty() {
             return Err(Error::NoTimings);

@@ -124,7 +124,10 @@ impl<'a> StageProblem<'a> {
         let baseline = &search.baseline;
         let inputs = if baseline.module().is_some() { BlockInputs::White } else { search.inputs };
         let Some(by) = search.limits.costs.only() else {
-            return Err(Error::StagesOfSeveral { costs: search.limits.costs.clone() });
+            return Err(Error::Invalid(format!(
+                "designs per stage and two widths keep one cost; ask for one of {costs}",
+                costs = search.limits.costs
+            )));
         };
         let (fixed, costs) = stage_costs(baseline)?;
         let costs = costs.iter().map(|stage| stage.by(by)).collect::<Result<Vec<_>, Error>>()?;
@@ -134,7 +137,10 @@ impl<'a> StageProblem<'a> {
             return Err(Error::NoStages { name: baseline.name() });
         }
         if !freedom.stages() && matches!(baseline, Spec::Regnet(_)) {
-            return Err(Error::NoCommonWidths { name: baseline.name() });
+            return Err(Error::Invalid(format!(
+                "the stages of {name} have widths of their own; ask for designs per stage as well",
+                name = baseline.name()
+            )));
         }
         let (cost, fixed) = (Counts::of(baseline)?.by(by)? as f64, fixed.by(by)? as f64);
         let budget =
@@ -159,9 +165,12 @@ impl<'a> StageProblem<'a> {
         primal: Option<(Vec<Pick>, f64)>,
         dual: Option<(Vec<Pick>, f64)>,
     ) -> Result<BothProblems, Error> {
-        let (picks, gap) = primal.ok_or(Error::StageBudget {
-            budget: self.budget as u64,
-            cost: self.search.limits.costs.first(),
+        let (picks, gap) = primal.ok_or_else(|| {
+            Error::Invalid(format!(
+                "no designs per stage fit a budget of {budget} {}; allow more",
+                self.search.limits.costs.first().unit(),
+                budget = self.budget as u64
+            ))
         })?;
         let primal = self.describe(&picks, gap)?;
         let (picks, gap) = dual.ok_or(Error::NoDual)?;
