@@ -96,7 +96,6 @@ pub struct Batch {
     images: Vec<f32>,
     labels: Vec<u32>,
     position: Position,
-    last_of_epoch: bool,
 }
 
 impl Batch {
@@ -113,11 +112,6 @@ impl Batch {
     /// Where in the stream it stands.
     pub fn position(&self) -> Position {
         self.position
-    }
-
-    /// Whether the next batch starts a new epoch.
-    pub fn is_last_of_epoch(&self) -> bool {
-        self.last_of_epoch
     }
 }
 
@@ -371,7 +365,6 @@ impl Job {
         let start = position.batch * self.plan.batch_size;
         let indices = &order[start..order.len().min(start + self.plan.batch_size)];
         batch.position = position;
-        batch.last_of_epoch = position.batch + 1 == self.batches_per_epoch();
         batch.labels.clear();
         batch.labels.extend(indices.iter().filter_map(|&index| split.label(index as usize)).map(u32::from));
         let size = self.transform.shape().len();

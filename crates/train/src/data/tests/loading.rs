@@ -26,13 +26,13 @@ fn loader(data: &Arc<Dataset>, plan: Plan) -> Loader {
     Loader::new(Arc::clone(data), Part::Train, Transform::training(data).unwrap(), plan).unwrap()
 }
 
-type Copied = (Position, Vec<f32>, Vec<u32>, bool);
+type Copied = (Position, Vec<f32>, Vec<u32>);
 
 fn collect(mut loader: Loader) -> Vec<Copied> {
     let mut batches = Vec::new();
     while let Some(batch) = loader.next().unwrap() {
         let (images, labels) = (batch.images().to_vec(), batch.labels().to_vec());
-        batches.push((batch.position(), images, labels, batch.is_last_of_epoch()));
+        batches.push((batch.position(), images, labels));
     }
     batches
 }
@@ -58,7 +58,7 @@ fn slow(data: &Dataset, plan: &Plan) -> Vec<Copied> {
             let labels = chunk.iter().map(|&i| u32::from(data.train().label(i as usize).unwrap())).collect();
             let position = Position { epoch, batch };
             if position >= plan.start {
-                batches.push((position, images, labels, batch + 1 == chunks.len()));
+                batches.push((position, images, labels));
             }
         }
     }
