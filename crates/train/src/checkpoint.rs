@@ -17,7 +17,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::data::Identity;
-use crate::error::{CheckpointDefect, NetworkDifference, io};
+use crate::error::io;
 use crate::history::Progress;
 use crate::recipe::{Parametrisation, Recipe};
 use crate::{Engine, Error, Loss};
@@ -197,7 +197,7 @@ impl CheckpointFile {
     pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, Error> {
         let refuse = |error: collegial_core::tensors::Error| Error::NotACheckpoint {
             path: path.to_owned(),
-            reason: Box::new(error.into()),
+            reason: error.to_string(),
         };
         let archive = Archive::from_bytes(bytes).map_err(refuse)?;
         let ours = archive.metadata.contains_key(KEY);
@@ -218,7 +218,7 @@ impl CheckpointFile {
     /// The same tensors under other names.
     pub fn renamed(mut self, name: impl Fn(&str) -> String) -> Result<Self, Error> {
         let Archive { tensors, integers, metadata } = std::mem::take(&mut self.archive);
-        let refuse = |error: collegial_core::tensors::Error| self.refuse(error.into());
+        let refuse = |error: collegial_core::tensors::Error| self.refuse(error.to_string());
         let tensors = tensors.renamed(&name).map_err(refuse)?;
         let integers = integers.renamed(&name).map_err(refuse)?;
         Ok(Self { archive: Archive { tensors, integers, metadata }, ..self })
@@ -256,12 +256,12 @@ impl CheckpointFile {
     pub fn header<T: DeserializeOwned>(&self) -> Result<Option<T>, Error> {
         let Some(document) = self.archive.metadata.get(KEY) else { return Ok(None) };
         let parsed = serde_json::from_str(document);
-        parsed.map(Some).map_err(|error| self.refuse(CheckpointDefect::Header(error)))
+        parsed.map(Some).map_err(|error| self.refuse(format!("its header says something else ({error})")))
     }
 
     /// The document of its header, which must be there.
     pub fn own_header<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        self.header()?.ok_or_else(|| self.refuse(CheckpointDefect::NoHeader))
+        self.header()?.ok_or_else(|| self.refuse("its header does not name a network of ours".into()))
     }
 
     /// Sets every parameter and running statistic of a network; all of them must be here, finite,
@@ -271,7 +271,7 @@ impl CheckpointFile {
             && network.parametrisation() != parametrisation
         {
             let found = parametrisation;
-            return Err(self.other(model, NetworkDifference::Parametrisation { found }));
+            return Err(self.other(model, format!("its weights are those of the {found} parametrisation")));
         }
         let parameters = network.parameters().iter().map(|entry| (entry.name.clone(), entry.shape.clone()));
         let statistics = network.statistics().map(|(name, values)| (name, vec![values.len()]));
@@ -279,7 +279,7 @@ impl CheckpointFile {
         let tables = self.archive.tensors.names().chain(self.archive.integers.names());
         let unknown = tables.filter(|name| !expected.contains_key(*name) && !is_counter(name)).min();
         if let Some(name) = unknown {
-            return Err(self.other(model, NetworkDifference::Unknown { tensor: name.to_owned() }));
+            return Err(self.other(model, format!("the network has no tensor {name}")));
         }
         for (name, shape) in expected {
             network.set(&name, self.floats(&name, &shape, model)?)?;
@@ -306,13 +306,11 @@ impl CheckpointFile {
     /// The values of a tensor of this shape, all of them finite.
     fn floats(&self, name: &str, shape: &[usize], model: &str) -> Result<&[f32], Error> {
         let Ok(tensor) = self.archive.tensors.get(name) else {
-            return Err(self.other(model, NetworkDifference::Missing { tensor: name.to_owned() }));
+            return Err(self.other(model, format!("it has no tensor {name}")));
         };
         if tensor.shape() != shape {
             let (found, expected) = (tensor.shape().to_vec(), shape.to_vec());
-            return Err(
-                self.other(model, NetworkDifference::Shape { tensor: name.to_owned(), found, expected })
-            );
+            return Err(self.other(model, format!("{name} has the shape {found:?}, expected {expected:?}")));
         }
         match tensor.values().iter().find(|value| !value.is_finite()) {
             None => Ok(tensor.values()),
@@ -320,13 +318,13 @@ impl CheckpointFile {
         }
     }
 
-    fn refuse(&self, reason: CheckpointDefect) -> Error {
-        Error::NotACheckpoint { path: self.path.clone(), reason: Box::new(reason) }
+    fn refuse(&self, reason: String) -> Error {
+        Error::NotACheckpoint { path: self.path.clone(), reason }
     }
 
-    fn other(&self, model: &str, reason: NetworkDifference) -> Error {
+    fn other(&self, model: &str, reason: String) -> Error {
         let (path, model) = (self.path.clone(), model.to_owned());
-        Error::OtherNetwork { path, model, reason: Box::new(reason) }
+        Error::OtherNetwork { path, model, reason }
     }
 }
 
@@ -351,12 +349,22 @@ impl Checkpoint {
         let training_header: TrainingHeader = training.own_header()?;
         let numbers = (model_header.number, training_header.number);
         if numbers.0 != numbers.1 {
-            return Err(training.refuse(CheckpointDefect::Numbers { model: numbers.0, training: numbers.1 }));
+            return Err(training.refuse(format!(
+                "it is number {training}, but {} beside it is number {model}",
+                MODEL_FILE,
+                model = numbers.0,
+                training = numbers.1
+            )));
         }
         // Two processes that did not see each other's lock may have written one file each.
         let steps = (model_header.steps, training_header.progress.steps);
         if steps.0 != steps.1 {
-            return Err(training.refuse(CheckpointDefect::Steps { model: steps.0, training: steps.1 }));
+            return Err(training.refuse(format!(
+                "it is of step {training}, but {} beside it is of step {model}",
+                MODEL_FILE,
+                model = steps.0,
+                training = steps.1
+            )));
         }
         Ok(Self { model, model_header, training, training_header })
     }

@@ -8,21 +8,26 @@
 
 use collegial_arch::{Graph, Op};
 
-use crate::error::RecipeError;
+use crate::Error;
 
 /// The factor of every parameter's rate, by name, relative to one member of width `reference`.
 ///
 /// # Errors
 ///
 /// If a layer with weights is not fully connected.
-pub fn layer_rates(graph: &Graph, reference: usize) -> Result<Vec<(String, f64)>, RecipeError> {
+pub fn layer_rates(graph: &Graph, reference: usize) -> Result<Vec<(String, f64)>, Error> {
     let mut layers = vec![];
     for node in &graph.nodes {
         match node.op {
             Op::Dense { groups, .. } => {
                 layers.push((node, graph.nodes[node.inputs[0]].shape.channels / groups, groups));
             }
-            Op::Conv { .. } => return Err(RecipeError::LayerRates { layer: node.name.to_string() }),
+            Op::Conv { .. } => {
+                return Err(Error::Invalid(format!(
+                    "rates_by_fan_in is for fully connected networks; {layer} is a convolution",
+                    layer = node.name
+                )));
+            }
             _ => {}
         }
     }
@@ -44,7 +49,7 @@ mod tests {
 
     use super::*;
 
-    fn factors(name: &str) -> Result<Vec<f64>, RecipeError> {
+    fn factors(name: &str) -> Result<Vec<f64>, Error> {
         let graph = name.parse::<Spec>().unwrap().graph().unwrap();
         Ok(layer_rates(&graph, 200)?.into_iter().map(|(_, factor)| factor).collect())
     }

@@ -33,7 +33,7 @@ mod trainer;
 pub use backend::{Backends, Engine};
 pub use checkpoint_policy::CheckpointPolicy;
 pub use difference::Difference;
-pub use error::{CheckpointDefect, Error, NetworkDifference, RecipeError, Unfit};
+pub use error::Error;
 pub use evaluate::{Evaluation, evaluate, evaluate_with};
 pub use history::{Epoch, Progress, Sums, run_error};
 pub use job::{Data, Job};

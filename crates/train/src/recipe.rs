@@ -12,7 +12,6 @@ use toml::{Table, Value};
 
 pub use crate::builtin::Builtin;
 use crate::data::{Augment, Dataset};
-use crate::error::RecipeError;
 use crate::schedule::Schedule;
 use crate::{Error, Loss};
 
@@ -63,12 +62,10 @@ pub fn load(name_or_path: &Path) -> Result<String, Error> {
     if let Some(recipe) = Builtin::named(name_or_path) {
         return Ok(recipe.toml().to_owned());
     }
-    let text = read_regular_text(name_or_path).map_err(|error| RecipeError::Unreadable {
-        name: name_or_path.display().to_string(),
-        reason: error.to_string(),
-        known: Builtin::ALL.map(Builtin::name).into(),
-    });
-    Ok(text?)
+    read_regular_text(name_or_path).map_err(|error| {
+        let (name, known) = (name_or_path.display(), Builtin::ALL.map(Builtin::name).join(", "));
+        Error::Invalid(format!("cannot read the recipe {name}: {error}; known names are {known}"))
+    })
 }
 
 impl Recipe {
@@ -110,7 +107,7 @@ impl Recipe {
         self
     }
 
-    fn check(&self) -> Result<(), RecipeError> {
+    fn check(&self) -> Result<(), Error> {
         let count = |what, value: usize| check(what, value, value > 0, "at least 1");
         count("epochs", self.epochs as usize)?;
         count("batch", self.batch)?;
@@ -120,7 +117,9 @@ impl Recipe {
         count("test_limit", self.test_limit.unwrap_or(1))?;
         if !self.batch.is_multiple_of(self.micro_batch()) {
             let (batch, micro_batch) = (self.batch, self.micro_batch());
-            return Err(RecipeError::MicroBatch { batch, micro_batch });
+            return Err(Error::Invalid(format!(
+                "the recipe's batch of {batch} is not a multiple of its micro_batch of {micro_batch}"
+            )));
         }
         let rate = self.learning_rate;
         check("learning_rate", rate, rate.is_finite() && rate > 0.0, "above 0")?;
@@ -130,7 +129,7 @@ impl Recipe {
 }
 
 /// Refuses constants under which a step is not a descent.
-fn check_rule(rule: UpdateRule) -> Result<(), RecipeError> {
+fn check_rule(rule: UpdateRule) -> Result<(), Error> {
     let factor = |what, value| check(what, value, (0.0..1.0).contains(&value), "at least 0 and below 1");
     let decay = match rule {
         UpdateRule::Sgd { momentum, weight_decay, .. } => {
@@ -153,12 +152,19 @@ pub(crate) fn check(
     value: impl std::fmt::Display,
     holds: bool,
     accepted: &'static str,
-) -> Result<(), RecipeError> {
-    if holds { Ok(()) } else { Err(RecipeError::Value { field, value: value.to_string(), accepted }) }
+) -> Result<(), Error> {
+    if holds {
+        Ok(())
+    } else {
+        Err(Error::Invalid(format!("the recipe's {field} is {value}; it must be {accepted}")))
+    }
 }
 
-fn malformed(error: &toml::de::Error) -> RecipeError {
-    RecipeError::Malformed { reason: error.message().trim().replace('\n', " ") }
+fn malformed(error: &toml::de::Error) -> Error {
+    Error::Invalid(format!(
+        "the recipe is not valid: {reason}",
+        reason = error.message().trim().replace('\n', " ")
+    ))
 }
 
 /// Whether a change (`schedule.milestones=[2,4]`) is of this field of a recipe (`schedule`).
@@ -168,8 +174,13 @@ pub fn changes(change: &str, field: &str) -> bool {
 }
 
 /// Makes one change.
-fn set(table: &mut Table, change: &str) -> Result<(), RecipeError> {
-    let wrong = || RecipeError::Change { change: change.to_owned() };
+fn set(table: &mut Table, change: &str) -> Result<(), Error> {
+    let wrong = || {
+        Error::Invalid(format!(
+            "{change:?} is not a change of a recipe; write it as epochs=5, optimiser.momentum=0.8 or \
+         schedule.milestones=[2,4]"
+        ))
+    };
     let (path, value) = change.split_once('=').ok_or_else(wrong)?;
     let (path, value) = (path.trim(), value.trim());
     // What is not a TOML value is a word without its quotes.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::RecipeError;
+use crate::Error;
 use crate::recipe::check;
 
 /// A step schedule.
@@ -42,7 +42,7 @@ impl Schedule {
         if risen < 1.0 { rate * risen } else { rate }
     }
 
-    pub(crate) fn check(&self) -> Result<(), RecipeError> {
+    pub(crate) fn check(&self) -> Result<(), Error> {
         let Self { milestones, factor, warm_up } = self;
         let ascending = milestones.windows(2).all(|pair| pair[0] < pair[1]);
         let real = milestones.iter().all(|epoch| epoch.is_finite() && *epoch >= 0.0);

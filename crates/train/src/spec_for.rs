@@ -4,14 +4,15 @@ use collegial_arch::{Overrides, Spec};
 
 use crate::Error;
 use crate::data::{Dataset, Shape};
-use crate::error::Unfit;
 
 /// The spec with the data set's image size and class count. What the user gave must not contradict
 /// them.
 pub fn spec_for(spec: &Spec, given: &Overrides, dataset: &Dataset) -> Result<Spec, Error> {
     let (shape, classes) = (dataset.shape(), dataset.classes());
     let agree = |setting, given: Option<usize>, found: usize, what| match given {
-        Some(given) if given != found => Err(Unfit::Contradiction { setting, given, found, what }),
+        Some(given) if given != found => Err(Error::Invalid(format!(
+            "{setting} {given} contradicts the data set, which has {found} {what}"
+        ))),
         _ => Ok(()),
     };
     agree("classes", given.classes, classes, "classes")?;
@@ -23,7 +24,11 @@ pub fn spec_for(spec: &Spec, given: &Overrides, dataset: &Dataset) -> Result<Spe
         }
         Spec::Resnext(_) | Spec::Regnet(_) | Spec::WideResnet(_) => {
             if shape.channels != 3 || shape.height != shape.width {
-                return Err(Unfit::Images { model: spec.name(), shape }.into());
+                return Err(Error::Invalid(format!(
+                    "{model} takes square colour images, but those of the data set are {shape}; a fully \
+                     connected network such as fc6-30x48 takes any",
+                    model = spec.name()
+                )));
             }
             agree("image", given.image, shape.height, "pixels per side")?;
             Overrides { classes: Some(classes), image: Some(shape.height), ..*given }
@@ -38,7 +43,10 @@ pub fn spec_for(spec: &Spec, given: &Overrides, dataset: &Dataset) -> Result<Spe
     if !takes_images || output.elements() != classes as u128 {
         let outputs = u64::try_from(output.elements()).unwrap_or(u64::MAX);
         let model = spec.to_string();
-        return Err(Unfit::Shapes { model, input, outputs, shape, classes }.into());
+        return Err(Error::Invalid(format!(
+            "{model} takes {input} values and puts out {outputs}, but the images of the data set are \
+             {shape} in {classes} classes"
+        )));
     }
     Ok(spec)
 }

@@ -15,74 +15,12 @@ use collegial_arch::{
 /// Shapes by name, as PyTorch has them.
 pub type Shapes = BTreeMap<String, Vec<usize>>;
 
-/// Why tensors are not those of a network that is known; shown as the end of a sentence.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Unknown {
-    /// None of the tensors by which a family is told.
-    #[error(
-        "those of a ResNeXt (layer1.0.conv3.weight), a RegNet (trunk_output.block1.block1-0.f.c.0.weight), a Wide ResNet \
-         (layer1.0.conv2.weight) or a fully connected network (fc1.weight) are missing, it begins with {}",
-        first.as_ref().map_or("no tensor at all".to_owned(), |name| format!("{name:?}"))
-    )]
-    Family {
-        /// The first of its tensors.
-        first: Option<String>,
-    },
-    /// A stem's convolution of another size.
-    #[error("conv1.weight has a kernel of side {side}; 3 and 7 are known")]
-    StemKernel {
-        /// Its side.
-        side: usize,
-    },
-    /// Basic blocks of another family than Wide ResNets.
-    #[error(
-        "its blocks have two convolutions as those of a Wide ResNet, but conv1.weight has {channels} channels and a kernel of \
-         side {side} where that has 16 and 3 (ResNet-18 and 34 are not read)"
-    )]
-    BasicBlocks {
-        /// Channels of its stem.
-        channels: usize,
-        /// Side of the stem's kernel.
-        side: usize,
-    },
-    /// A tensor that is not there.
-    #[error("it has no tensor {name}")]
-    NoTensor {
-        /// Its name.
-        name: String,
-    },
-    /// A tensor of another layer.
-    #[error("{name} has shape {shape:?}, {axes} axes were expected")]
-    Axes {
-        /// Its name.
-        name: String,
-        /// Its shape.
-        shape: Vec<usize>,
-        /// How many axes it should have.
-        axes: usize,
-    },
-    /// Rows that members of this width cannot share.
-    #[error("the {rows} rows of {name} are not a multiple of {width}")]
-    Rows {
-        /// The tensor.
-        name: String,
-        /// Its rows.
-        rows: usize,
-        /// What they should be a multiple of.
-        width: usize,
-    },
-    /// A spec that cannot be.
-    #[error(transparent)]
-    Spec(#[from] collegial_arch::Error),
-}
-
 /// The spec of a network with these tensors.
 ///
 /// # Errors
 ///
-/// Where they are not those of a network that is known.
-pub fn spec(shapes: &Shapes) -> Result<Spec, Unknown> {
+/// The end of a sentence about the file, where they are not those of a network that is known.
+pub fn spec(shapes: &Shapes) -> Result<Spec, String> {
     let spec = if shapes.contains_key("fc1.weight") {
         fully_connected(shapes)
     } else if shapes.contains_key("layer1.0.conv3.weight") {
@@ -92,13 +30,18 @@ pub fn spec(shapes: &Shapes) -> Result<Spec, Unknown> {
     } else if shapes.contains_key("layer1.0.conv2.weight") {
         wide_resnet(shapes)
     } else {
-        Err(Unknown::Family { first: shapes.keys().next().cloned() })
+        Err(format!(
+            "those of a ResNeXt (layer1.0.conv3.weight), a RegNet \
+             (trunk_output.block1.block1-0.f.c.0.weight), a Wide ResNet (layer1.0.conv2.weight) or a \
+             fully connected network (fc1.weight) are missing, it begins with {}",
+            shapes.keys().next().map_or("no tensor at all".to_owned(), |name| format!("{name:?}"))
+        ))
     }?;
-    spec.check()?;
+    spec.check().map_err(|error| error.to_string())?;
     Ok(spec)
 }
 
-fn resnext(shapes: &Shapes) -> Result<Spec, Unknown> {
+fn resnext(shapes: &Shapes) -> Result<Spec, String> {
     let (stem, stem_channels) = stem(shapes)?;
     let [outputs, ..] = shape::<4>(shapes, "layer1.0.conv3.weight")?;
     let [classes, _] = shape(shapes, "fc.weight")?;
@@ -120,7 +63,7 @@ fn resnext(shapes: &Shapes) -> Result<Spec, Unknown> {
 
 /// How images enter a ResNeXt, and the channels behind that. A ResNet-D's projections stand behind
 /// a pool, and so in the second place.
-fn stem(shapes: &Shapes) -> Result<(Stem, usize), Unknown> {
+fn stem(shapes: &Shapes) -> Result<(Stem, usize), String> {
     if shapes.contains_key("conv1.0.weight") {
         let [channels, ..] = shape::<4>(shapes, "conv1.6.weight")?;
         let averaging =
@@ -131,11 +74,11 @@ fn stem(shapes: &Shapes) -> Result<(Stem, usize), Unknown> {
     match kernel {
         3 => Ok((Stem::Small, channels)),
         7 => Ok((Stem::Imagenet, channels)),
-        side => Err(Unknown::StemKernel { side }),
+        side => Err(format!("conv1.weight has a kernel of side {side}; 3 and 7 are known")),
     }
 }
 
-fn regnet(shapes: &Shapes) -> Result<Spec, Unknown> {
+fn regnet(shapes: &Shapes) -> Result<Spec, String> {
     let name = |stage: usize, block: usize, layer: &str| {
         format!("trunk_output.block{stage}.block{stage}-{block}.f.{layer}.0.weight")
     };
@@ -160,19 +103,23 @@ fn regnet(shapes: &Shapes) -> Result<Spec, Unknown> {
 
 /// The members of a stage's first block, by the names of its layers 1 and 2: the 3x3 convolution
 /// shows the width of what goes into one of them.
-fn stage_design(shapes: &Shapes, name: impl Fn(usize) -> String) -> Result<StageDesign, Unknown> {
+fn stage_design(shapes: &Shapes, name: impl Fn(usize) -> String) -> Result<StageDesign, String> {
     let [outer, width, ..] = shape::<4>(shapes, &name(2))?;
     // That a tensor is missing is said when the network is filled.
     let inner = shapes.get(&name(1)).and_then(|shape| shape.first()).map_or(outer, |&rows| rows);
     let members = ratio(&name(1), inner, width)?;
     let widths = [width, ratio(&name(2), outer, members)?];
-    Ok(StageDesign::new(members, widths)?)
+    StageDesign::new(members, widths).map_err(|error| error.to_string())
 }
 
-fn wide_resnet(shapes: &Shapes) -> Result<Spec, Unknown> {
+fn wide_resnet(shapes: &Shapes) -> Result<Spec, String> {
     let [channels, _, side, _] = shape(shapes, "conv1.weight")?;
     if (channels, side) != (16, 3) {
-        return Err(Unknown::BasicBlocks { channels, side });
+        return Err(format!(
+            "its blocks have two convolutions as those of a Wide ResNet, but conv1.weight has {channels} \
+             channels and a kernel of side {side} where that has 16 and 3 (ResNet-18 and 34 are not \
+             read)"
+        ));
     }
     let [channels, ..] = shape::<4>(shapes, "layer1.0.conv1.weight")?;
     let [classes, _] = shape(shapes, "fc.weight")?;
@@ -187,7 +134,7 @@ fn wide_resnet(shapes: &Shapes) -> Result<Spec, Unknown> {
 }
 
 /// With two layers or more, the second shows the width of a member: its columns are one member's.
-fn fully_connected(shapes: &Shapes) -> Result<Spec, Unknown> {
+fn fully_connected(shapes: &Shapes) -> Result<Spec, String> {
     let depth = (1..).take_while(|layer| shapes.contains_key(&format!("fc{layer}.weight"))).count();
     let layers: Vec<[usize; 2]> =
         (1..=depth).map(|layer| shape(shapes, &format!("fc{layer}.weight"))).collect::<Result<_, _>>()?;
@@ -218,15 +165,15 @@ fn blocks(shapes: &Shapes, name: impl Fn(usize, usize) -> String) -> Vec<usize> 
     (1..=stages).map(|stage| (0..).take_while(|&block| has(stage, block)).count()).collect()
 }
 
-fn shape<const AXES: usize>(shapes: &Shapes, name: &str) -> Result<[usize; AXES], Unknown> {
-    let shape = shapes.get(name).ok_or_else(|| Unknown::NoTensor { name: name.to_owned() })?;
-    let other = || Unknown::Axes { name: name.to_owned(), shape: shape.clone(), axes: AXES };
+fn shape<const AXES: usize>(shapes: &Shapes, name: &str) -> Result<[usize; AXES], String> {
+    let shape = shapes.get(name).ok_or_else(|| format!("it has no tensor {name}"))?;
+    let other = || format!("{name} has shape {shape:?}, {AXES} axes were expected");
     shape.as_slice().try_into().map_err(|_| other())
 }
 
-fn ratio(name: &str, rows: usize, width: usize) -> Result<usize, Unknown> {
+fn ratio(name: &str, rows: usize, width: usize) -> Result<usize, String> {
     if width == 0 || rows == 0 || !rows.is_multiple_of(width) {
-        return Err(Unknown::Rows { name: name.to_owned(), rows, width });
+        return Err(format!("the {rows} rows of {name} are not a multiple of {width}"));
     }
     Ok(rows / width)
 }

@@ -27,7 +27,11 @@ impl Model {
     pub fn read(file: &WeightFile, settings: &Overrides) -> Result<Self, Error> {
         let spec = file.spec().with(settings)?;
         if file.header().parametrisation != Parametrisation::Standard {
-            return Err(Error::Parametrisation { path: file.path().to_owned() });
+            return Err(Error::Invalid(format!(
+                "{} holds weights of the NTK parametrisation, which other programs do not know; train \
+                 with parametrisation=standard",
+                file.path().display()
+            )));
         }
         let network = file.network(&spec)?;
         let header = ModelHeader { spec, ..file.header().clone() };
@@ -57,7 +61,11 @@ impl Model {
             Spec::Regnet(_) => {
                 Ok(renamed_model_bytes(&self.network, &self.header, self.batches, foreign::timm_regnet)?)
             }
-            other => Err(Error::NotInTimm { model: other.name() }),
+            other => Err(Error::Invalid(format!(
+                "timm has no network of the family of {model}, so that its layers have no names there; \
+                 ResNets, ResNeXts and RegNets have",
+                model = other.name()
+            ))),
         }
     }
 

@@ -87,12 +87,16 @@ impl WeightFile {
     /// The network that names and shapes of the tensors tell.
     fn told(file: &CheckpointFile) -> Result<Spec, Error> {
         let (path, shapes) = (file.path(), file.shapes());
-        let unknown = |reason| Error::Unrecognised { path: path.to_owned(), reason: Box::new(reason) };
+        let unknown = |reason| Error::Unrecognised { path: path.to_owned(), reason };
         let spec = infer::spec(&shapes).map_err(unknown)?;
         match foreign::tensor_besides(&shapes, &spec)? {
             Some(tensor) => {
                 let (path, model, tensor) = (path.to_owned(), spec.name(), tensor.to_owned());
-                Err(Error::Besides { path, model, tensor })
+                Err(Error::Invalid(format!(
+                    "{} is no {model}: it has the tensor {tensor} besides; as a PyTorch model, `suggest` \
+                     of collegial.torch takes it",
+                    path.display()
+                )))
             }
             None => Ok(spec),
         }
@@ -130,7 +134,11 @@ impl WeightFile {
     /// else.
     pub fn network(&self, spec: &Spec) -> Result<Network, Error> {
         if self.folded {
-            return Err(Error::Folded { path: self.path().to_owned() });
+            return Err(Error::Invalid(format!(
+                "the batch norms of {} are folded into its convolutions; export the checkpoint that it \
+                 was made from",
+                self.path().display()
+            )));
         }
         let graph = spec.graph()?;
         let mut network = Network::builder(&graph).parametrisation(self.header.parametrisation).build()?;
@@ -164,7 +172,11 @@ impl WeightFile {
         // Folding replaces four numbers per channel by one.
         if found < expected && !self.folded || found < expected / 4 {
             let (path, model) = (self.path().to_owned(), self.spec().name());
-            return Err(Error::TooFewNumbers { path, model, expected, found });
+            return Err(Error::Invalid(format!(
+                "{} does not fit {model}, which has {expected} parameters: the file holds only {found} \
+                 numbers",
+                path.display()
+            )));
         }
         Ok(self)
     }

@@ -13,7 +13,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-pub use difference::{Difference, TensorDefect};
+pub use difference::Difference;
 pub use read::{Header, parse, read};
 pub use write::{Files, Options, write};
 

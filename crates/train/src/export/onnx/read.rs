@@ -15,7 +15,7 @@ use collegial_core::files::{read_beside, read_regular};
 use collegial_core::protobuf::Fields;
 use collegial_core::tensors::{Tensor as Array, TensorTable};
 
-use super::difference::{Difference, TensorDefect};
+use super::difference::Difference;
 use super::message::{FLOAT, field};
 use super::operators::operators;
 use super::{DATA_CHECKSUM, FOLDED, KEY, seal_range};
@@ -62,7 +62,10 @@ pub fn read(path: &Path) -> Result<(CheckpointFile, Header), Error> {
 /// The same for the content of a file of this name, which must hold its weights itself.
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<(CheckpointFile, Header), Error> {
     let refused = |beside: &Path| {
-        let reason = Box::new(Difference::Beside { beside: beside.to_owned() });
+        let reason = Box::new(Difference::Invalid(format!(
+            "its weights lie in {}, beside it; export it without",
+            beside.display()
+        )));
         Err(Error::Onnx { path: path.to_owned(), reason })
     };
     parse_with(path, bytes, refused)
@@ -121,7 +124,7 @@ fn graph<'a>(bytes: &'a [u8], parts: &mut Parts<'a>) -> Result<(), Difference> {
             (field::GRAPH_INITIALISER, value) => {
                 let tensor = tensor(value.bytes()?)?;
                 if let Some(twice) = parts.tensors.insert(tensor.name, tensor) {
-                    return Err(Difference::TwoTensors { name: twice.name.to_owned() });
+                    return Err(Difference::Invalid(format!("it has two tensors {name}", name = twice.name)));
                 }
             }
             _ => {}
@@ -133,7 +136,7 @@ fn graph<'a>(bytes: &'a [u8], parts: &mut Parts<'a>) -> Result<(), Difference> {
 }
 
 fn limit(what: &'static str, count: usize) -> Result<(), Difference> {
-    if count > MOST { Err(Difference::TooMany { what }) } else { Ok(()) }
+    if count > MOST { Err(Difference::Invalid(format!("it has more than {MOST} {what}"))) } else { Ok(()) }
 }
 
 fn tensor(bytes: &[u8]) -> Result<Tensor<'_>, Difference> {
@@ -142,9 +145,12 @@ fn tensor(bytes: &[u8]) -> Result<Tensor<'_>, Difference> {
         match item? {
             (field::TENSOR_DIMS, value) => {
                 let side = value.int()?;
-                tensor.shape.push(usize::try_from(side).map_err(|_| Difference::Side { side })?);
+                tensor.shape.push(
+                    usize::try_from(side)
+                        .map_err(|_| Difference::Invalid(format!("a tensor has a side of {side}")))?,
+                );
                 if tensor.shape.len() > MOST_AXES {
-                    return Err(Difference::Axes);
+                    return Err(Difference::Invalid(format!("a tensor has more than {MOST_AXES} axes")));
                 }
             }
             (field::TENSOR_TYPE, value) => tensor.kind = value.int()?,
@@ -177,8 +183,12 @@ fn entry(bytes: &[u8]) -> Result<(&str, &str), Difference> {
 }
 
 fn header(parts: &Parts) -> Result<Header, Difference> {
-    let document = parts.metadata.get(KEY).ok_or(Difference::NoSpec)?;
-    let model = serde_json::from_str(document).map_err(Difference::Spec)?;
+    let document = parts
+        .metadata
+        .get(KEY)
+        .ok_or_else(|| Difference::Invalid("its metadata do not name a network of ours".into()))?;
+    let model = serde_json::from_str(document)
+        .map_err(|error| Difference::Invalid(format!("its metadata say something else ({error})")))?;
     Ok(Header { model, folded: parts.metadata.get(FOLDED) == Some(&"true") })
 }
 
@@ -189,11 +199,15 @@ fn check_graph(parts: &Parts, graph: &Graph) -> Result<(), Difference> {
         (node.encode().as_bytes() != *found).then(|| node.output.clone())
     };
     if let Some(name) = expected.iter().zip(&parts.nodes).find_map(differs) {
-        return Err(Difference::Operator { name });
+        return Err(Difference::Invalid(format!(
+            "its operator {name} is not the one that the spec in its metadata calls for"
+        )));
     }
     let (expected, found) = (expected.len(), parts.nodes.len());
     if expected != found {
-        return Err(Difference::Operators { found, expected });
+        return Err(Difference::Invalid(format!(
+            "it has {found} operators, the spec in its metadata calls for {expected}"
+        )));
     }
     Ok(())
 }
@@ -205,7 +219,9 @@ fn location<'a>(entries: &HashMap<&'a str, &'a str>) -> Result<&'a str, Differen
     if plain && !location.contains(['/', '\\', ':']) {
         Ok(location)
     } else {
-        Err(Difference::Location { location: location.to_owned() })
+        Err(Difference::Invalid(format!(
+            "its weights are said to lie in {location:?}, which is not the name of a file beside it"
+        )))
     }
 }
 
@@ -223,22 +239,23 @@ fn tensors(parts: &Parts, graph: &Graph, beside: &[u8]) -> Result<TensorTable, D
             [rows, columns, 1, 1] if grouped(name) => vec![*rows, *columns],
             shape => shape.to_vec(),
         };
-        let refuse = |defect| Difference::Tensor { name: (*name).to_owned(), defect };
+        let refuse = |defect: String| Difference::Invalid(format!("its tensor {name} {defect}"));
         let bytes = values(tensor, beside).map_err(refuse)?;
         let (words, rest) = bytes.as_chunks::<4>();
         if !rest.is_empty() {
-            return Err(refuse(TensorDefect::Length { bytes: bytes.len() }));
+            return Err(refuse(format!("has {bytes} bytes, not a multiple of four", bytes = bytes.len())));
         }
         let values = words.iter().map(|word| f32::from_le_bytes(*word)).collect();
-        let array = Array::new(shape, values).map_err(|error| refuse(TensorDefect::Array(error)))?;
-        table.insert(*name, array).map_err(|error| refuse(TensorDefect::Array(error)))?;
+        let array =
+            Array::new(shape, values).map_err(|error| refuse(format!("does not fit its shape: {error}")))?;
+        table.insert(*name, array).map_err(|error| refuse(format!("does not fit its shape: {error}")))?;
     }
     Ok(table)
 }
 
-fn values<'a>(tensor: &Tensor<'a>, beside: &'a [u8]) -> Result<&'a [u8], TensorDefect> {
+fn values<'a>(tensor: &Tensor<'a>, beside: &'a [u8]) -> Result<&'a [u8], String> {
     if tensor.kind != FLOAT {
-        return Err(TensorDefect::Kind { kind: tensor.kind });
+        return Err(format!("is of type {kind}, expected {FLOAT} (32-bit floats)", kind = tensor.kind));
     }
     match (tensor.raw, &tensor.external) {
         (Some(raw), None) => Ok(raw),
@@ -246,8 +263,10 @@ fn values<'a>(tensor: &Tensor<'a>, beside: &'a [u8]) -> Result<&'a [u8], TensorD
             let number = |key| entries.get(key).and_then(|text| text.parse::<usize>().ok());
             let range = number("offset").zip(number("length"));
             let slice = range.and_then(|(start, length)| beside.get(start..)?.get(..length));
-            slice.ok_or(TensorDefect::Outside { bytes: beside.len() })
+            slice.ok_or_else(|| {
+                format!("lies outside the file beside it, which has {bytes} bytes", bytes = beside.len())
+            })
         }
-        _ => Err(TensorDefect::NoValues),
+        _ => Err("has no raw values".into()),
     }
 }

@@ -43,15 +43,22 @@ pub fn data_for(recipe: Builtin) -> Result<Kind, Error> {
         Builtin::Cifar10 => Ok(Kind::Cifar10),
         Builtin::Cifar100 => Ok(Kind::Cifar100),
         Builtin::Imagenet => Ok(Kind::ClassFolders),
-        Builtin::Imagenet32 | Builtin::Imagenet64 => Err(Error::NoReader { recipe }),
+        Builtin::Imagenet32 | Builtin::Imagenet64 => Err(no_reader(recipe)),
     }
+}
+
+fn no_reader(recipe: Builtin) -> Error {
+    Error::Invalid(format!(
+        "the exported script reads MNIST, CIFAR and class folders, not the images of the recipe {recipe}; give the \
+         recipe cifar10, cifar100, mnist, imagenet or a TOML file"
+    ))
 }
 
 /// The same for the data set that a checkpoint was trained on; `None` where the script takes the
 /// constants of its training images.
 pub fn data_of(kind: Kind) -> Result<Option<Kind>, Error> {
     match kind {
-        Kind::DownsampledImageNet => Err(Error::NoReader { recipe: Builtin::Imagenet32 }),
+        Kind::DownsampledImageNet => Err(no_reader(Builtin::Imagenet32)),
         Kind::Mnist | Kind::Cifar10 | Kind::Cifar100 | Kind::ClassFolders => Ok(Some(kind)),
         _ => Ok(None),
     }
@@ -77,7 +84,13 @@ pub fn script(spec: &Spec, recipe: &Recipe, data: Option<Kind>) -> Result<String
             );
             (FULLY_CONNECTED, call)
         }
-        Spec::Bottleneck(_) | Spec::Sequence(_) => return Err(Error::NoModule { model: spec.name() }),
+        Spec::Bottleneck(_) | Spec::Sequence(_) => {
+            return Err(Error::Invalid(format!(
+                "{model} has no PyTorch module; resnext, wrn and fc models have one (onnx and safetensors \
+             take all)",
+                model = spec.name()
+            )));
+        }
     };
     Ok(TEMPLATE
         .replacen("# MODEL DOCSTRING", &docstring(spec), 1)
