@@ -45,7 +45,7 @@ pub enum Error {
         /// The experiment file, the published tables or the data set.
         source_name: String,
         /// What does not fit.
-        reason: crate::reproduce::Misfit,
+        reason: String,
     },
     /// A file that could not be written.
     #[error(transparent)]
@@ -81,7 +81,7 @@ pub enum Error {
         /// Which.
         name: String,
         /// Why.
-        reason: TableError,
+        reason: String,
     },
     /// A column that a table has not.
     #[error("the table has no column {column:?}; it has {}", quoted(columns))]
@@ -91,9 +91,9 @@ pub enum Error {
         /// Those that there are.
         columns: Vec<String>,
     },
-    /// A row that describes no network.
-    #[error(transparent)]
-    Row(#[from] RowError),
+    /// A row of a table that describes no network, as a sentence.
+    #[error("{0}")]
+    Invalid(String),
     /// A spec.
     #[error(transparent)]
     Spec(#[from] collegial_arch::Error),
@@ -119,8 +119,8 @@ pub enum Error {
 
 impl Error {
     /// Content that is no table, until the name of its file is known.
-    pub(crate) fn table(reason: impl Into<TableError>) -> Self {
-        Self::Table { name: "the table".into(), reason: reason.into() }
+    pub(crate) fn table(reason: impl ToString) -> Self {
+        Self::Table { name: "the table".into(), reason: reason.to_string() }
     }
 
     /// Whether data or records are missing, without which an item cannot be had.
@@ -138,94 +138,6 @@ impl Error {
             _ => false,
         }
     }
-}
-
-/// Why a file is no table.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum TableError {
-    /// It is not CSV.
-    #[error(transparent)]
-    Csv(#[from] csv::Error),
-    /// It is not JSON.
-    #[error(transparent)]
-    Json(#[from] serde_json::Error),
-    /// JSON of something else.
-    #[error("it is JSON, but no list of sampled models with a key \"net\"")]
-    NoModels,
-    /// Two columns of one name.
-    #[error("the column {column:?} occurs twice")]
-    Twice {
-        /// The name.
-        column: String,
-    },
-}
-
-/// Why a row of a table describes no network.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RowError {
-    /// None of the columns that name one is filled in.
-    #[error("it names no network: fill in model, or depth, m and n, or blocks, outputs, m and n")]
-    NoNetwork,
-    /// What stands in the column `model` is no network.
-    #[error("{reason}")]
-    Model {
-        /// In the words of who was to make one of it.
-        reason: String,
-    },
-    /// The table says so itself.
-    #[error("left out: {why}")]
-    LeftOut {
-        /// In the table's words.
-        why: String,
-    },
-    /// Blocks and outputs of different numbers of stages.
-    #[error("{blocks} stages have blocks, but {outputs} have outputs")]
-    Outputs {
-        /// Stages with blocks.
-        blocks: usize,
-        /// Stages with outputs.
-        outputs: usize,
-    },
-    /// Outputs that the stem's family does not have.
-    #[error("outputs {outputs:?} do not double from stage to stage; only stem simple takes such")]
-    NotDoubling {
-        /// Of every stage.
-        outputs: Vec<usize>,
-    },
-    /// A stem that there is not.
-    #[error("the stem {stem:?} is none of small, imagenet, c, d, simple")]
-    Stem {
-        /// What stands there.
-        stem: String,
-    },
-    /// Neither one value for all stages nor one for each.
-    #[error("{stages} stages, but {values} values of {column}")]
-    Values {
-        /// Stages of the network.
-        stages: usize,
-        /// How many values there are.
-        values: usize,
-        /// m or n.
-        column: &'static str,
-    },
-    /// A cell that is no number.
-    #[error("{column} is {text:?}; write one whole number")]
-    Number {
-        /// The column.
-        column: &'static str,
-        /// What stands there.
-        text: String,
-    },
-    /// A cell that is no list of numbers.
-    #[error("{column} is {text:?}; write whole numbers joined by hyphens, one per stage")]
-    Numbers {
-        /// The column.
-        column: String,
-        /// What stands there.
-        text: String,
-    },
 }
 
 fn quoted(names: &[String]) -> String {

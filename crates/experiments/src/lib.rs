@@ -29,7 +29,7 @@ pub use cache::ResultCache;
 pub use context::Context;
 pub use correlation::{Correlation, Order, mean, rank_correlation, standard_error};
 pub use designs::{Candidate, Line, fitted_alpha};
-pub use error::{Error, RowError, TableError};
+pub use error::Error;
 pub use pool::in_parallel;
 pub use row::{Difference, Row};
 pub use sweep::Sweep;

@@ -88,7 +88,11 @@ pub fn run(request: &Request, backends: Backends, monitor: &dyn Monitor) -> Resu
     let mut task = request.task.clone().settled(&directory)?;
     let machine = match Plan::<Task>::read(&directory) {
         Ok(before) if !before.request.asks_the_same(&task) => {
-            return Err(PlanError::Another { directory }.into());
+            return Err(invalid![format!(
+                "{} holds the plan of another request; take another directory, or remove plan.json there",
+                directory.display()
+            )]
+            .into());
         }
         // Some of its jobs may be done.
         Ok(before) => before.machine,

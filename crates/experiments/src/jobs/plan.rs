@@ -103,32 +103,9 @@ pub enum PlanError {
         /// What is wrong.
         reason: String,
     },
-    /// A job that the plan has not.
-    #[error("there is no job {index}; the plan has {count}, numbered from 0")]
-    NoSuchJob {
-        /// The one that was named.
-        index: usize,
-        /// How many there are.
-        count: usize,
-    },
-    /// A process that would compute other bits.
-    #[error(
-        "the jobs were planned for {planned}, and this process computes with {here}, whose last bits differ; set \
-         COLLEGIAL_INSTRUCTIONS={}, or plan in another directory with COLLEGIAL_INSTRUCTIONS=portable, which every CPU of an \
-         architecture can", planned.instructions
-    )]
-    OtherMachine {
-        /// The plan's.
-        planned: Machine,
-        /// This one.
-        here: Machine,
-    },
-    /// A plan of something else in the same directory.
-    #[error("{} holds the plan of another request; take another directory, or remove {FILE} there", directory.display())]
-    Another {
-        /// Where.
-        directory: PathBuf,
-    },
+    /// A plan or a job that does not serve here, as a sentence with what would.
+    #[error("{0}")]
+    Invalid(String),
     /// A file that could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
@@ -220,7 +197,13 @@ impl<Request: Serialize + DeserializeOwned> Plan<Request> {
         if self.machine == *here {
             return Ok(());
         }
-        Err(PlanError::OtherMachine { planned: self.machine.clone(), here: here.clone() })
+        Err(PlanError::Invalid(format!(
+            "the jobs were planned for {planned}, and this process computes with {here}, whose last bits \
+             differ; set COLLEGIAL_INSTRUCTIONS={}, or plan in another directory with \
+             COLLEGIAL_INSTRUCTIONS=portable, which every CPU of an architecture can",
+            self.machine.instructions,
+            planned = self.machine
+        )))
     }
 
     /// A job by its index.
@@ -229,7 +212,12 @@ impl<Request: Serialize + DeserializeOwned> Plan<Request> {
     ///
     /// If there is none.
     pub fn job(&self, index: usize) -> Result<&Job, PlanError> {
-        self.jobs.get(index).ok_or(PlanError::NoSuchJob { index, count: self.jobs.len() })
+        self.jobs.get(index).ok_or_else(|| {
+            PlanError::Invalid(format!(
+                "there is no job {index}; the plan has {count}, numbered from 0",
+                count = self.jobs.len()
+            ))
+        })
     }
 }
 

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use toml::{Table as Keys, Value};
 
-use crate::reproduce::error::Misfit;
 use crate::reproduce::{Error, Scale};
 use crate::score::Table;
 
@@ -49,12 +48,11 @@ impl Experiment {
     }
 
     fn read(name: &'static str, file: String, folder: PathBuf, text: &str) -> Result<Self, Error> {
-        let wrong = |reason: Misfit| Error::experiment(&file, reason);
-        let mut tables: Keys =
-            toml::from_str(text).map_err(|error| wrong(Misfit::Settings(error.message().into())))?;
+        let wrong = |reason: String| Error::experiment(&file, reason);
+        let mut tables: Keys = toml::from_str(text).map_err(|error| wrong(one_line(error.message())))?;
         let mut text = |key: &'static str| match tables.remove(key) {
             Some(Value::String(text)) => Ok(text.trim().to_owned()),
-            _ => Err(wrong(Misfit::NoKey { key })),
+            _ => Err(wrong(format!("there is no {key}"))),
         };
         let (title, about) = (text("title")?, text("about")?);
         Ok(Self { name, file, folder, title, about, tables })
@@ -100,10 +98,15 @@ impl Experiment {
         settings.extend(table(scale.name()));
         settings.remove("reduced");
         settings.try_into().map_err(|error: toml::de::Error| {
-            let reason = Misfit::Settings(error.message().into());
+            let reason = one_line(error.message());
             Error::experiment(format!("{} at scale {scale}", self.file), reason)
         })
     }
+}
+
+/// A parser's message as the end of a sentence.
+fn one_line(message: &str) -> String {
+    message.trim().replace('\n', " ")
 }
 
 #[cfg(test)]

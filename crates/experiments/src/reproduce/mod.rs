@@ -31,7 +31,6 @@ pub use crate::jobs::Share;
 pub use collegial_train::{Backends, Engine};
 pub use comparison::{Comparison, Verdict};
 pub use context::Context;
-pub use error::Misfit;
 pub use experiment::Experiment;
 pub use item::{Item, item};
 pub use items::ITEMS;

@@ -19,7 +19,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::error::{Error, RowError};
+use crate::Error;
 pub use association::{Association, Slope, partial_spearman};
 pub use group::Group;
 pub use network::{Resolver, named, row_spec};
@@ -139,7 +139,7 @@ impl ScoredTable {
 
 fn predictors(table: &Table, row: usize, resolve: Resolver) -> Result<Predictors, Error> {
     if let Some(why) = table.get(row, "left_out") {
-        return Err(RowError::LeftOut { why: why.to_owned() }.into());
+        return Err(Error::Invalid(format!("left out: {why}")));
     }
     Predictors::of(&row_spec(table, row, resolve)?)
 }

@@ -13,7 +13,7 @@
 use serde_json::{Map, Value};
 
 use super::Table;
-use crate::{Error, TableError};
+use crate::Error;
 
 /// The columns of the table.
 const COLUMNS: [&str; 13] = [
@@ -45,7 +45,7 @@ pub(super) fn table(bytes: &[u8], imagenet: bool) -> Result<Table, Error> {
         _ => vec![],
     };
     if !models.iter().any(|model| model["net"].is_object()) {
-        return Err(Error::table(TableError::NoModels));
+        return Err(Error::table("it is JSON, but no list of sampled models with a key \"net\""));
     }
     let rows = models.iter().enumerate().map(|(at, model)| row(at, model, imagenet)).collect();
     Ok(Table::of(COLUMNS.map(str::to_owned).to_vec(), rows))

@@ -4,7 +4,7 @@ use collegial_arch::{Designs, Regnet, Resnext, Spec, StageDesign, Stem};
 use serde::Deserialize;
 
 use super::Table;
-use crate::error::{Error, RowError};
+use crate::Error;
 
 /// Makes a network of what stands in a column `model`.
 pub type Resolver<'a> = &'a (dyn Fn(&str) -> Result<Spec, Box<dyn std::error::Error>> + Sync);
@@ -41,10 +41,10 @@ pub fn row_spec(table: &Table, row: usize, resolve: Resolver) -> Result<Spec, Er
             let [depth, m, n] = ["depth", "m", "n"].map(|column| number(table, row, column));
             Ok(format!("resnext{}-{}x{}d", depth?, m?, n?).parse()?)
         }
-        (_, _, _, Some(model)) => {
-            Ok(resolve(model).map_err(|error| RowError::Model { reason: error.to_string() })?)
-        }
-        _ => Err(RowError::NoNetwork.into()),
+        (_, _, _, Some(model)) => resolve(model).map_err(|error| Error::Invalid(error.to_string())),
+        _ => Err(Error::Invalid(
+            "it names no network: fill in model, or depth, m and n, or blocks, outputs, m and n".into(),
+        )),
     }
 }
 
@@ -59,8 +59,9 @@ enum RowStem {
     Resnext(Stem),
 }
 
-fn stem(name: &str) -> Result<RowStem, RowError> {
-    RowStem::deserialize(serde_json::Value::from(name)).map_err(|_| RowError::Stem { stem: name.to_owned() })
+fn stem(name: &str) -> Result<RowStem, Error> {
+    RowStem::deserialize(serde_json::Value::from(name))
+        .map_err(|_| Error::Invalid(format!("the stem {name:?} is none of small, imagenet, c, d, simple")))
 }
 
 fn stages(table: &Table, row: usize) -> Result<Spec, Error> {
@@ -68,7 +69,11 @@ fn stages(table: &Table, row: usize) -> Result<Spec, Error> {
     let outputs = numbers(table, row, "outputs")?;
     let design = designs(table, row, blocks.len())?;
     if outputs.len() != blocks.len() {
-        return Err(RowError::Outputs { blocks: blocks.len(), outputs: outputs.len() }.into());
+        return Err(Error::Invalid(format!(
+            "{blocks} stages have blocks, but {outputs} have outputs",
+            blocks = blocks.len(),
+            outputs = outputs.len()
+        )));
     }
     let stem = stem(table.get(row, "stem").unwrap_or("imagenet"))?;
     let number = |column, default| match table.get(row, column) {
@@ -84,7 +89,10 @@ fn stages(table: &Table, row: usize) -> Result<Spec, Error> {
         RowStem::Resnext(stem) => {
             let doubles = outputs.windows(2).all(|pair| pair[1] == 2 * pair[0]);
             if !doubles {
-                return Err(RowError::NotDoubling { outputs }.into());
+                return Err(Error::Invalid(format!(
+                    "outputs {outputs:?} do not double from stage to stage; only stem simple takes such"
+                ))
+                .into());
             }
             Spec::Resnext(Resnext {
                 stem,
@@ -114,7 +122,10 @@ fn designs(table: &Table, row: usize, stages: usize) -> Result<Designs, Error> {
     };
     for (column, list) in [("m", &m), ("n", &n)] {
         if list.len() != 1 && list.len() != stages {
-            return Err(RowError::Values { stages, values: list.len(), column }.into());
+            return Err(Error::Invalid(format!(
+                "{stages} stages, but {values} values of {column}",
+                values = list.len()
+            )));
         }
     }
     let designs: Result<Vec<StageDesign>, collegial_arch::Error> =
@@ -124,15 +135,17 @@ fn designs(table: &Table, row: usize, stages: usize) -> Result<Designs, Error> {
 
 fn number(table: &Table, row: usize, column: &'static str) -> Result<usize, Error> {
     let text = table.get(row, column).unwrap_or("");
-    let wrong = || RowError::Number { column, text: text.to_owned() };
-    Ok(text.trim().parse().map_err(|_| wrong())?)
+    let wrong = || Error::Invalid(format!("{column} is {text:?}; write one whole number"));
+    text.trim().parse().map_err(|_| wrong())
 }
 
 fn numbers(table: &Table, row: usize, column: &str) -> Result<Vec<usize>, Error> {
     let text = table.get(row, column).unwrap_or("");
     let list: Option<Vec<usize>> = text.split('-').map(|number| number.trim().parse().ok()).collect();
-    let wrong = || RowError::Numbers { column: column.to_owned(), text: text.to_owned() };
-    Ok(list.filter(|list| list.len() <= 8).ok_or_else(wrong)?)
+    let wrong = || {
+        Error::Invalid(format!("{column} is {text:?}; write whole numbers joined by hyphens, one per stage"))
+    };
+    list.filter(|list| list.len() <= 8).ok_or_else(wrong)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Map, Number, Value};
 
 use super::nds;
-use crate::{Error, TableError};
+use crate::Error;
 
 /// Keys of a scored row that are not the table's.
 const COMPUTED: [&str; 7] = ["row", "score", "white_score", "law", "parameters", "flops", "inner_width"];
@@ -49,7 +49,7 @@ impl Table {
         let columns: Vec<String> = header.iter().map(str::to_owned).collect();
         if let Some((_, twice)) = columns.iter().enumerate().find(|(at, name)| columns[..*at].contains(name))
         {
-            return Err(Error::table(TableError::Twice { column: twice.clone() }));
+            return Err(Error::table(format!("the column {twice:?} occurs twice")));
         }
         let rows: Result<Vec<Vec<String>>, csv::Error> =
             reader.records().map(|record| Ok(record?.iter().map(str::to_owned).collect())).collect();

@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::mean;
 use crate::reproduce::Error;
-use crate::reproduce::error::Misfit;
 
 /// The stream of random numbers that is ours ("slop").
 const STREAM: u32 = 0x736c_6f70;
@@ -32,7 +31,10 @@ impl Task {
     /// If the images are photographs, or there are too few.
     pub fn new(dataset: &Dataset, images: usize) -> Result<Self, Error> {
         let Split::Stored(stored) = dataset.train() else {
-            return Err(Error::experiment("the data set", Misfit::Photographs));
+            return Err(Error::experiment(
+                "the data set",
+                "the tangent kernel is followed on stored images, not on photographs",
+            ));
         };
         let scaled = |bytes: &[u8]| {
             let length = bytes.iter().map(|&byte| f64::from(byte).powi(2)).sum::<f64>().sqrt().max(1.0);
@@ -41,7 +43,7 @@ impl Task {
         };
         let inputs: Vec<Vec<f32>> = (0..images).map_while(|index| stored.image(index)).map(scaled).collect();
         if inputs.len() < images || images == 0 {
-            let reason = Misfit::FewImages { wanted: images, found: inputs.len() };
+            let reason = format!("{images} images are wanted, it has {found}", found = inputs.len());
             return Err(Error::experiment("the data set", reason));
         }
         let upper = |&label: &u16| if usize::from(label) < dataset.classes() / 2 { -1.0 } else { 1.0 };

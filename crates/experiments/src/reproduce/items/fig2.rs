@@ -10,7 +10,6 @@ use collegial_report::{
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::reproduce::error::Misfit;
 use crate::reproduce::published;
 use crate::reproduce::{Comparison, Context, Error, Experiment, Outcome, Verdict};
 
@@ -98,7 +97,7 @@ impl Curves {
             })
         };
         let one = |curves: Vec<Kept>| {
-            let missing = || Error::experiment("experiments/fig2.toml", Misfit::Nothing { what: "ensemble" });
+            let missing = || Error::experiment("experiments/fig2.toml", "it names no ensemble");
             curves.into_iter().next_back().ok_or_else(missing)
         };
         let ensemble = draw("ensemble", settings.width, &settings.members)?;

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::reproduce::drawings::search::{dual_figure, gap_sentence, primal_figure};
-use crate::reproduce::error::Misfit;
 use crate::reproduce::published;
 use crate::reproduce::{Comparison, Context, Error, Experiment, Outcome};
 
@@ -30,7 +29,10 @@ pub fn run(experiment: &Experiment, context: &Context) -> Result<Outcome, Error>
     let alphas = matching_alphas(&settings, &search)?;
     let (Some(low), Some(high)) = (alphas.first(), alphas.last()) else {
         let [low, high] = settings.alphas;
-        return Err(Error::experiment("experiments/fig3.toml", Misfit::NoAlpha { low, high }));
+        return Err(Error::experiment(
+            "experiments/fig3.toml",
+            format!("no alpha between {low} and {high} gives the optimum of Fig. 3"),
+        ));
     };
     let alpha = alphas[alphas.len() / 2];
     let answer = search.run(&Law::new(alpha)?)?;

@@ -12,7 +12,6 @@ use serde_json::json;
 
 use crate::reproduce::drawings::fit::{figure, residual_figure, verdict_sentence};
 use crate::reproduce::drawings::search::dual_figure;
-use crate::reproduce::error::Misfit;
 use crate::reproduce::published;
 use crate::reproduce::{Comparison, Context, Error, Experiment, Outcome};
 
@@ -64,7 +63,7 @@ pub fn run(experiment: &Experiment, context: &Context) -> Result<Outcome, Error>
         fits.push((grid.name.as_str(), fit(grid, &module, settings.trials, context)?));
     }
     let Some((grid, fitted)) = fits.first() else {
-        return Err(Error::experiment("experiments/fig-alpha.toml", Misfit::Nothing { what: "grid" }));
+        return Err(Error::experiment("experiments/fig-alpha.toml", "it names no grid"));
     };
     let alpha = published::value("block.alpha")?;
     let law = Search::new(baseline.clone()).run(&Law::new(alpha.value)?)?;

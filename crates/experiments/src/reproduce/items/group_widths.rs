@@ -7,7 +7,6 @@ use collegial_search::{DesignSearch, Limits};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::reproduce::error::Misfit;
 use crate::reproduce::{Comparison, Context, Error, Experiment, Outcome, Verdict};
 
 /// Keys the draws of networks for intervals.
@@ -59,7 +58,7 @@ fn row(model: String) -> Result<Row, Error> {
     let recommended = |cost| -> Result<Recommended, Error> {
         let curve = DesignSearch::new(spec.clone()).within(Limits::new().cost(cost)).run()?.curve;
         let best = curve.iter().max_by(|a, b| a.efficiency.total_cmp(&b.efficiency));
-        let best = best.ok_or_else(|| Error::experiment(model.as_str(), Misfit::NoWidth))?;
+        let best = best.ok_or_else(|| Error::experiment(model.as_str(), "it has no width"))?;
         let near = curve.iter().filter(|point| point.efficiency >= 0.95 * best.efficiency);
         let near: Vec<usize> = near.map(|point| point.width).collect();
         let ends = [near.iter().min(), near.iter().max()];

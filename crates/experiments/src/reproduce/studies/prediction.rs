@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::reproduce::contrast::{Contrast, Predicted};
-use crate::reproduce::error::Misfit;
 use crate::reproduce::{Comparison, Context, Error, Experiment, Outcome, Verdict};
 
 /// The study's runs.
@@ -51,7 +50,7 @@ struct Trained {
 pub fn run(experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {
     let settings: Settings = experiment.settings(context.scale)?;
     let runs = experiment.table(RUNS)?;
-    let few = || Error::experiment(RUNS, Misfit::FewRuns);
+    let few = || Error::experiment(RUNS, "a design has too few runs");
     let mut all = vec![settings.trained(&runs, settings.baseline, "baseline")?];
     for planned in &settings.designs {
         all.push(settings.trained(&runs, planned.design, &planned.role)?);
@@ -83,7 +82,13 @@ impl Settings {
             |row: &usize| runs.get(*row, "design").is_some_and(|text| text == name.trim_end_matches('d'));
         let error = |row: usize| -> Result<f64, Error> {
             let number = runs.get(row, &self.error).and_then(|text| text.parse::<f64>().ok());
-            let missing = || Misfit::NoCell { row: row + 1, column: self.error.clone() };
+            let missing = || {
+                format!(
+                    "{column} of row {row} is missing or not what it should be",
+                    row = row + 1,
+                    column = self.error
+                )
+            };
             number.map(|error| 100.0 * error).ok_or_else(|| Error::experiment(RUNS, missing()))
         };
         Ok(Trained {

@@ -6,7 +6,6 @@ use collegial_search::paper::{Law, Optimum, Search};
 use collegial_search::{Limits, Problem, Rule};
 use serde::Deserialize;
 
-use crate::reproduce::error::Misfit;
 use crate::reproduce::published;
 use crate::reproduce::{Comparison, Error, Verdict};
 
@@ -87,7 +86,7 @@ impl Designs {
         if published::table(&self.table)?.rows().any(|row| names.iter().any(|name| name == row.name())) {
             return Ok(());
         }
-        Err(Error::experiment(&*self.table, Misfit::NoRow { row: design.to_string() }))
+        Err(Error::experiment(&*self.table, format!("it has no row {design}")))
     }
 
     fn search(&self, baseline: &Spec, design: Design, optimum: bool, alpha: f64) -> Result<Optimum, Error> {

@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use self::designs::Designs;
 use super::timing::{self, Timing};
 use super::trained::{self, ErrorColumn};
-use crate::reproduce::error::Misfit;
 use crate::reproduce::published::{self, Number};
 use crate::reproduce::{Comparison, Context, Error, Experiment, Outcome, Share, Verdict};
 
@@ -141,7 +140,10 @@ fn rows(part: &Part, classes: usize) -> Result<Vec<Row>, Error> {
         .collect();
     if baselines.len() != table.rows().len() {
         let (grouped, printed) = (baselines.len(), table.rows().len());
-        return Err(Error::experiment(&*part.id, Misfit::Groups { printed, grouped }));
+        return Err(Error::experiment(
+            &*part.id,
+            format!("it has {printed} rows, but {grouped} are in groups"),
+        ));
     }
     let mut rows = vec![];
     for (row, baseline) in table.rows().zip(baselines) {

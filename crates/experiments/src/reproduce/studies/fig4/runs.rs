@@ -12,7 +12,6 @@ use serde::Serialize;
 use super::Study;
 use crate::reproduce::Error;
 use crate::reproduce::contrast::Contrast;
-use crate::reproduce::error::Misfit;
 
 /// The study's runs.
 pub(super) const RUNS: &str = "runs.csv";
@@ -100,7 +99,10 @@ struct Recorded<'a> {
 
 impl<'a> Recorded<'a> {
     fn wrong(&self, column: &str) -> Error {
-        Error::experiment(RUNS, Misfit::NoCell { row: self.row + 1, column: column.to_owned() })
+        Error::experiment(
+            RUNS,
+            format!("{column} of row {row} is missing or not what it should be", row = self.row + 1),
+        )
     }
 
     fn text(&self, column: &str) -> Result<&'a str, Error> {
