@@ -225,12 +225,6 @@ from_interruptible!(
     collegial_experiments::Error => Experiment
 );
 
-impl From<collegial_ntk::fit::FitError> for Error {
-    fn from(error: collegial_ntk::fit::FitError) -> Self {
-        Self::Kernel(error.into())
-    }
-}
-
 impl From<collegial_experiments::jobs::PlanError> for Error {
     fn from(error: collegial_experiments::jobs::PlanError) -> Self {
         collegial_experiments::Error::from(error).into()

@@ -3,10 +3,9 @@
 use std::fmt;
 
 use collegial_arch::Activation;
+use collegial_core::TallyError;
 use collegial_nn::kernels::ShapeError;
 use collegial_nn::memory::words;
-
-use crate::fit::FitError;
 
 /// A question that has no answer, said in one sentence.
 #[derive(Debug, thiserror::Error)]
@@ -15,43 +14,14 @@ pub enum Error {
     /// The spec itself.
     #[error(transparent)]
     Spec(#[from] collegial_arch::Error),
+    /// A request that cannot be met, as a sentence with what would be accepted.
+    #[error("{0}")]
+    Invalid(String),
     /// A chain without weights has no kernel.
     #[error("the module {module:?} has no layer with parameters, so it has no kernel")]
     NoParameters {
         /// Its name.
         module: String,
-    },
-    /// A window larger than the map it slides over.
-    #[error("a {kernel}x{kernel} kernel does not fit a {height}x{width} map with padding {padding}")]
-    KernelTooLarge {
-        /// Side of the kernel.
-        kernel: usize,
-        /// Rows of the map.
-        height: usize,
-        /// Columns of the map.
-        width: usize,
-        /// Zeros on each side.
-        padding: usize,
-    },
-    /// A receptive field beyond what Gram matrices can hold.
-    #[error(
-        "the output depends on {columns} positions of a layer, more than the sampler takes ({most}); take one output unit instead of a pooled one, or a smaller image"
-    )]
-    TooManyColumns {
-        /// Positions times inputs.
-        columns: usize,
-        /// The limit.
-        most: usize,
-    },
-    /// A draw that would last for minutes and could not be stopped.
-    #[error(
-        "one draw of the kernel takes about {work:.1e} multiplications, more than the sampler takes ({most:.0e}); take smaller widths, one output unit instead of a pooled one, or a smaller image"
-    )]
-    DrawTooLarge {
-        /// Multiplications, a random number counted as several.
-        work: f64,
-        /// The limit.
-        most: f64,
     },
     /// More memory than there is.
     #[error(
@@ -132,21 +102,6 @@ pub enum Error {
         /// Inputs of a block.
         side: usize,
     },
-    /// Output by output, where only one output is read.
-    #[error("a kernel between all outputs needs all of them, not output {unit} alone")]
-    OneOutput {
-        /// Which is read.
-        unit: usize,
-    },
-    /// Nothing to leave out.
-    #[error("a regression that leaves one input out needs at least 2, but there are {inputs}")]
-    FewInputs {
-        /// How many there are.
-        inputs: usize,
-    },
-    /// No ridge helps.
-    #[error("the kernel is not positive definite with any ridge up to ten times its mean diagonal")]
-    Indefinite,
     /// Overflow on the way to a kernel.
     #[error("the kernel contains {value}: the weights or inputs are too large for f32")]
     NotFinite {
@@ -160,22 +115,6 @@ pub enum Error {
         name: String,
         /// What the kernels say.
         reason: ShapeError,
-    },
-    /// A layer whose outputs' covariance is not worked out.
-    #[error(
-        "the covariance behind the layer {layer} is not known; it is behind convolutions, batch norms, ReLUs, sums, average pools and max pools of ReLUs"
-    )]
-    UnknownCovariance {
-        /// Its name.
-        layer: String,
-    },
-    /// An output that is not there.
-    #[error("output {unit} does not exist: the network has {outputs}, counted from 0")]
-    OutputUnit {
-        /// Which, from 0.
-        unit: usize,
-        /// How many there are.
-        outputs: usize,
     },
     /// Attention over nothing.
     #[error("the number of tokens is 0; attention needs at least 1")]
@@ -194,24 +133,12 @@ pub enum Error {
         /// How many values there are.
         entries: usize,
     },
-    /// A width of 0.
-    #[error("one of the widths is 0; widths must be at least 1")]
-    ZeroWidth,
-    /// A hidden layer of width 0.
-    #[error("hidden layer {layer} has width 0; widths must be at least 1")]
-    ZeroHiddenWidth {
-        /// Which, counted from 1.
-        layer: usize,
-    },
-    /// A mean kernel of nothing.
-    #[error("the mean kernel needs at least two layers and ensembles of at least one")]
-    EmptyEnsemble,
     /// Too few trials for a variance.
     #[error("the number of trials is {0}; a variance needs at least 2")]
     TooFewTrials(u64),
-    /// A fit that cannot be made.
+    /// Shards that cannot be joined.
     #[error(transparent)]
-    Fit(#[from] FitError),
+    Tally(#[from] TallyError),
     /// Somebody wanted to stop.
     #[error("interrupted")]
     Interrupted,

@@ -32,7 +32,9 @@ pub fn circle_curves(
     seed: u64,
 ) -> Result<Vec<Curve>, Error> {
     if layers < 2 || members.contains(&0) {
-        return Err(Error::EmptyEnsemble);
+        return Err(Error::Invalid(
+            "the mean kernel needs at least two layers and ensembles of at least one".into(),
+        ));
     }
     let network =
         FullyConnected { inputs: 2, outputs: 1, ..FullyConnected::mnist(1, vec![width; layers - 1]) };

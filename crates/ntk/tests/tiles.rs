@@ -245,7 +245,8 @@ fn a_stop_is_heard_and_bad_questions_are_refused() {
     });
     assert!(run.unwrap_err().is_interruption() && seen > 0 && seen < 15, "{seen} tiles");
     let each = Entries { by_output: true, diagonal: false };
-    assert!(matches!(new(Options::default(), each, &weights), Err(Error::OneOutput { unit: 0 })));
+    let refusal = new(Options::default(), each, &weights).err().unwrap().to_string();
+    assert_eq!(refusal, "a kernel between all outputs needs all of them, not output 0 alone");
     let batch = options(Readout::Trace, NormPolicy::Batch);
     assert!(matches!(new(batch, Entries::default(), &weights), Err(Error::BatchNorms)));
     let mut infinite = weights.clone();

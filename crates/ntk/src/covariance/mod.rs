@@ -132,7 +132,13 @@ fn behind(
 ) -> Result<Field, Error> {
     let node = &graph.nodes[id];
     let operand = |at: usize| &fields[node.inputs[at]];
-    let unknown = || Error::UnknownCovariance { layer: node.name.clone() };
+    let unknown = || {
+        Error::Invalid(format!(
+            "the covariance behind the layer {layer} is not known; it is behind convolutions, batch norms, \
+         ReLUs, sums, average pools and max pools of ReLUs",
+            layer = node.name
+        ))
+    };
     match node.op {
         Op::Input => {
             let side = node.shape.height.max(node.shape.width);

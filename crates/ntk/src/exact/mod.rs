@@ -133,7 +133,10 @@ impl Nonlinearity {
 /// If a width is 0.
 pub fn moments(hidden: &[usize]) -> Result<ExactMoments, Error> {
     if let Some(layer) = hidden.iter().position(|&width| width == 0) {
-        return Err(Error::ZeroHiddenWidth { layer: layer + 1 });
+        return Err(Error::Invalid(format!(
+            "hidden layer {layer} has width 0; widths must be at least 1",
+            layer = layer + 1
+        )));
     }
     let widths: Vec<f64> = hidden.iter().map(|&width| width as f64).collect();
     // Every layer contributes 1 to the mean: gains of 2 undo the masks, and the last layer's is 1.

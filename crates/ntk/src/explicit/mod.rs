@@ -54,9 +54,9 @@ impl Readout {
     pub(crate) fn unit(self, graph: &Graph) -> Result<usize, Error> {
         let outputs = graph.output_shape().channels;
         match self {
-            Self::Unit(unit) | Self::PooledUnit(unit) if unit >= outputs => {
-                Err(Error::OutputUnit { unit, outputs })
-            }
+            Self::Unit(unit) | Self::PooledUnit(unit) if unit >= outputs => Err(Error::Invalid(format!(
+                "output {unit} does not exist: the network has {outputs}, counted from 0"
+            ))),
             Self::Unit(unit) | Self::PooledUnit(unit) => Ok(unit),
             Self::Trace | Self::PooledTrace => Ok(0),
         }

@@ -2,7 +2,6 @@
 
 use collegial_arch::Module;
 
-use super::FitError;
 use crate::Error;
 
 /// The default width grid: 1, 16, 32, ..., 256 for a bottleneck block, on which the paper's α =
@@ -21,13 +20,16 @@ pub fn default_widths(module: &Module) -> Result<Vec<usize>, Error> {
 /// The widths in ascending order, each once.
 pub(super) fn ascending(widths: &[usize]) -> Result<Vec<usize>, Error> {
     if widths.contains(&0) {
-        return Err(Error::ZeroWidth);
+        return Err(Error::Invalid("one of the widths is 0; widths must be at least 1".into()));
     }
     let mut sorted = widths.to_vec();
     sorted.sort_unstable();
     sorted.dedup();
     match sorted.len() {
-        0 | 1 => Err(FitError::FewWidths { found: sorted.len() }.into()),
+        0 | 1 => Err(Error::Invalid(format!(
+            "a fit needs at least two different widths, but {found} was given",
+            found = sorted.len()
+        ))),
         _ => Ok(sorted),
     }
 }

@@ -1,6 +1,7 @@
 //! A straight line through points with errors.
 
-use super::{FitError, Method, Point};
+use super::{Method, Point};
+use crate::Error;
 
 /// ln R = intercept + slope S, with the slope's standard error from the points' own (delta method).
 #[derive(Clone, Copy, Debug)]
@@ -14,12 +15,20 @@ pub(super) struct Line {
 impl Line {
     /// Least squares. The slope is a weighted sum of the y, so its variance is the sum of squared
     /// weights times theirs.
-    pub fn through(points: &[Point], method: Method) -> Result<Self, FitError> {
+    pub fn through(points: &[Point], method: Method) -> Result<Self, Error> {
         if points.len() < 2 {
-            return Err(FitError::FewWidths { found: points.len() });
+            return Err(Error::Invalid(format!(
+                "a fit needs at least two different widths, but {found} was given",
+                found = points.len()
+            )));
         }
         if let Some(point) = points.iter().find(|point| !point.second_moment_ratio.is_finite()) {
-            return Err(FitError::ZeroKernels { width: point.width, trials: point.trials });
+            return Err(Error::Invalid(format!(
+                "hardly any of the {trials} kernels drawn at width {width} differs from 0, so its \
+                 variance is unknown; take more trials or leave it out",
+                width = point.width,
+                trials = point.trials
+            )));
         }
         let x: Vec<f64> = points.iter().map(|point| point.inverse_fan_in_sum).collect();
         let y: Vec<f64> = points.iter().map(|point| point.second_moment_ratio.ln()).collect();
@@ -30,7 +39,9 @@ impl Line {
         let (x_mean, y_mean) = if method.intercept { (mean(&x), mean(&y)) } else { (0.0, 0.0) };
         let spread: f64 = weights.iter().zip(&x).map(|(w, x)| w * (x - x_mean).powi(2)).sum();
         if spread <= 0.0 {
-            return Err(FitError::SameSums);
+            return Err(Error::Invalid(
+                "all widths given have the same sum of inverse fan-ins; give different widths".into(),
+            ));
         }
         let shares: Vec<f64> = weights.iter().zip(&x).map(|(w, x)| w * (x - x_mean) / spread).collect();
         let slope: f64 = shares.iter().zip(&y).map(|(share, y)| share * (y - y_mean)).sum();

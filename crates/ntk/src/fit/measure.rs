@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::closed_form::Known;
 use super::grid::ascending;
-use super::{FitError, Method, Point};
+use super::{Method, Point};
 use crate::sampler::{BLOCK, KernelSampler, Output};
 use crate::{Error, Fit};
 
@@ -35,13 +35,15 @@ impl Shard {
     pub const ALL: Self = Self { index: 1, count: 1 };
 
     /// Shard `index` of `count`.
-    pub fn new(index: u64, count: u64) -> Result<Self, FitError> {
+    pub fn new(index: u64, count: u64) -> Result<Self, Error> {
         if count == 0 {
-            Err(FitError::NoShards)
+            Err(Error::Invalid("a run has at least one shard; write 1/1 for the whole".into()))
         } else if (1..=count).contains(&index) {
             Ok(Self { index, count })
         } else {
-            Err(FitError::NoSuchShard { index, count })
+            Err(Error::Invalid(format!(
+                "shard {index}/{count} does not exist; shards are 1/{count} to {count}/{count}"
+            )))
         }
     }
 
@@ -95,7 +97,7 @@ struct Sample {
 }
 
 impl Sample {
-    fn add(&mut self, tally: Tally) -> Result<(), FitError> {
+    fn add(&mut self, tally: Tally) -> Result<(), Error> {
         let before = std::mem::replace(&mut self.tally, Tally::new(BLOCK));
         self.tally = before.join(tally)?;
         Ok(())
@@ -143,13 +145,22 @@ impl Measurements {
             return Err(Error::TooFewTrials(sampling.trials));
         }
         if sampling.trials > ABSURD_TRIALS {
-            return Err(FitError::TooManyTrials { given: sampling.trials, most: ABSURD_TRIALS }.into());
+            return Err(Error::Invalid(format!(
+                "{given} trials would never end; take at most {most}",
+                given = sampling.trials,
+                most = ABSURD_TRIALS
+            ))
+            .into());
         }
         sampling.precision.map_or(Ok(()), check_precision)?;
         if sampling.precision.is_some()
             && (sampling.shard != Shard::ALL || !sampling.trials.is_multiple_of(BLOCK))
         {
-            return Err(FitError::PrecisionOfShard { block: BLOCK }.into());
+            return Err(Error::Invalid(format!(
+                "a precision cannot be reached by one shard alone and needs trials that are a multiple \
+                 of {block}",
+                block = BLOCK
+            )));
         }
         let samples =
             ascending(widths)?.into_iter().map(|width| Sample { width, tally: Tally::new(BLOCK) }).collect();
@@ -203,22 +214,26 @@ impl Measurements {
 
     /// Refuses measurements that were read and that no sampling can have written: widths that do
     /// not ascend, trials beyond those of the run.
-    pub fn check(&self) -> Result<(), FitError> {
+    pub fn check(&self) -> Result<(), Error> {
         let widths = self.samples.iter().map(|sample| sample.width);
         let ascending = widths.clone().zip(widths.skip(1)).all(|(a, b)| a < b);
         let outside =
             |sample: &Sample| sample.tally.trials().last().is_some_and(|last| last.end > self.trials);
         if self.samples.len() < 2 || self.samples[0].width == 0 || !ascending {
-            return Err(FitError::NotAscending);
+            return Err(Error::Invalid("its widths are not at least two in ascending order".into()));
         }
         match self.samples.iter().find(|sample| outside(sample)) {
-            Some(sample) => Err(FitError::TrialsBeyond { width: sample.width, trials: self.trials }),
+            Some(sample) => Err(Error::Invalid(format!(
+                "width {width} has trials beyond the {trials} of the run",
+                width = sample.width,
+                trials = self.trials
+            ))),
             None => Ok(()),
         }
     }
 
     /// Joins the draws of two shards of one run; the result equals one process's to the bit.
-    pub fn join(self, other: Self) -> Result<Self, FitError> {
+    pub fn join(self, other: Self) -> Result<Self, Error> {
         let widths =
             |measurements: &Self| measurements.samples.iter().map(|sample| sample.width).collect::<Vec<_>>();
         let difference = if self.spec != other.spec {
@@ -233,7 +248,9 @@ impl Measurements {
             None
         };
         if let Some(what) = difference {
-            return Err(FitError::DifferentRuns { what });
+            return Err(Error::Invalid(format!(
+                "these shards have different {what}; merge shards of one run only"
+            )));
         }
         let mut joined = self;
         for (sample, other) in joined.samples.iter_mut().zip(other.samples) {
@@ -268,7 +285,10 @@ impl Measurements {
 
     /// The measured ratios, without a line through them yet.
     pub(super) fn points(&self, known: Option<&Known>) -> Result<Vec<Point>, Error> {
-        let module = self.spec.module().ok_or_else(|| FitError::NotAModule { name: self.spec.name() })?;
+        let module = self
+            .spec
+            .module()
+            .ok_or_else(|| Error::Invalid(format!("{name} is not a module", name = self.spec.name())))?;
         let point = |(index, sample): (usize, &Sample)| {
             let moments = sample.tally.moments();
             if moments.count < 2 {
@@ -290,6 +310,9 @@ impl Measurements {
 pub(super) fn check_precision(precision: f64) -> Result<(), Error> {
     match precision.is_finite() && precision > 0.0 {
         true => Ok(()),
-        false => Err(FitError::Precision { given: precision, quantity: "alpha" }.into()),
+        false => Err(Error::Invalid(format!(
+            "the precision is {precision}; it must be a positive share of alpha, such as 0.02"
+        ))
+        .into()),
     }
 }

@@ -8,7 +8,6 @@
 mod closed_form;
 #[cfg(test)]
 mod coverage;
-mod error;
 mod grid;
 mod line;
 mod measure;
@@ -22,7 +21,6 @@ use serde::Serialize;
 
 use crate::Error;
 use closed_form::Known;
-pub use error::FitError;
 pub use grid::default_widths;
 use line::Line;
 pub use measure::{Measurements, Sampling, Shard};

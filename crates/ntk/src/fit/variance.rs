@@ -7,7 +7,6 @@ use collegial_core::{Moments, Monitor};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::FitError;
 use crate::Error;
 use crate::sampler::{BLOCK, KernelSampler, Output};
 
@@ -40,7 +39,10 @@ pub fn measure_variance(
     monitor: &dyn Monitor,
 ) -> Result<Vec<VarianceSample>, Error> {
     if !(precision.is_finite() && precision > 0.0) {
-        return Err(FitError::Precision { given: precision, quantity: "every variance" }.into());
+        return Err(Error::Invalid(format!(
+            "the precision is {precision}; it must be a positive share of every variance, such as 0.02"
+        ))
+        .into());
     }
     // A draw's cost grows with the width, and so does the share of the work that it stands for.
     let share = |width: usize| width as u64 + 20;

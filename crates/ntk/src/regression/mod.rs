@@ -71,7 +71,9 @@ impl Predictor {
         let n = labels.len();
         assert_eq!(kernel.len(), n * n, "a kernel between {n} inputs");
         if n < 2 {
-            return Err(Error::FewInputs { inputs: n });
+            return Err(Error::Invalid(format!(
+                "a regression that leaves one input out needs at least 2, but there are {n}"
+            )));
         }
         let mean = (0..n).map(|i| kernel[i * n + i]).sum::<f64>() / n as f64;
         let mut best: Option<(Ridge, Vec<f64>)> = None;
@@ -90,7 +92,11 @@ impl Predictor {
                 best = Some((ridge, coefficients));
             }
         }
-        let (best, coefficients) = best.ok_or(Error::Indefinite)?;
+        let (best, coefficients) = best.ok_or_else(|| {
+            Error::Invalid(
+                "the kernel is not positive definite with any ridge up to ten times its mean diagonal".into(),
+            )
+        })?;
         Ok(Self { best, tried, coefficients, classes })
     }
 

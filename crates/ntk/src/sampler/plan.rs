@@ -266,7 +266,14 @@ impl Plan {
 /// Refuses more columns behind a layer with so many taps than can be held and walked through.
 fn bounded(columns: usize, taps: usize) -> Result<(), Error> {
     let most = (MOST_PAIRS / taps).isqrt().min(MOST_COLUMNS);
-    if columns > most { Err(Error::TooManyColumns { columns, most }) } else { Ok(()) }
+    if columns > most {
+        Err(Error::Invalid(format!(
+            "the output depends on {columns} positions of a layer, more than the sampler takes ({most}); \
+         take one output unit instead of a pooled one, or a smaller image"
+        )))
+    } else {
+        Ok(())
+    }
 }
 
 /// The map sizes before every layer and behind the last.
@@ -281,7 +288,12 @@ fn maps(chain: &Sequence) -> Result<Vec<(usize, usize)>, Error> {
                     |side: usize| (side + 2 * padding).checked_sub(kernel).map(|free| free / stride + 1);
                 match (side(height), side(width)) {
                     (Some(height), Some(width)) => (height, width),
-                    _ => return Err(Error::KernelTooLarge { kernel, height, width, padding }),
+                    _ => {
+                        return Err(Error::Invalid(format!(
+                            "a {kernel}x{kernel} kernel does not fit a {height}x{width} map with padding \
+                         {padding}"
+                        )));
+                    }
                 }
             }
         };

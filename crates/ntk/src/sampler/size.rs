@@ -16,7 +16,12 @@ pub(super) fn check(plan: &Plan) -> Result<(), Error> {
     // The Gram matrix of the input's columns comes first.
     let work = size.work + 0.5 * columns * columns * channels;
     if work > MOST_WORK {
-        return Err(Error::DrawTooLarge { work, most: MOST_WORK });
+        return Err(Error::Invalid(format!(
+            "one draw of the kernel takes about {work:.1e} multiplications, more than the sampler takes \
+             ({most:.0e}); take smaller widths, one output unit instead of a pooled one, or a smaller \
+             image",
+            most = MOST_WORK
+        )));
     }
     let threads = rayon::current_num_threads();
     // Every thread may be at an input of its own, beside the first.

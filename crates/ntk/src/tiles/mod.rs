@@ -127,7 +127,9 @@ impl<'a> TiledKernel<'a> {
         }
         let unit = options.readout.unit(graph)?;
         if entries.by_output && !options.readout.is_trace() {
-            return Err(Error::OneOutput { unit });
+            return Err(Error::Invalid(format!(
+                "a kernel between all outputs needs all of them, not output {unit} alone"
+            )));
         }
         check_weights(graph, options, weights)?;
         let reduced = if options.readout.is_trace() { graph.clone() } else { with_one_output(graph) };
