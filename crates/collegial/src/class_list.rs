@@ -13,16 +13,25 @@ pub fn outputs_of_classes(path: &Path, outputs: usize, dataset: &Dataset) -> Res
     let refuse = |reason: ContentError| Error::Content { path: path.to_owned(), reason };
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     if lines.len() != outputs {
-        return Err(refuse(ContentError::Classes { named: lines.len(), outputs }));
+        return Err(refuse(ContentError::Invalid(format!(
+            "it names {named} classes, but the network has {outputs} outputs",
+            named = lines.len()
+        ))));
     }
     let find = |class: usize| {
-        let name = dataset.class_name(class).ok_or_else(|| refuse(ContentError::Nameless { class }))?;
+        let name = dataset.class_name(class).ok_or_else(|| {
+            refuse(ContentError::Invalid(format!("class {class} of the data set has no name to be found by")))
+        })?;
         let is_named = |line: &&str| *line == name || line.split_whitespace().next() == Some(name);
         let mut found = lines.iter().enumerate().filter(|(_, line)| is_named(line)).map(|(output, _)| output);
         match (found.next(), found.next()) {
             (Some(output), None) => Ok(output),
-            (None, _) => Err(refuse(ContentError::NoLine { name: name.to_owned() })),
-            (Some(_), Some(_)) => Err(refuse(ContentError::SeveralLines { name: name.to_owned() })),
+            (None, _) => Err(refuse(ContentError::Invalid(format!(
+                "it has no line for the class {name:?} of the data set"
+            )))),
+            (Some(_), Some(_)) => {
+                Err(refuse(ContentError::Invalid(format!("it has several lines for the class {name:?}"))))
+            }
         }
     };
     (0..dataset.classes()).map(find).collect()

@@ -127,6 +127,9 @@ pub enum Error {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ContentError {
+    /// It is not what was written, or does not fit what it is used with, as the end of a sentence.
+    #[error("{0}")]
+    Invalid(String),
     /// It should be text.
     #[error(transparent)]
     NotText(#[from] std::str::Utf8Error),
@@ -136,15 +139,6 @@ pub enum ContentError {
     /// It should be the plan of a kernel's tiles.
     #[error("it is not a kernel's plan ({0})")]
     NotAPlan(#[from] serde_json::Error),
-    /// A byte of it differs from what was written.
-    #[error("it has changed since it was written")]
-    Changed,
-    /// A line of it differs from what was written.
-    #[error("line {line} has changed since it was written")]
-    ChangedLine {
-        /// Counted from 1.
-        line: usize,
-    },
     /// The plan is another kernel's.
     #[error(
         "{} was begun as another kernel (not the same: {}); give another out, or remove it and this directory",
@@ -166,32 +160,6 @@ pub enum ContentError {
         outputs: u128,
         /// Of the data set.
         classes: usize,
-    },
-    /// A list of classes of another length.
-    #[error("it names {named} classes, but the network has {outputs} outputs")]
-    Classes {
-        /// Lines of the list.
-        named: usize,
-        /// Of the network.
-        outputs: usize,
-    },
-    /// A data set whose class cannot be looked up.
-    #[error("class {class} of the data set has no name to be found by")]
-    Nameless {
-        /// Its number.
-        class: usize,
-    },
-    /// A class that the list does not have.
-    #[error("it has no line for the class {name:?} of the data set")]
-    NoLine {
-        /// The class.
-        name: String,
-    },
-    /// A class that the list has more than once.
-    #[error("it has several lines for the class {name:?}")]
-    SeveralLines {
-        /// The class.
-        name: String,
     },
 }
 

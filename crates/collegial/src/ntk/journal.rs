@@ -57,7 +57,7 @@ pub(crate) fn cut(path: &Path, question: &Value) -> Result<Option<Cut>, Error> {
     let broken = |reason: ContentError| Error::Content { path: plan.clone(), reason };
     let file: PlanFile = serde_json::from_slice(&bytes).map_err(|error| broken(error.into()))?;
     if checksum::check(&bytes, 0..bytes.len().min(64)) != Checked::Intact {
-        return Err(broken(ContentError::Changed));
+        return Err(broken(ContentError::Invalid("it has changed since it was written".into())));
     }
     if file.question != *question {
         let fields = question.as_object().into_iter().flat_map(|fields| fields.keys());
@@ -103,7 +103,10 @@ pub(crate) fn finished(path: &Path) -> Result<BTreeMap<usize, Vec<u32>>, Error> 
             let Some(line) = line.strip_suffix(b"\n") else { break };
             let (tile, crc) = parse(line).ok_or_else(|| Error::Content {
                 path: journal.clone(),
-                reason: ContentError::ChangedLine { line: number + 1 },
+                reason: ContentError::Invalid(format!(
+                    "line {line} has changed since it was written",
+                    line = number + 1
+                )),
             })?;
             tiles.entry(tile).or_default().push(crc);
         }
