@@ -269,18 +269,23 @@ fn content(path: &Path, error: collegial_ntk::Error) -> Error {
     Error::Content { path: path.to_owned(), reason: Box::new(error).into() }
 }
 
+/// The refusal of several sources of inputs.
+fn inputs_twice() -> Error {
+    invalid![
+        "inputs are given twice; leave one of ",
+        option("data"),
+        ", ",
+        option("input"),
+        " and the array out"
+    ]
+    .into()
+}
+
 /// The inputs and where they come from in words, and the network made to measure for them.
 pub(crate) fn inputs(request: &Request, spec: &Spec) -> Result<(Spec, Vec<Vec<f32>>, String), Error> {
     let sources = [request.data.is_some(), request.input.is_some(), request.array.is_some()];
     if sources.iter().filter(|&&given| given).count() > 1 {
-        return Err(invalid![
-            "inputs are given twice; leave one of ",
-            option("data"),
-            ", ",
-            option("input"),
-            " and the array out"
-        ]
-        .into());
+        return Err(inputs_twice());
     }
     let given = request.input.is_some() || request.array.is_some();
     if given && request.count.is_some() {
@@ -358,17 +363,6 @@ pub(crate) fn options(request: &Request, given: Option<&Given>) -> Options {
         (true, true) => Readout::PooledTrace,
     };
     Options { parametrisation, norms, readout }
-}
-
-impl KernelAnswer {
-    /// The kernel as a .npy file.
-    ///
-    /// # Errors
-    ///
-    /// If it is not square.
-    pub fn to_npy(&self) -> Result<Vec<u8>, Error> {
-        array::write_rows(self.basis.inputs, self.kernel.concat())
-    }
 }
 
 impl Basis {

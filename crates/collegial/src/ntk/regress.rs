@@ -12,7 +12,7 @@ use collegial_train::{Error as TrainError, spec_for};
 use serde::Serialize;
 
 use super::tiled::Problem;
-use super::{Request, check_memory, network};
+use super::{Request, check_memory, inputs_twice, network};
 use crate::message::{invalid, option};
 use crate::{Answer, Error, Monitor};
 
@@ -67,14 +67,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<RegressAnswer, Er
         .as_ref()
         .ok_or_else(|| invalid![option("regress"), " needs labelled images: give their ", option("data")])?;
     if request.input.is_some() || request.array.is_some() {
-        return Err(invalid![
-            "inputs are given twice; leave one of ",
-            option("data"),
-            ", ",
-            option("input"),
-            " and the array out"
-        ]
-        .into());
+        return Err(inputs_twice());
     }
     if request.full || request.diagonal || request.tiles.is_some() {
         return Err(invalid![
