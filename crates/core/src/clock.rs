@@ -1,4 +1,4 @@
-//! How long something takes.
+//! A clock that WebAssembly has too.
 
 /// A clock's reading; `now` takes one and `elapsed` says how long ago that was.
 #[cfg(not(target_family = "wasm"))]

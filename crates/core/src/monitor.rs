@@ -1,4 +1,4 @@
-//! Whoever watches a long computation.
+//! Progress and cancellation of long computations.
 
 /// Hears how far a long computation is, and says when it must stop.
 ///

@@ -1,4 +1,4 @@
-//! Many small computations at once, one thread each.
+//! A pool for many small computations, one thread each.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

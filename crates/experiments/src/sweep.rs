@@ -1,4 +1,4 @@
-//! What training a line of designs brought: errors beside predictions.
+//! Sweep results: errors of trained designs beside their predictions.
 
 use collegial_search::Problem;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! What can be wrong with a question about a kernel.
+//! Errors of kernel computations.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Numbers as people read them.
+//! Number formats for tables and sentences.
 
 /// An integer with its thousands set apart: `13,743,646`.
 pub fn grouped(value: impl Into<u128>) -> String {

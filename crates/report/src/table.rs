@@ -1,4 +1,4 @@
-//! One table, four forms.
+//! Tables as text, CSV, Markdown and HTML.
 
 use crate::markup::{escape, visible};
 

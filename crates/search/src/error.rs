@@ -1,4 +1,4 @@
-//! Searches that have no answer.
+//! Errors of searches.
 
 use collegial_arch::{Cost, Design};
 use collegial_core::Monitor;

@@ -1,4 +1,4 @@
-//! What can go wrong on the way from a data set to a trained network, each in one sentence.
+//! Errors of training and evaluation, each in one sentence.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The generator everything above draws from.
+//! The random number generator of all crates.
 
 use crate::random::normal::fill_tiles;
 use crate::random::philox::{Key, LANES, TILE, fill_words};

@@ -1,4 +1,4 @@
-//! The parallel driver: trials in, moments out, the same bits for any number of threads and shards.
+//! Moments over trials in parallel, the same bits for any number of threads and shards.
 //!
 //! Trials are grouped into blocks `[k size, (k + 1) size)` whose boundaries depend on the trial
 //! index only. Moments of blocks are merged along the binary tree over block indices: blocks 2k and

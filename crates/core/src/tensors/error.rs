@@ -1,4 +1,4 @@
-//! What can be wrong with arrays and their files.
+//! Errors of arrays and their files.
 
 use thiserror::Error;
 

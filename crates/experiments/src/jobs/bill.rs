@@ -1,4 +1,4 @@
-//! What a plan's jobs take, known beforehand.
+//! The estimated cost of a plan's jobs.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! How far the jobs of a plan are, read off their files.
+//! The status of a plan's jobs, read off their files.
 
 use std::fs::TryLockError;
 use std::path::{Path, PathBuf};

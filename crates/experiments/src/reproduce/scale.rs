@@ -1,4 +1,4 @@
-//! How much is computed.
+//! Scales: how much an item computes.
 
 use std::fmt;
 use std::str::FromStr;

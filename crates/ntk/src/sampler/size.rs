@@ -1,4 +1,4 @@
-//! What draws take, known before it is taken: work, because a draw is not interrupted, and memory.
+//! Work and memory of draws, checked beforehand: a draw is not interrupted.
 
 use collegial_nn::memory;
 

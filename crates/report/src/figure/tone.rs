@@ -1,4 +1,4 @@
-//! What colours mean, and the style sheet with them in.
+//! The palette: what colours mean, and the style sheet with them in.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! One number of an answer, large.
+//! Cards: one number of an answer, in large type.
 
 use crate::Tone;
 use crate::markup::escape;

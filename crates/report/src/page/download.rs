@@ -1,4 +1,4 @@
-//! Data inside the page, behind a link.
+//! Downloads: data inside the page, behind a link.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! What a search over designs says; serialised, it is the JSON that scripts read.
+//! The result of a search over designs; serialised, it is the JSON that scripts read.
 
 use collegial_arch::{Cost, Design};
 use serde::Serialize;

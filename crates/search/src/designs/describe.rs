@@ -1,4 +1,4 @@
-//! What the answer says of a design.
+//! The description of a design in the result.
 
 use collegial_arch::{Design, Spec};
 

@@ -1,4 +1,4 @@
-//! The question: which integer design is best for the whole network?
+//! The search over integer designs of a whole network.
 
 use collegial_arch::{Cost, Design, MAX_DIMENSION, Module, Spec};
 use collegial_core::{Monitor, Silent};

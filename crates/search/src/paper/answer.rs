@@ -1,4 +1,4 @@
-//! What Algorithm 2 says; serialised, it is the JSON that scripts read.
+//! The result of Algorithm 2; serialised, it is the JSON that scripts read.
 
 use collegial_arch::{Cost, Design};
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! Times on this machine.
+//! Time measurements on this machine.
 //!
 //! A design is always timed beside the baseline, step by step in turn, so that whatever else the
 //! machine does slows both; the ratio of the two is averaged on a logarithmic scale until its

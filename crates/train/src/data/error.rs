@@ -1,4 +1,4 @@
-//! What can go wrong with a data set, each in one sentence that names the file.
+//! Errors of data sets, each in one sentence that names the file.
 
 use std::borrow::Cow;
 use std::fmt;

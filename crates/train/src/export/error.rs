@@ -1,4 +1,4 @@
-//! What can be wrong with a file of weights, or with what is asked of it, each in one sentence.
+//! Errors of import and export, each in one sentence.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Cost may move between stages.
+//! Designs per stage where cost may move between stages.
 //!
 //! Minimise Σ V_s(n_s)/m_s with Σ m_s c_s(n_s) within the budget, or the other way round. A
 //! Lagrange multiplier splits either problem into one per stage, which is solved by looking at

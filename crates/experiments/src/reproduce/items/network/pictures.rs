@@ -1,4 +1,4 @@
-//! Made-up images with the spectrum of natural ones.
+//! Synthetic images with the spectrum of natural ones.
 
 use std::f64::consts::TAU;
 

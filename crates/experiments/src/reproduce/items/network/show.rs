@@ -1,4 +1,4 @@
-//! How the item is shown.
+//! Tables, figures and sentences of the item `network`.
 
 use collegial_report::{Align, Axis, Figure, Line, Point, Points, Section, Stroke, Table, Tone};
 
