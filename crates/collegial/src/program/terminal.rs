@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
+use std::path::Path;
 use std::sync::OnceLock;
 
 use crate::Style;
@@ -48,11 +49,12 @@ const ELSEWHERE: [&str; 9] = [
 /// Flags without one.
 const MANNER: [&str; 6] = ["--json", "--quiet", "-q", "--verbose", "-v", "--resume"];
 
-/// The command as it could be typed again for the same page.
+/// The command as it could be typed again for the same page, beside the files that it names: a page
+/// is shown to others, whom an absolute path tells the directories of a machine.
 pub fn command_line() -> String {
     let all: Vec<String> =
         WORDS.get().into_iter().flatten().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-    let words = without_manner(&all).into_iter().map(quoted);
+    let words = without_manner(&all).into_iter().map(|word| quoted(&without_directories(word)));
     ["collegial".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
 }
 
@@ -80,6 +82,19 @@ fn without_manner(words: &[String]) -> Vec<&str> {
     kept
 }
 
+/// A word with the last name of an absolute path alone: `/data/mnist` and `--data=/data/mnist`.
+fn without_directories(word: &str) -> String {
+    let (flag, value) = match word.find('=') {
+        Some(at) if word.starts_with("--") => word.split_at(at + 1),
+        _ => ("", word),
+    };
+    let path = Path::new(value);
+    match path.file_name() {
+        Some(name) if path.is_absolute() => format!("{flag}{}", name.to_string_lossy()),
+        _ => word.to_owned(),
+    }
+}
+
 /// `--out=DIR`.
 fn is_with_value(word: &str, flag: &str) -> bool {
     word.strip_prefix(flag).is_some_and(|rest| rest.starts_with('='))
@@ -94,5 +109,20 @@ mod tests {
         let words = "search fc6-500 --report a.html --alpha 2 --threads=3 -q --out b --cost=flops --json";
         let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
         assert_eq!(without_manner(&words).join(" "), "search fc6-500 --alpha 2 --cost=flops");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_page_does_not_tell_directories() {
+        for (word, shown) in [
+            ("/home/me/mnist", "mnist"),
+            ("--data=/home/me/mnist/", "--data=mnist"),
+            ("data/mnist", "data/mnist"),
+            ("--set=batch=20", "--set=batch=20"),
+            ("/", "/"),
+            ("fc6-500", "fc6-500"),
+        ] {
+            assert_eq!(without_directories(word), shown);
+        }
     }
 }

@@ -320,7 +320,11 @@ impl Designs {
         )];
         if let Some(other) = &answer.other_inputs {
             let network = match &self.data {
-                Some(data) => format!("what the images of {} look like there in the network", data.display()),
+                // Its last name: pages tell no directories.
+                Some(data) => {
+                    let name = data.file_name().unwrap_or(data.as_os_str());
+                    format!("what the images of {} look like there in the network", name.to_string_lossy())
+                }
                 None => "what images look like there in the network".into(),
             };
             let white = "white patches, as in the paper".to_owned();
