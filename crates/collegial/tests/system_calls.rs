@@ -1,5 +1,5 @@
-//! Calls of the system that fail in the program itself, one after the other: opening, writing,
-//! forcing to disk, renaming, and asking for memory. None costs more than a kill would: the same
+//! Calls of the system that fail in the program itself, one after the other: opening,
+//! reading, writing, forcing to disk, renaming, and asking for memory. None costs more than a kill would: the same
 //! command goes on to the same bytes.
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 
@@ -66,6 +66,14 @@ int open64(const char *path, int flags, ...) {
         return -1;
     }
     return REAL("open64", int (*)(const char *, int, ...))(path, flags, mode);
+}
+
+ssize_t read(int file, void *bytes, size_t count) {
+    if (fails("read")) {
+        errno = EIO;
+        return -1;
+    }
+    return REAL("read", ssize_t (*)(int, void *, size_t))(file, bytes, count);
 }
 
 ssize_t write(int file, const void *bytes, size_t count) {
@@ -163,7 +171,7 @@ fn a_call_of_the_system_that_fails_costs_no_more_than_a_kill() {
     let whole = place.root.path().join("whole");
     assert!(place.command(TRAIN, &whole).status().unwrap().success());
     let expected = weights(&whole);
-    for call in ["open", "write", "fsync", "rename"] {
+    for call in ["open", "read", "write", "fsync", "rename"] {
         let run = place.root.path().join(call);
         let count = place.count(place.command(TRAIN, &run), call);
         assert!(count > 5, "{call}: {count} calls");
@@ -187,8 +195,32 @@ fn a_call_of_the_system_that_fails_costs_no_more_than_a_kill() {
             );
             assert!(weights(&run) == expected, "{call} after {after}");
         }
-        assert!(refused > 3, "{call}: {refused} of {count}");
+        // Most reads are of what the system tells about itself, which is left aside.
+        let least = if call == "read" { 1 } else { 4 };
+        assert!(refused >= least, "{call}: {refused} of {count}");
     }
+}
+
+/// A disk that gives an input/output error under a run that is there: it stays as it is.
+#[test]
+fn a_read_that_fails_on_resuming_changes_nothing() {
+    let place = Place::new();
+    let run = place.root.path().join("run");
+    assert!(place.command(TRAIN, &run).status().unwrap().success());
+    let expected = weights(&run);
+    let count = place.count(place.command(TRAIN, &run), "read");
+    let mut refused = 0;
+    for after in (0..count).step_by(2) {
+        let (output, _) = place.faulty(place.command(TRAIN, &run), "read", after);
+        let said = String::from_utf8_lossy(&output.stderr);
+        let code = output.status.code();
+        assert!(matches!(code, Some(0 | 2)), "after {after}: {code:?}, {said}");
+        assert!(code == Some(0) || said.lines().count() == 1, "after {after}: {said}");
+        refused += u32::from(code != Some(0));
+        assert!(weights(&run) == expected, "after {after}: {said}");
+    }
+    assert!(refused >= 2, "{refused} of {count}");
+    assert!(place.command(TRAIN, &run).status().unwrap().success());
 }
 
 /// What a command leaves: the weights of a run, a file, or the files of a directory but for those
