@@ -148,6 +148,19 @@ mod tests {
     const LOCK: &str = "version = 4\n\n[[package]]\nname = \"b\"\nversion = \"1.0.0\"\nchecksum = \"abc\"\n\n\
         [[package]]\nname = \"a\"\nversion = \"0.2.0\"\n";
 
+    /// `docs/dependencies.md` names every crate of the program in a table.
+    #[test]
+    fn every_crate_of_the_program_is_explained() {
+        let Ok(tree) = cargo_tree("collegial", "normal") else { panic!("cargo tree failed") };
+        let all = Tree::parse(&tree);
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/dependencies.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let rows: String = page.lines().filter(|line| line.starts_with('|')).collect();
+        let names = all.packages.keys().map(|(name, _)| name).filter(|name| !name.starts_with("collegial"));
+        let missing: Vec<&String> = names.filter(|name| !rows.contains(&format!("`{name}`"))).collect();
+        assert!(missing.is_empty(), "docs/dependencies.md does not say what these are for: {missing:?}");
+    }
+
     #[test]
     fn a_bill_names_packages_checksums_and_edges_but_no_path() {
         let all = Tree::parse(TREE);
