@@ -147,7 +147,7 @@ def _fit_on(given):
     """Draws in shares, one call each, and joins them."""
     if given["trials"] is None or given["precision"] is not None:
         raise CollegialError("fit on an executor needs trials=, the draws to be shared out, and no precision=")
-    executor, threads, fields = given["executor"], given["threads"] or 1, options(given)
+    executor, threads, fields = given["executor"], _one_or(given["threads"]), options(given)
     line = {name: fields.pop(name) for name in ("weighted", "no_intercept")}
     count = executor if isinstance(executor, int) else FIT_SHARES
     shares = [(request(**fields, shard=f"{index}/{count}"), threads) for index in range(1, count + 1)]
@@ -163,6 +163,11 @@ def _fit_on(given):
 
 #: Tasks that an executor is given for a kernel's tiles.
 TILE_SHARES = 16
+
+
+def _one_or(threads):
+    """Workers share the machine, so that each has one thread unless told otherwise; 0 is refused as elsewhere."""
+    return 1 if threads is None else threads
 
 
 def ntk(given):
@@ -182,7 +187,7 @@ def ntk(given):
         # A worker may be in another directory.
         files = {name: os.path.abspath(fields[name]) for name in ("out", "data", "weights") if fields[name] is not None}
         calls = [
-            (request(**fields | files, tiles=f"{number}/{TILE_SHARES}"), array, threads or 1)
+            (request(**fields | files, tiles=f"{number}/{TILE_SHARES}"), array, _one_or(threads))
             for number in range(1, TILE_SHARES + 1)
         ]
         with renewed(executor) as pool:

@@ -52,7 +52,7 @@ def run_all(executor, verb: str, question: str, directory: Path, threads: int | 
         before = None
         # A validation plans anew when its pilot is finished.
         while (missing := plan(verb, question, directory)) and missing != before:
-            run_calls(pool, _work, [(os.path.abspath(directory), index, threads or 1) for index in missing], progress)
+            run_calls(pool, _work, [(os.path.abspath(directory), index, 1 if threads is None else threads) for index in missing], progress)
             before = missing
     if missing:
         raise CollegialError(f"jobs {missing} of {os.fspath(directory)} were run and are not finished")

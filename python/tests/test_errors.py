@@ -68,3 +68,35 @@ def test_what_only_python_can_get_wrong():
         collegial.info(7)
     with pytest.raises(AttributeError, match="primal"):
         collegial.search("fc3-100", alpha=1.6).prime
+
+
+@pytest.mark.parametrize("threads", [0, -1, 257, 2**70, 1.5, "many"])
+def test_threads_have_the_limits_of_the_program(threads, run):
+    calls = [
+        lambda: collegial.search("fc6-500", threads=threads),
+        lambda: collegial.ntk("fc3-8", count=2, threads=threads),
+        lambda: collegial.ntk("fc3-8", draws=3, threads=threads),
+        lambda: collegial.forward("fc3-8", numpy.zeros((1, 784)), threads=threads),
+    ]
+    for call in calls:
+        with pytest.raises(collegial.CollegialError, match=f"^threads= is {threads}; it must be a number between 1 and 256$"):
+            call()
+    assert run("info", "fc3-8", f"--threads={threads}").returncode == 2
+
+
+def test_unknown_environment_variables_are_refused(monkeypatch):
+    monkeypatch.setenv("COLLEGIAL_INSTRUCTION", "avx2")
+    with pytest.raises(collegial.CollegialError, match="^COLLEGIAL_INSTRUCTION is not an environment variable of collegial"):
+        collegial.info("fc3-8")
+
+
+def test_control_characters_do_not_reach_a_traceback():
+    with pytest.raises(collegial.CollegialError) as raised:
+        collegial.info("a\x1b[2J\x7f\x9b.toml")
+    assert str(raised.value).isprintable()
+
+
+def test_an_array_that_is_too_large_is_refused():
+    huge = numpy.broadcast_to(numpy.float32(0), (2**40, 784))
+    with pytest.raises((MemoryError, collegial.CollegialError), match="allocate|memory"):
+        collegial.forward("fc3-8", huge)

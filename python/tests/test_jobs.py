@@ -198,3 +198,14 @@ def test_a_kernel_s_tiles_on_two_processes(tmp_path):
         collegial.ntk(spec, inputs, out=tmp_path / "whole.npy", trace=True)
     with pytest.raises(collegial.CollegialError, match="give out="):
         collegial.ntk(spec, inputs, executor=2)
+
+
+def _row_sums(inputs):
+    return collegial.forward("fc3-8", inputs, threads=1).sum(axis=1)
+
+
+def test_large_arrays_pass_to_spawned_processes():
+    inputs = numpy.random.default_rng(1).standard_normal((20_000, 784), dtype=numpy.float32)
+    with get_context("spawn").Pool(2) as pool:
+        found = pool.map(_row_sums, [inputs[:10_000], inputs[10_000:]])
+    assert (numpy.concatenate(found) == _row_sums(inputs)).all()

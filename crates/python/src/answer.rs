@@ -1,6 +1,6 @@
 //! An answer as Python sees it: its JSON at once, its text and pages on request.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use collegial::{self as ops, Error, Style};
 use collegial_report::Provenance;
@@ -39,10 +39,31 @@ impl Answer {
     }
 }
 
-/// What a page says of the call that made it.
-pub fn provenance(call: String) -> Provenance {
+/// What a page says of the call that made it, which tells no directories of this machine.
+pub fn provenance(call: &str) -> Provenance {
     let version = format!("collegial {}", env!("CARGO_PKG_VERSION"));
-    Provenance { command: call, seed: None, version }
+    Provenance { command: without_directories(call), seed: None, version }
+}
+
+/// A call whose texts that are absolute paths are their last names.
+fn without_directories(call: &str) -> String {
+    let quote = |c: char| matches!(c, '\'' | '"');
+    let mut short = String::with_capacity(call.len());
+    let mut rest = call;
+    while let Some(begin) = rest.find(quote) {
+        let (before, text) = rest.split_at(begin + 1);
+        short.push_str(before);
+        let end = text.find(&before[begin..]).unwrap_or(text.len());
+        let path = Path::new(&text[..end]);
+        match path.file_name() {
+            Some(name) if path.is_absolute() => short.push_str(&name.to_string_lossy()),
+            _ => short.push_str(&text[..end]),
+        }
+        let after = text.len().min(end + 1);
+        short.push_str(&text[end..after]);
+        rest = &text[after..];
+    }
+    short + rest
 }
 
 #[pymethods]
@@ -65,7 +86,7 @@ impl Answer {
 
     /// Writes a self-contained page that says by which call it was made.
     #[expect(clippy::needless_pass_by_value, reason = "Python's paths come as values")]
-    fn write_page(&self, path: PathBuf, call: String) -> PyResult<()> {
+    fn write_page(&self, path: PathBuf, call: &str) -> PyResult<()> {
         let Kind::Paged(answer) = &self.0 else {
             return Err(CollegialError::new_err("this answer has no page"));
         };

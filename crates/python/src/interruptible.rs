@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use collegial::train::{Log, RunEpoch};
 use collegial::{Error, Monitor};
+use collegial_report::visible;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 
@@ -53,7 +54,7 @@ impl Monitor for Watch {
     }
 
     fn say(&self, sentence: &str) {
-        self.tell(|news| news.said.push(sentence.to_owned()));
+        self.tell(|news| news.said.push(visible(sentence)));
     }
 
     fn stopped(&self) -> bool {
@@ -104,6 +105,7 @@ pub fn interruptible<T: Send + 'static>(
     listeners: &Listeners<'_>,
     work: impl FnOnce(&Watch) -> Result<T, Error> + Send + 'static,
 ) -> PyResult<T> {
+    collegial::environment::check().map_err(|error| exception(&error))?;
     let watch = Watch::default();
     let (sender, receiver) = channel();
     // In a mutex only because the receiver, like this thread, leaves Python for the time of

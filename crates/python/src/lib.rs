@@ -18,6 +18,7 @@ use collegial_core::tensors::Tensor;
 use collegial_report::{Align, Table, fragment};
 use interruptible::{Listeners, interruptible};
 use numpy::{IntoPyArray, PyArray2, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn};
+use pool::Threads;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rendering::exception;
@@ -51,7 +52,7 @@ fn ask<'py>(
     py: Python<'py>,
     verb: &str,
     request: String,
-    threads: Option<usize>,
+    threads: Option<Threads>,
     progress: Option<Bound<'py, PyAny>>,
     epoch: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Answer> {
@@ -76,7 +77,7 @@ fn ask<'py>(
             "gather" => {
                 let request: ops::jobs::gather::Request = ops::request(&request)?;
                 let call = format!("collegial.gather({:?})", request.directory);
-                Answer::boxed(ops::jobs::gather::run(&request, answer::provenance(call), watch)?)
+                Answer::boxed(ops::jobs::gather::run(&request, answer::provenance(&call), watch)?)
             }
             "status" => Answer::boxed(ops::jobs::status::run(&ops::request(&request)?)?),
             "validate" => Answer::paged(ops::validate::run(&ops::request(&request)?, BACKENDS, watch)?),
@@ -90,7 +91,7 @@ fn ask<'py>(
 /// A share of a fit's draws as the text of a file that `merge` reads.
 #[pyfunction]
 #[pyo3(signature = (request, threads = None))]
-fn shard(py: Python<'_>, request: String, threads: Option<usize>) -> PyResult<String> {
+fn shard(py: Python<'_>, request: String, threads: Option<Threads>) -> PyResult<String> {
     interruptible(py, &Listeners::default(), move |watch| {
         pool::on_threads(threads, || {
             let draws = ops::fit::draw(&ops::request(&request)?, watch)?;
@@ -109,7 +110,7 @@ fn ntk<'py>(
     py: Python<'py>,
     request: String,
     inputs: Option<PyReadonlyArrayDyn<'py, f32>>,
-    threads: Option<usize>,
+    threads: Option<Threads>,
 ) -> PyResult<Option<Bound<'py, PyArrayDyn<f64>>>> {
     let array = inputs.map(|inputs| array(&inputs)).transpose()?;
     let found = interruptible(py, &Listeners::default(), move |watch| {
@@ -134,7 +135,7 @@ fn draws<'py>(
     py: Python<'py>,
     request: String,
     inputs: Option<PyReadonlyArrayDyn<'py, f32>>,
-    threads: Option<usize>,
+    threads: Option<Threads>,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Answer> {
     let array = inputs.map(|inputs| array(&inputs)).transpose()?;
@@ -154,7 +155,7 @@ fn forward<'py>(
     py: Python<'py>,
     request: String,
     inputs: PyReadonlyArrayDyn<'py, f32>,
-    threads: Option<usize>,
+    threads: Option<Threads>,
 ) -> PyResult<Bound<'py, PyArray2<f32>>> {
     let array = array(&inputs)?;
     let outputs = interruptible(py, &Listeners::default(), move |watch| {

@@ -4,17 +4,36 @@
 use std::sync::{Arc, Mutex};
 
 use collegial::Error;
+use collegial_report::visible;
+use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use crate::CollegialError;
 
 /// The pool of the last call, with the process and the number of threads it belongs to.
 static LAST: Mutex<Option<(u32, usize, Arc<ThreadPool>)>> = Mutex::new(None);
 
+/// A number of threads as the program's `--threads` takes it.
+#[derive(Clone, Copy)]
+pub struct Threads(usize);
+
+impl<'py> FromPyObject<'_, 'py> for Threads {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let text = given.str()?.to_string_lossy().into_owned();
+        collegial::threads(&text).map(Self).map_err(|accepted| {
+            CollegialError::new_err(format!("threads= is {}; {accepted}", visible(&text)))
+        })
+    }
+}
+
 /// Runs work on so many threads, by default one per core.
 pub fn on_threads<T: Send>(
-    threads: Option<usize>,
+    threads: Option<Threads>,
     work: impl FnOnce() -> Result<T, Error> + Send,
 ) -> Result<T, Error> {
-    pool(threads.unwrap_or(0))?.install(work)
+    pool(threads.map_or(0, |Threads(count)| count))?.install(work)
 }
 
 fn pool(threads: usize) -> Result<Arc<ThreadPool>, Error> {

@@ -2,6 +2,7 @@
 
 use collegial::Error;
 use collegial::message::{Call, Rendering, Setting};
+use collegial_report::visible;
 use pyo3::PyErr;
 
 use crate::CollegialError;
@@ -35,7 +36,7 @@ impl Rendering for Keywords {
     }
 }
 
-/// The exception that an error becomes.
+/// The exception that an error becomes; tracebacks reach terminals.
 pub fn exception(error: &Error) -> PyErr {
-    CollegialError::new_err(error.message().render(&Keywords))
+    CollegialError::new_err(visible(&error.message().render(&Keywords)))
 }
