@@ -61,8 +61,8 @@ impl Sweep {
         self.points(figure, |row| row.candidate.design.width as f64)
     }
 
-    /// All designs, the baseline and the one of lowest predicted variance (primal) or cost (dual)
-    /// set off; only these two have text beside them, the others when the pointer rests on them.
+    /// All designs, each with its name beside it; the baseline and the one of lowest predicted
+    /// variance (primal) or cost (dual) are set off.
     fn points(&self, figure: Figure, x: impl Fn(&Row) -> f64) -> Figure {
         let tone = match self.problem {
             Problem::Primal => Tone::Cost,
@@ -86,13 +86,13 @@ impl Sweep {
         let mut figure = figure
             .with(Points::new("mean of all runs, standard error", others).marker(Marker::Circle).tone(tone));
         if let Some(row) = baseline {
-            let point = point(x(row), row).label(row.candidate.design.to_string());
+            let point = point(x(row), row);
             figure = figure.with(Points::new("baseline", [point]).marker(Marker::Ring).tone(Tone::Base));
         }
         let own =
             best.filter(|row| baseline.is_none_or(|other| other.candidate.design != row.candidate.design));
         if let Some(row) = own {
-            let point = point(x(row), row).label(row.candidate.design.to_string());
+            let point = point(x(row), row);
             figure = figure.with(Points::new(best_name, [point]).marker(Marker::Diamond).tone(Tone::Law));
         }
         figure
@@ -103,9 +103,30 @@ fn point(x: f64, row: &Row) -> Point {
     let (design, variance) = (row.candidate.design, significant(row.candidate.variance, 3));
     let error = row.error_words();
     let point = Point::new(x, 100.0 * row.test_error)
+        .label(design.to_string())
         .title(format!("{design}: test error {error}, Var(K) {variance}"));
     match row.standard_error {
         Some(error) => point.error(100.0 * error),
         None => point,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sweep::made_up;
+
+    #[test]
+    fn every_design_has_its_name_beside_it() {
+        for problem in [Problem::Primal, Problem::Dual] {
+            let sweep = made_up::sweep(problem, 3, 0.002, |index| 0.2 - 0.01 * index as f64);
+            for figure in [sweep.figure(), sweep.width_figure()] {
+                let drawing = figure.to_svg();
+                for row in &sweep.rows {
+                    let label = format!(">{}</text>", row.candidate.design);
+                    assert_eq!(drawing.matches(&label).count(), 1, "{problem:?}: {label}");
+                }
+            }
+        }
     }
 }

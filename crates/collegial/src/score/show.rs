@@ -25,24 +25,43 @@ const TOGETHER: usize = 6;
 /// Rows that the page lists; all are in the data.
 const LISTED: usize = 500;
 
+/// What was computed of every row.
+const COMPUTED: [&str; 6] = ["score", "white_score", "law", "parameters", "flops", "inner_width"];
+
+/// The column that says which network a row is.
+const MODEL: &str = "model";
+
 /// The table's own columns and what was computed.
 pub(super) fn rows(table: &ScoredTable) -> Table {
-    listed(table, usize::MAX)
+    listed(table, |_| true, |_| false, usize::MAX)
 }
 
-fn listed(scored: &ScoredTable, most: usize) -> Table {
-    let own: Vec<String> = scored.rows.first().map_or(vec![], |row| row.cells.keys().cloned().collect());
-    let computed = ["score", "white_score", "law", "parameters", "flops", "inner_width"];
-    let columns: Vec<(&str, Align)> = own
-        .iter()
-        .map(|name| (name.as_str(), Align::Left))
-        .chain(computed.map(|name| (name, Align::Right)))
-        .collect();
-    let mut table = Table::new(&columns);
+/// For readers: which network it is, what was computed, then the table's other columns.
+fn computed_first(table: &ScoredTable, most: usize) -> Table {
+    listed(table, |column| column == MODEL, |column| column != MODEL, most)
+}
+
+/// What was computed, between the table's columns that stand before it and behind it.
+fn listed(
+    scored: &ScoredTable,
+    before: impl Fn(&str) -> bool,
+    behind: impl Fn(&str) -> bool,
+    most: usize,
+) -> Table {
+    let own: Vec<&str> =
+        scored.rows.first().map_or(vec![], |row| row.cells.keys().map(String::as_str).collect());
+    let left = |kept: &dyn Fn(&str) -> bool| {
+        own.iter().filter(|name| kept(name)).map(|&name| (name, Align::Left)).collect::<Vec<_>>()
+    };
+    let computed = COMPUTED.map(|name| (name, Align::Right));
+    let mut table = Table::new(&[left(&before), computed.to_vec(), left(&behind)].concat());
     for row in scored.rows.iter().take(most) {
-        let mut cells: Vec<String> = row.cells.values().map(words).collect();
-        cells.extend(row.predictors.cells(6));
-        table.push_row(cells);
+        let cells = |kept: &dyn Fn(&str) -> bool| {
+            row.cells.iter().filter(|(name, _)| kept(name)).map(|(_, value)| words(value)).collect::<Vec<_>>()
+        };
+        table.push_row(
+            [cells(&before), row.predictors.cells(6).into_iter().collect(), cells(&behind)].concat(),
+        );
     }
     table
 }
@@ -105,32 +124,12 @@ fn slopes_sentence(slopes: &[Slope], first: &Association) -> Option<String> {
 pub(super) fn by_group(table: &ScoredTable) -> String {
     let mut text = String::new();
     let ScoredTable { correlations, slopes, .. } = table;
-    for part in correlations.chunk_by(|a, b| (&a.group, &a.target) == (&b.group, &b.target)) {
+    for part in groups_of(correlations) {
         let first = &part[0];
         let group = first.group.as_ref().map_or(String::new(), |group| format!("{group}: "));
         text.push_str(&format!("{group}{}, {} designs\n\n", first.target, first.rows));
-        let mut table = Table::new(&[
-            ("predictor", Align::Left),
-            ("alone", Align::Right),
-            ("95 % interval", Align::Right),
-            ("given params", Align::Right),
-            ("given FLOPs", Align::Right),
-        ]);
-        for alone in part.iter().filter(|found| found.given.is_none()) {
-            let given = |predictor| {
-                let held = part
-                    .iter()
-                    .find(|found| found.predictor == alone.predictor && found.given == Some(predictor));
-                held.map_or(String::new(), |found| estimate(found.spearman))
-            };
-            table.push([
-                alone.predictor.words().to_owned(),
-                estimate(alone.spearman),
-                interval(alone.ci),
-                given(Predictor::Parameters),
-                given(Predictor::Flops),
-            ]);
-        }
+        let mut table = Table::new(&PIVOT);
+        pivoted(part).into_iter().for_each(|cells| table.push_row(cells.into()));
         text.push_str(&table.to_text());
         if let Some(sentence) = slopes_sentence(slopes, first) {
             text.push_str(&format!("{}\n", wrapped(&sentence).join("\n")));
@@ -138,6 +137,54 @@ pub(super) fn by_group(table: &ScoredTable) -> String {
         text.push('\n');
     }
     text
+}
+
+/// The same tables as one, for a page.
+fn all_pivoted(found: &[Association]) -> Table {
+    let group = [("group", Align::Left), ("target", Align::Left), ("rows", Align::Right)];
+    let named = found.iter().any(|one| one.group.is_some());
+    let group = if named { &group[..] } else { &group[1..] };
+    let mut table = Table::new(&[group, &PIVOT].concat());
+    for part in groups_of(found) {
+        let Association { group, target, rows, .. } = &part[0];
+        let of = [group.clone().unwrap_or_default(), target.clone(), rows.to_string()];
+        let of = if named { &of[..] } else { &of[1..] };
+        pivoted(part).into_iter().for_each(|cells| table.push_row([of, &cells].concat()));
+    }
+    table
+}
+
+/// Each predictor of a group alone, and with a count held fixed.
+const PIVOT: [(&str, Align); 5] = [
+    ("predictor", Align::Left),
+    ("alone", Align::Right),
+    ("95 % interval", Align::Right),
+    ("given params", Align::Right),
+    ("given FLOPs", Align::Right),
+];
+
+fn groups_of(found: &[Association]) -> impl Iterator<Item = &[Association]> {
+    found.chunk_by(|a, b| (&a.group, &a.target) == (&b.group, &b.target))
+}
+
+fn pivoted(part: &[Association]) -> Vec<[String; 5]> {
+    let alone = part.iter().filter(|found| found.given.is_none());
+    let row = |alone: &Association| {
+        let given = |predictor| {
+            let held = part
+                .iter()
+                .find(|found| found.predictor == alone.predictor && found.given == Some(predictor));
+            held.map_or(String::new(), |found| estimate(found.spearman))
+        };
+        [
+            alone.predictor.words().to_owned(),
+            estimate(alone.spearman),
+            interval(alone.ci),
+            given(Predictor::Parameters),
+            given(Predictor::Flops),
+        ]
+    };
+    alone.map(row).collect()
 }
 
 fn estimate(value: Option<f64>) -> String {
@@ -251,16 +298,16 @@ pub(super) fn page(scored: &ScoreAnswer, provenance: Provenance) -> Page {
         page = page.section(
             Section::new("What ranks the errors")
                 .table(
-                    correlations(&table.correlations),
-                    "Positive: the predictor is right, errors grow with variances and fall with sizes. `given` is held fixed. Intervals come from resampling rows.",
+                    all_pivoted(&table.correlations),
+                    "Rank correlations. Positive: the predictor is right, errors grow with variances and fall with sizes. What is `given` is held fixed. Intervals come from resampling rows.",
                 )
                 .details(
                     Section::new("Slopes").table(slopes(&table.slopes), "Least squares of ln error on ln predictor, group by group."),
                 ),
         );
     }
-    let mut designs =
-        Section::new("The designs").table(listed(table, LISTED), "With what was computed of each.");
+    let mut designs = Section::new("The designs")
+        .table(computed_first(table, LISTED), "What was computed of each, then the columns of the table.");
     if table.rows.len() > LISTED {
         designs = designs
             .prose(format!("The first {LISTED} of {} rows; the data below has all.", table.rows.len()));

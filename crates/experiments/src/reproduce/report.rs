@@ -24,6 +24,8 @@ pub struct Outcome {
     pub sections: Vec<Section>,
     /// Everything obtained, for scripts.
     pub data: Value,
+    /// Whether what involves no chance is counts.
+    pub counted: bool,
 }
 
 /// All of an item's comparisons in a word.
@@ -32,6 +34,8 @@ pub struct Outcome {
 pub enum Summary {
     /// Everything was reproduced.
     Reproduced,
+    /// All counts were reproduced; what takes training was not run.
+    CountsReproduced,
     /// What was decided was reproduced; the rest is undecided, was not run, or needs a larger
     /// scale.
     ReproducedInPart,
@@ -52,11 +56,17 @@ pub enum Summary {
 }
 
 impl Summary {
-    fn of(comparisons: &[Comparison]) -> Self {
+    fn of(Outcome { comparisons, counted, .. }: &Outcome) -> Self {
+        let counts_alone = |row: &Comparison| match row.verdict {
+            Verdict::Reproduced => row.exact,
+            Verdict::NotRun(_) | Verdict::NotAtThisScale(_) => !row.exact,
+            _ => false,
+        };
         let any = |name: &str| comparisons.iter().any(|comparison| comparison.verdict.name() == name);
         let rest = any("undecided") || any("not at this scale") || any("not run");
         match (any("differs"), any("reproduced"), rest) {
             (true, _, _) => Self::Differs,
+            (_, true, true) if *counted && comparisons.iter().all(counts_alone) => Self::CountsReproduced,
             (_, true, true) => Self::ReproducedInPart,
             (_, true, false) => Self::Reproduced,
             _ if any("holds") && (rest || any("does not hold")) => Self::HoldsInPart,
@@ -72,6 +82,7 @@ impl Summary {
     pub fn words(self) -> &'static str {
         match self {
             Self::Reproduced => "reproduced",
+            Self::CountsReproduced => "counts reproduced",
             Self::ReproducedInPart => "reproduced in part",
             Self::Differs => "differs",
             Self::Holds => "holds",
@@ -127,7 +138,7 @@ pub fn reproduce(item: &Item, context: &Context) -> Result<Report, Error> {
         seed: context.seed,
         command: context.command.to_owned(),
         seconds: start.elapsed().as_secs_f64(),
-        summary: Summary::of(&outcome.comparisons),
+        summary: Summary::of(&outcome),
         outcome,
     })
 }

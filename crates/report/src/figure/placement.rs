@@ -111,7 +111,7 @@ impl Placer {
     /// The cheapest place beside the point at `(x, y)`, `distance` away from it or, failing that,
     /// further off.
     pub(crate) fn place(&mut self, (x, y): (f64, f64), distance: f64, width: f64, height: f64) -> Place {
-        let rings = [0.0, 18.0, 36.0, 54.0].map(|further| (distance + further, further > 0.0));
+        let rings = [0.0, 18.0, 36.0, 54.0, 72.0, 90.0].map(|further| (distance + further, further > 0.0));
         let candidates = rings.into_iter().flat_map(|(away, leader)| {
             DIRECTIONS.iter().map(move |&(dx, dy, anchor)| {
                 let middle = y + dy * (away + height / 2.0);
@@ -168,6 +168,32 @@ mod tests {
             for other in &places[..index] {
                 let overlap = Placer::covered(one, 45.0, 14.0).overlap(&Placer::covered(other, 45.0, 14.0));
                 assert_eq!(overlap, 0.0, "{places:?}");
+            }
+        }
+    }
+
+    /// As many designs as a validation trains, close together, in the room of a phone.
+    #[test]
+    fn a_dozen_labels_overlap_neither_each_other_nor_points() {
+        for (step, drop) in [(12.0, 3.0), (9.0, 0.0), (6.0, 9.0), (14.0, -5.0)] {
+            let mut placer = Placer::new(FRAME);
+            let points: Vec<(f64, f64)> = (0..12)
+                .map(|index| (80.0 + step * f64::from(index), 90.0 + drop * f64::from(index % 5)))
+                .collect();
+            for &(x, y) in &points {
+                placer.keep_clear(Rect::around(x, y, 6.0, 6.0));
+            }
+            let labels: Vec<Rect> = points
+                .iter()
+                .map(|&point| Placer::covered(&placer.place(point, 9.0, 42.0, 13.75), 42.0, 13.75))
+                .collect();
+            for (index, one) in labels.iter().enumerate() {
+                for other in &labels[..index] {
+                    assert_eq!(one.overlap(other), 0.0, "{step} {drop}: {one:?} {other:?}");
+                }
+                for &(x, y) in &points {
+                    assert_eq!(one.overlap(&Rect::around(x, y, 4.0, 4.0)), 0.0, "{step} {drop}: {one:?}");
+                }
             }
         }
     }

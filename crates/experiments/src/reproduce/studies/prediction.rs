@@ -71,6 +71,7 @@ pub fn run(experiment: &Experiment, context: &Context) -> Result<Outcome, Error>
         figures: vec![figure(&all, &contrasts, settings.equal_within)],
         sections: vec![designs(&all)],
         data: json!({"designs": all, "contrasts": contrasts}),
+        ..Outcome::default()
     })
 }
 

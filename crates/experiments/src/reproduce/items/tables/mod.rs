@@ -84,7 +84,7 @@ struct Row {
 /// Runs a table's experiment.
 pub fn run(experiment: &Experiment, context: &Context) -> Result<Outcome, Error> {
     let settings: Settings = experiment.settings(context.scale)?;
-    let mut outcome = Outcome::default();
+    let mut outcome = Outcome { counted: true, ..Outcome::default() };
     let (mut data, mut specs) = (vec![], vec![]);
     for part in &settings.tables {
         let rows = rows(part, settings.classes)?;
