@@ -24,9 +24,9 @@ pub mod timing;
 pub use costs::{Costs, NotCosts};
 pub use curve::{CurvePoint, Flat};
 pub use designs::{
-    BlockInputs, BlockVariance, BothProblems, DesignAnswer, DesignOptimum, DesignSearch, Edge, Freedom,
-    FriendlyDesign, Gain, NearbyDesign, OtherInputs, ParetoDesign, Redesigned, ScoredBlocks, StageAnswer,
-    StageDesigns,
+    BlockInputs, BlockVariance, BothProblems, DesignAnswer, DesignOptimum, DesignSearch, Edge, FinePoint,
+    Freedom, FriendlyDesign, Gain, NearbyDesign, OtherInputs, ParetoDesign, Redesigned, ScoredBlocks,
+    StageAnswer, StageDesigns,
 };
 pub use error::Error;
 pub use limits::Limits;

@@ -403,3 +403,43 @@ fn friendly_designs_are_the_best_of_their_multiples() {
         assert_eq!(listed, expected, "{name}");
     }
 }
+
+/// Between whole widths: the variance is a polynomial in 1/n, which the whole widths fix, and the
+/// objectives follow from it and from a cost that is quadratic in n.
+#[test]
+fn the_fine_curve_meets_the_whole_widths_and_is_smooth_between_them() {
+    for name in ["resnext29-1x128d", "resnext50-32x4d", "regnet_x_400mf", "fc6-100", "bottleneck-1x30d"] {
+        let search = DesignSearch::new(spec(name));
+        let (curve, fine) = (search.run().unwrap().curve, search.fine_curve().unwrap());
+        assert_eq!(fine.len(), 33, "{name}");
+        // Newton's interpolation through whole widths, in 1/n.
+        let nodes: Vec<(f64, f64)> =
+            curve[..9].iter().map(|point| (1.0 / point.width as f64, point.variance)).collect();
+        let polynomial = |x: f64| -> f64 {
+            let term = |&(own, value): &(f64, f64)| {
+                let others = nodes.iter().filter(|(other, _)| *other != own);
+                others.fold(value, |product, (other, _)| product * (x - other) / (own - other))
+            };
+            nodes.iter().map(term).sum()
+        };
+        for point in &fine {
+            let expected = polynomial(1.0 / point.width);
+            assert!((point.variance / expected - 1.0).abs() < 1e-6, "{name}: {point:?}, {expected}");
+            if let Some(whole) = curve.iter().find(|whole| whole.width as f64 == point.width) {
+                for (fine, whole) in [
+                    (point.variance, whole.variance),
+                    (point.primal_objective, whole.primal_objective),
+                    (point.efficiency, whole.efficiency),
+                ] {
+                    assert!((fine / whole - 1.0).abs() < 1e-12, "{name}: {point:?}");
+                }
+            }
+        }
+        for (left, right) in fine.iter().zip(&fine[1..]) {
+            assert!(left.variance > right.variance, "{name}: {left:?} {right:?}");
+        }
+    }
+    // Where widths are left out there is nothing to put points between.
+    let coarse = DesignSearch::new(spec("resnext29-1x128d")).within(Limits::new().multiple_of(8));
+    assert_eq!(coarse.fine_curve().unwrap(), []);
+}

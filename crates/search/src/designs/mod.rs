@@ -16,6 +16,7 @@ mod answer;
 mod blocks;
 mod cost;
 mod describe;
+mod fine;
 mod pareto;
 mod search;
 mod stages;
@@ -28,5 +29,6 @@ pub use answer::{
     ParetoDesign, Redesigned,
 };
 pub use blocks::{BlockInputs, ScoredBlocks};
+pub use fine::FinePoint;
 pub use search::DesignSearch;
 pub use stages::{BothProblems, Freedom, StageAnswer, StageDesigns};

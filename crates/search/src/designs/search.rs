@@ -119,8 +119,13 @@ impl DesignSearch {
         Ok(answer)
     }
 
+    /// Whether only designs that were timed are looked at.
+    pub(super) fn is_timed(&self) -> bool {
+        self.timings.is_some()
+    }
+
     /// Refuses what has no answer.
-    fn check(&self) -> Result<(), Error> {
+    pub(super) fn check(&self) -> Result<(), Error> {
         let Limits { costs, tolerance, rule, .. } = &self.limits;
         match () {
             () if costs.has(Cost::Time) && self.timings.is_none() => Err(Error::NoTimings),
@@ -171,7 +176,7 @@ impl DesignSearch {
     }
 
     /// The widths to look at, ascending, and requested ones that are not allowed.
-    fn candidates(&self) -> Result<(Vec<usize>, Vec<usize>), Error> {
+    pub(super) fn candidates(&self) -> Result<(Vec<usize>, Vec<usize>), Error> {
         let most = self.inner_width()?;
         if most < 2 {
             return Err(Error::Invalid(format!(
@@ -221,7 +226,7 @@ impl DesignSearch {
         Variances::sampled(module, &samples, widths)
     }
 
-    fn table(
+    pub(super) fn table(
         &self,
         widths: &[usize],
         variances: &Variances,

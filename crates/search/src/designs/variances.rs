@@ -78,7 +78,7 @@ pub(super) fn score(variances: &[f64], members: impl IntoIterator<Item = usize>)
 }
 
 /// The inner widths of a member of width n at every stage.
-fn stage_widths(baseline: &Spec, width: usize) -> Result<Vec<Vec<f64>>, Error> {
+pub(super) fn stage_widths(baseline: &Spec, width: usize) -> Result<Vec<Vec<f64>>, Error> {
     match baseline.module() {
         Some(module) => Ok(vec![real(&module.scaled_to(width)?.widths())]),
         None => {

@@ -168,6 +168,24 @@ impl<'a> Width<'a> {
         baseline_cost as f64 / (fixed + m * step)
     }
 
+    /// What a member costs, by every cost that is allowed so much.
+    pub fn steps(&self) -> impl Iterator<Item = f64> {
+        self.lines.iter().map(|line| line.step)
+    }
+
+    /// Both objectives of members that vary and cost like this, beside what is fixed for all widths.
+    pub fn objectives(
+        &self,
+        limits: &[Limit],
+        (baseline_cost, baseline_score): (u64, f64),
+        variance: f64,
+        steps: &[f64],
+    ) -> (f64, f64) {
+        let lines = self.lines.iter().zip(steps).map(|(line, &step)| Line { step, ..*line }).collect();
+        let other = Self { variance, lines, variances: vec![], costs: self.costs.clone(), ..*self };
+        (variance / other.real_primal(limits), other.efficiency(baseline_cost, baseline_score))
+    }
+
     /// Both objectives with a real-valued m.
     pub fn point(&self, limits: &[Limit], baseline_cost: u64, baseline_score: f64) -> CurvePoint {
         let primal_multiplicity = self.real_primal(limits);
