@@ -4,7 +4,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -89,4 +89,39 @@ test("pages fit every width of screen, and need no script", async () => {
   assert.equal(await page.locator("table").first().locator("tbody tr").count(), 3 + found.nearby.length);
   assert.equal(await page.locator("th button, [data-save]").count(), 0);
   assert.ok(await page.locator("a[download]").first().isVisible());
+});
+
+test("variance against cost is drawn with both optima marked", async () => {
+  const { page, troubles } = await open("search.html");
+  for (const cost of ["params", "flops"]) {
+    const figure = page.locator(`figure[data-file=resnext29-1x128d-pareto-${cost}]`);
+    const drawing = figure.locator(".wide svg.cg").or(figure.locator("svg.cg")).first();
+    const rows = found.pareto.filter((row) => row.fronts.includes(cost));
+    const titles = await drawing.locator("g > title").allTextContents();
+    for (const row of rows) assert.ok(titles.some((title) => title.startsWith(`${row.design}: `)), `${cost} ${row.design}`);
+    const texts = await drawing.locator("text").allTextContents();
+    for (const best of [found.primal, found.dual]) assert.ok(texts.includes(best.design), `${cost}: ${texts}`);
+  }
+  assert.deepEqual(troubles, []);
+});
+
+test("every column has a header, a member is defined, and the next step can be copied", async () => {
+  const { page } = await open("search.html");
+  const headers = await page.locator("thead th").allInnerTexts();
+  assert.ok(headers.length > 8 && headers.every((header) => header.trim()), headers.join("|"));
+  assert.match(await page.locator("main").innerText(), /A member is one of m equal, independent branches/);
+  const commands = await page.locator("#the-next-step pre.command").allInnerTexts();
+  assert.ok(commands.some((line) => line.trim() === `collegial export ${found.primal_model} --to pytorch`), commands.join("|"));
+});
+
+test("a score page has what was computed first, and one line per predictor", async () => {
+  const rows = ["resnext29-1x128d,4.1", "resnext29-3x64d,4.0", "resnext29-10x10d,4.6", "resnext29-37x10d,3.9", "resnext29-66x6d,3.8"];
+  writeFileSync(join(folder, "trained.csv"), `note,model,error\n${rows.map((row) => `n,${row}`).join("\n")}\n`);
+  execFileSync(program, ["score", "trained.csv", "--target", "error", "--report", "score.html"], { cwd: folder });
+  const { page, troubles } = await open("score.html");
+  const headers = (section) => page.locator(`#${section} thead`).first().locator("th").allInnerTexts();
+  assert.deepEqual(await headers("the-designs"), ["model", "score", "white_score", "law", "parameters", "flops", "inner_width", "error", "note"]);
+  assert.deepEqual(await headers("what-ranks-the-errors"), ["target", "rows", "predictor", "alone", "95 % interval", "given params", "given FLOPs"]);
+  assert.equal(await page.locator("#what-ranks-the-errors tbody").first().locator("tr").count(), 6);
+  assert.deepEqual(troubles, []);
 });

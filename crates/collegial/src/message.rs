@@ -109,6 +109,42 @@ impl Rendering for Plain {
     }
 }
 
+/// Options as flags, verbs as commands.
+#[derive(Clone, Copy, Debug)]
+pub struct Flags;
+
+impl Rendering for Flags {
+    fn setting(&self, Setting { name, value }: &Setting) -> String {
+        let flag = format!("--{}", name.replace('_', "-"));
+        match value.as_deref() {
+            // A switch.
+            None | Some("true") => flag,
+            Some(value) => format!("{flag} {}", quoted(value)),
+        }
+    }
+
+    fn call(&self, Call { verb, model, settings }: &Call) -> String {
+        let words: Vec<String> = ["collegial", verb]
+            .into_iter()
+            .map(str::to_owned)
+            .chain(model.as_deref().map(quoted))
+            .chain(settings.iter().map(|setting| self.setting(setting)))
+            .collect();
+        let command = words.join(" ");
+        if model.is_some() { command } else { format!("`{command}`") }
+    }
+}
+
+/// A word as a shell takes it.
+pub fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=,:+@%".contains(letter);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
 impl fmt::Display for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.render(&Plain))

@@ -3,11 +3,10 @@
 use std::io::{self, Write};
 
 use crate as ops;
-use crate::message::{Call, Rendering, Setting};
+use crate::message::Flags;
 
 use crate::program::arguments::eprint;
 use crate::program::signals;
-use crate::program::terminal::quoted;
 
 /// Why a verb stopped.
 pub enum Failure {
@@ -58,32 +57,6 @@ impl From<ops::Error> for Failure {
             error if error.needs_python() => Self::NeedsPython,
             error => Self::User(error.message().render(&Flags)),
         }
-    }
-}
-
-/// Options as flags, verbs as commands.
-#[derive(Debug)]
-pub struct Flags;
-
-impl Rendering for Flags {
-    fn setting(&self, Setting { name, value }: &Setting) -> String {
-        let flag = format!("--{}", name.replace('_', "-"));
-        match value.as_deref() {
-            // A switch.
-            None | Some("true") => flag,
-            Some(value) => format!("{flag} {}", quoted(value)),
-        }
-    }
-
-    fn call(&self, Call { verb, model, settings }: &Call) -> String {
-        let words: Vec<String> = ["collegial", verb]
-            .into_iter()
-            .map(str::to_owned)
-            .chain(model.as_deref().map(quoted))
-            .chain(settings.iter().map(|setting| self.setting(setting)))
-            .collect();
-        let command = words.join(" ");
-        if model.is_some() { command } else { format!("`{command}`") }
     }
 }
 

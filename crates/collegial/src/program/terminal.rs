@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use crate::Style;
-use crate::program::failure::Flags;
+use crate::message::{Flags, quoted};
 use collegial_report::Provenance;
 
 /// What stdout can show: bold on a terminal, unless NO_COLOR is set or the terminal is dumb.
@@ -34,7 +34,7 @@ pub fn remember(words: &[OsString]) {
 }
 
 /// Flags with a value that say where results go or how fast; a page is the same without them.
-const ELSEWHERE: [&str; 9] = [
+const PLACE_FLAGS: [&str; 9] = [
     "--out",
     "--plan",
     "--workers",
@@ -47,35 +47,25 @@ const ELSEWHERE: [&str; 9] = [
 ];
 
 /// Flags without one.
-const MANNER: [&str; 6] = ["--json", "--quiet", "-q", "--verbose", "-v", "--resume"];
+const MANNER_FLAGS: [&str; 6] = ["--json", "--quiet", "-q", "--verbose", "-v", "--resume"];
 
 /// The command as it could be typed again for the same page, beside the files that it names: a page
 /// is shown to others, whom an absolute path tells the directories of a machine.
 pub fn command_line() -> String {
     let all: Vec<String> =
         WORDS.get().into_iter().flatten().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-    let words = without_manner(&all).into_iter().map(|word| quoted(&without_directories(word)));
+    let words = relevant_words(&all).into_iter().map(|word| quoted(&without_directories(word)));
     ["collegial".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
 }
 
-/// A word as a shell takes it.
-pub fn quoted(word: &str) -> String {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=,:+@%".contains(letter);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
-}
-
 /// The words that have a say in what a page shows.
-fn without_manner(words: &[String]) -> Vec<&str> {
+fn relevant_words(words: &[String]) -> Vec<&str> {
     let mut kept = vec![];
     let mut words = words.iter().map(String::as_str);
     while let Some(word) = words.next() {
-        if ELSEWHERE.contains(&word) {
+        if PLACE_FLAGS.contains(&word) {
             words.next();
-        } else if !MANNER.contains(&word) && !ELSEWHERE.iter().any(|flag| is_with_value(word, flag)) {
+        } else if !MANNER_FLAGS.contains(&word) && !PLACE_FLAGS.iter().any(|flag| is_with_value(word, flag)) {
             kept.push(word);
         }
     }
@@ -108,7 +98,7 @@ mod tests {
     fn a_page_does_not_tell_where_it_was_written() {
         let words = "search fc6-500 --report a.html --alpha 2 --threads=3 -q --out b --cost=flops --json";
         let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
-        assert_eq!(without_manner(&words).join(" "), "search fc6-500 --alpha 2 --cost=flops");
+        assert_eq!(relevant_words(&words).join(" "), "search fc6-500 --alpha 2 --cost=flops");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use collegial_arch::Spec;
 use collegial_report::{Card, Figure, Page, Provenance, Table};
 use collegial_search::Limits;
 pub use collegial_search::paper::members_within;
-pub use collegial_search::{BlockInputs, Costs, Rule, Runtime, VarianceSource};
+pub use collegial_search::{BlockInputs, Costs, FinePoint, Rule, Runtime, VarianceSource};
 use serde::Serialize;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ use crate::message::{invalid, option, option_with, verb};
 use crate::ntk::NormPolicy;
 use crate::options::options;
 use crate::runtime::Runtimes;
-use crate::{Answer, Budget, Error, Model, Monitor, Paged, Style, Widths};
+use crate::{Answer, Budget, Error, Model, Monitor, Paged, Silent, Style, Widths};
 pub use designs::{Checked, Designs};
 pub use paper::Paper;
 
@@ -250,7 +250,28 @@ pub fn run_with(request: &Request, runtimes: Runtimes, monitor: &dyn Monitor) ->
     Ok(SearchAnswer::Designs(Box::new(designs::run(request, &baseline, images, runtimes, monitor)?)))
 }
 
+/// Both objectives between the narrowest widths, for a curve that is smooth there.
+///
+/// # Errors
+///
+/// As those of [`run`].
+pub fn fine_curve(request: &Request) -> Result<Vec<FinePoint>, Error> {
+    let (baseline, images) = designs::baseline(request, &Silent)?;
+    if request.as_printed(&baseline) {
+        return Ok(vec![]);
+    }
+    Ok(designs::question(request, &baseline).images(images).fine_curve()?)
+}
+
 impl SearchAnswer {
+    /// What designs of their own for every stage gain, where they were asked for.
+    pub fn stage_cards(&self) -> Option<[Card; 2]> {
+        match self {
+            Self::Designs(designs) => designs.stage_cards(),
+            Self::Paper(_) => None,
+        }
+    }
+
     fn inner(&self) -> &dyn Paged {
         match self {
             Self::Designs(designs) => designs.as_ref(),

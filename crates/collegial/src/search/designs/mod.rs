@@ -3,6 +3,8 @@
 mod check;
 mod figures;
 mod next;
+mod page;
+mod pareto;
 mod sentences;
 mod tables;
 mod timings;
@@ -15,7 +17,7 @@ use std::path::PathBuf;
 use collegial_arch::{Cost, Design, Spec};
 use collegial_core::Instant;
 use collegial_ntk::covariance::Images;
-use collegial_report::{Card, Download, Figure, Page, Provenance, Section, Table, capitalised};
+use collegial_report::{Card, Figure, Table};
 use collegial_search::{DesignAnswer, DesignSearch, Freedom, StageAnswer, VarianceSource};
 use collegial_train::data::{Dataset, Part};
 use collegial_train::{Error as TrainError, spec_for};
@@ -24,7 +26,7 @@ use serde::Serialize;
 use super::{Request, called};
 use crate::runtime::Runtimes;
 use crate::style::wrapped;
-use crate::{Answer, Error, Message, Monitor, Paged, Style, untimed_json};
+use crate::{Answer, Error, Message, Monitor, Style};
 pub use check::Checked;
 
 /// Both optima of the whole network.
@@ -153,7 +155,7 @@ fn gated(baseline: &Spec) -> bool {
     }
 }
 
-fn question(request: &Request, baseline: &Spec) -> DesignSearch {
+pub(super) fn question(request: &Request, baseline: &Spec) -> DesignSearch {
     let search = DesignSearch::new(baseline.clone())
         .within(request.limits())
         .block_inputs(request.block_inputs)
@@ -192,7 +194,7 @@ impl Answer for Designs {
             strong(&mut text, &self.check_sentences());
             let _ = write!(text, "\n{}\n", table.to_text());
         }
-        let next = self.next.iter().map(|message| message.render(style.rendering));
+        let next = next::indented(&self.next).map(|message| message.render(style.rendering));
         for line in self.reading().iter().flat_map(|line| wrapped(line)).chain(next) {
             let _ = writeln!(text, "{line}");
         }
@@ -215,55 +217,8 @@ impl Answer for Designs {
     }
 
     fn figures(&self) -> Vec<(Cow<'static, str>, Figure)> {
-        vec![("primal.svg".into(), self.primal_figure()), ("dual.svg".into(), self.dual_figure())]
-    }
-}
-
-impl Paged for Designs {
-    fn page(&self, provenance: Provenance) -> Result<Page, Error> {
-        let json = untimed_json(self)?;
-        let drawn = self.answer.variance_source == VarianceSource::Measured || self.check.is_some();
-        let provenance = Provenance { seed: drawn.then_some(self.seed), ..provenance };
-        let mut page = Page::new(format!("The best designs for {}", self.answer.baseline))
-            .subject(&self.answer.baseline)
-            .cards(self.cards())
-            .verdict(self.beyond_cards().join(" "))
-            .section(self.figures_section())
-            .section(
-                Section::new("Designs worth trying")
-                    .prose(match self.own_budget {
-                        true => "Whole networks, in two groups: within the baseline's cost, and with no more than its variance.",
-                        false => "Whole networks, in two groups: within the budget, and with no more than the baseline's variance.",
-                    })
-                    .table(self.designs_table(), "Shares are of the baseline's counts."),
-            );
-        if let Some(table) = self.stages_table() {
-            page = page.section(
-                Section::new("More freedom")
-                    .prose(self.stage_sentences().join(" "))
-                    .table(table, "Shares are of the baseline's counts."),
-            );
-        }
-        if let Some(table) = self.timings_table() {
-            page = page.section(
-                Section::new("Times")
-                    .prose(self.timing_sentences().join(" "))
-                    .table(table, "Times are per image; shares are of the baseline's time."),
-            );
-        }
-        if let Some(table) = self.check_table() {
-            page = page.section(
-                Section::new("Does the whole network agree?")
-                    .prose(self.check_sentences().join(" "))
-                    .table(table, "+- is one standard error; intervals are of 95 %."),
-            );
-        }
-        let sentence = |part: &String| format!("{}.", capitalised(part.trim_end_matches('.')));
-        let reading: Vec<String> = self.reading().iter().map(sentence).collect();
-        let data = Section::new("Data")
-            .download(Download::json("search.json", json))
-            .download(Download::csv("curve.csv", self.table().to_csv()));
-        let page = page.section(Section::new("How to read this").prose(reading.join("\n\n")));
-        Ok(page.section(data).provenance(provenance))
+        let curves = [("primal.svg".into(), self.primal_figure()), ("dual.svg".into(), self.dual_figure())];
+        let fronts = self.fronts().map(|(cost, figure)| (format!("pareto-{cost}.svg").into(), figure));
+        curves.into_iter().chain(fronts).collect()
     }
 }

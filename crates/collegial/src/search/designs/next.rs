@@ -34,8 +34,14 @@ pub(super) fn steps(
         let draw = called::again(request, "check");
         lines.extend(draw.map(|command| command.then(" draws whole networks")));
     }
-    let indented = |(at, line): (usize, Message)| line.after(if at == 0 { "next: " } else { "      " });
-    Ok(lines.into_iter().enumerate().map(indented).collect())
+    Ok(lines)
+}
+
+/// The same as lines of a terminal.
+pub(super) fn indented(lines: &[Message]) -> impl Iterator<Item = Message> {
+    let indented =
+        |(at, line): (usize, &Message)| line.clone().after(if at == 0 { "next: " } else { "      " });
+    lines.iter().enumerate().map(indented)
 }
 
 /// The primal where it gains or a budget was set, which the dual need not keep; else the dual where

@@ -258,10 +258,7 @@ impl Designs {
             }
         };
         let flops = |flops: u64| percent(flops as f64 / self.answer.baseline_flops as f64);
-        let name = |stages: &StageDesigns| {
-            let designs = Named::per_stage(&stages.designs).to_string();
-            called::other(stages.model.as_deref(), &designs, &self.answer.baseline)
-        };
+        let name = |stages: &StageDesigns| self.stages_name(stages);
         let kept = &stages.kept.primal;
         let mut sentences = vec![format!(
             "{who}: {} has {:.2} times less variance at {} of the FLOPs, against {:.2} with one design for all.",
@@ -280,6 +277,12 @@ impl Designs {
             ));
         }
         sentences
+    }
+
+    /// A network with a design of its own for every stage, in sentences.
+    pub(super) fn stages_name(&self, stages: &StageDesigns) -> String {
+        let designs = Named::per_stage(&stages.designs).to_string();
+        called::other(stages.model.as_deref(), &designs, &self.answer.baseline)
     }
 
     /// What draws of the whole networks say.
