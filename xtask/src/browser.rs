@@ -25,6 +25,7 @@ pub fn test(binary: &str) -> Result<(), Failed> {
             "explorer.test.mjs",
             "report.test.mjs",
             "site.test.mjs",
+            "views.test.mjs",
             "speed.mjs",
         ] {
             std::fs::copy(Path::new(TESTS).join(name), place.join(name))?;
@@ -38,7 +39,7 @@ pub fn test(binary: &str) -> Result<(), Failed> {
     run(Command::new("npm").args(["ci", "--silent", "--no-audit", "--no-fund"]).current_dir(place))?;
     let mut node = Command::new("node");
     run(node
-        .args(["--test", "explorer.test.mjs", "report.test.mjs", "site.test.mjs"])
+        .args(["--test", "explorer.test.mjs", "report.test.mjs", "site.test.mjs", "views.test.mjs"])
         .current_dir(place)
         .env("COLLEGIAL", binary)
         .env("CHROMIUM", chromium)
@@ -46,7 +47,7 @@ pub fn test(binary: &str) -> Result<(), Failed> {
 }
 
 /// The browser that CHROMIUM names, or the first that starts.
-fn chromium() -> Option<PathBuf> {
+pub fn chromium() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os("CHROMIUM") {
         return Some(named.into());
     }

@@ -165,7 +165,7 @@ test("the width is dragged on both curves and moved by keys", async () => {
   const narrower = answer("search", "resnext29-1x128d", "--widths", String(width - 1));
   await says("width-value", narrower.primal.design);
   assert.match(await page.getAttribute("#width", "aria-valuetext"), new RegExp(`width ${width - 1}, ${narrower.primal.design}`));
-  await page.locator("label.card.c-variance").click();
+  await page.locator(".card.c-variance label").click();
   await says("width-value", best.dual.design);
 });
 

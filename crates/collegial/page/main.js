@@ -4,17 +4,18 @@ import { Refusal, ask, start } from "./ask.js";
 import { address, set, settings, state, token } from "./state.js";
 import { at, html } from "./svg.js";
 import { percent, short, times, units } from "./format.js";
-import { drawing, kernels, objectives, ways } from "./plots.js";
+import { drawing, objectives, placeOf, ways, widthAt } from "./plots.js";
 import { designs, layers, stages } from "./tables.js";
 import { copy, say } from "./share.js";
+import { show_cards } from "./cards.js";
+import { show_front } from "./front.js";
+import { draw_kernels, stop } from "./draws.js";
+import { show_lines } from "./take.js";
 import { diagram } from "./diagram.js";
 import { picker } from "./picker.js";
 
 /** What the last answers were. */
-const now = { search: null, baseline: null, shown: null, stage: 0 };
-
-/** Draws for the histograms. */
-const draws = 1000;
+const now = { search: null, stages: null, baseline: null, shown: null, stage: 0, picked: 0 };
 
 /** How many answers are waited for; the page says whether there are any. */
 let awaited = 0;
@@ -62,7 +63,7 @@ function update() {
       show_layers();
       throw search.reason;
     }
-    now.search = search.value;
+    Object.assign(now, { search: search.value, stages: null });
     say("");
     for (const input of document.querySelectorAll("input[name=stages]")) input.disabled = now.baseline.blocks.length < 2;
     show_answers();
@@ -82,17 +83,18 @@ function show_settings() {
 
 function show_answers() {
   const { search } = now;
-  for (const [index, goal] of ["primal", "dual"].entries()) {
-    const { question, number, about, name, note } = search.cards[index];
-    const parts = { question, ratio: number, what: about, design: name, note };
-    for (const [part, words] of Object.entries(parts)) at(`${goal}-${part}`).textContent = words;
-  }
+  show_cards(search, search, show_friendly);
   const { flat } = search;
   at("flat").textContent = flat && flat.low < flat.high ? `Shaded: widths ${flat.low} to ${flat.high} are within ${percent(flat.tolerance)} of the best. Pick what your hardware likes.` : "";
   at("reading").textContent = search.sentences.join(" ");
-  const slider = at("width");
-  slider.max = search.curve.length - 1;
-  designs(search, (goal, width) => { set({ goal }); show_settings(); move(width); });
+  designs(search, show_friendly);
+  show_front(search, ({ design }) => { set({ design: String(design) }); pick(state.width); });
+}
+
+/** A design of another width, as a table or a card names it. */
+function show_friendly(goal, width) {
+  set({ goal });
+  move(width);
 }
 
 /** One design per stage, where it was asked for. */
@@ -105,7 +107,8 @@ function show_stages() {
     if (!current()) return undefined;
     stages(answer.value, cost, (goal, design) => { set({ goal, design }); show_settings(); pick(state.width); });
     if (answer.status === "rejected") throw answer.reason;
-    return undefined;
+    now.stages = answer.value.stages ? answer.value : null;
+    return pick(state.width);
   });
 }
 
@@ -115,9 +118,12 @@ const nearest = (width) => {
   return curve.reduce((best, point, index) => (Math.abs(point.width - wanted) < Math.abs(curve[best].width - wanted) ? index : best), 0);
 };
 
-/** Shows the designs of another width; without one those of the best. */
+/** Shows the designs of another width, which all stages then share; without one those of the best. */
 function move(width) {
-  set({ design: "" });
+  set({ design: "", stages: "one" });
+  now.stages = null;
+  stages(null);
+  show_settings();
   return pick(width);
 }
 
@@ -128,24 +134,30 @@ function pick(width) {
   const picked = now.search.curve[index].width;
   const best = state.goal === "primal" ? now.search.primal.width : now.search.dual.width;
   set({ width: picked === best ? "" : String(picked) });
-  at("width").value = index;
+  now.picked = picked;
+  at("width").value = Math.round(1000 * placeOf(now.search.curve, picked));
+  stop();
   objectives(now.search, picked, (value) => move(Math.exp(closest(Math.log(value)))));
   at("best").disabled = picked === best;
-  show_command();
   return picking(async (current) => {
     // The whole search knows the design of its best width.
     const found = picked === best ? now.search : await ask("search", { ...settings(), widths: String(picked) });
     if (!current()) return;
-    const design = state.design || String(found[state.goal].design);
+    // Cards follow the width; at rest each has the best of its own.
+    show_cards(now.stages ?? found, now.search, show_friendly);
+    const of_stages = now.stages?.stages[state.goal].designs.join("-");
+    const design = state.design || of_stages || String(found[state.goal].design);
     const says = (answer) => (state.goal === "primal" ? `${times(answer.score_ratio)} × less variance` : `${times(answer.cost_ratio)} × fewer ${units[found.cost]}`);
     const here = found[state.goal];
     at("width-value").textContent = `${here.design}: ${says(here)}`;
     at("width").setAttribute("aria-valuetext", `width ${picked}, ${here.design}, ${says(here)}`);
-    const shown = await ask("network", { model: state.model, design });
+    const asked = { model: state.model, design };
+    const [shown, taken] = await Promise.all([ask("network", asked), ask("take", { ...asked, block_inputs: state.inputs })]);
     if (!current()) return;
     now.shown = { design, network: shown };
     const share = percent(shown[count_key()] / now.baseline[count_key()]);
     at("shown").textContent = `${shown.model}: ${short(shown.parameters)} parameters, ${short(shown.flops, "FLOPs")}, ${share} of the baseline's ${units[state.cost]}.`;
+    show_lines(taken, command(), address());
     show_stage_choice();
     show_block();
     show_layers();
@@ -213,17 +225,14 @@ function show_extras() {
 }
 
 function show_ways() {
-  if (now.search) ways(extras, now.search.curve[at("width").value]?.width);
+  if (now.search) ways(extras, now.picked);
 }
 
 /** Histograms follow when the width rests. */
 function show_kernels() {
   return sampling(async (current) => {
     await new Promise((resolve) => setTimeout(resolve, 120));
-    if (!current()) return;
-    const asked = (model) => ask("kernels", { model, draws }).catch(() => null);
-    const [before, after] = [await asked(state.model), await asked(now.shown.network.toml)];
-    if (current()) kernels(before, after, state.goal);
+    if (current()) await draw_kernels([state.model, now.shown.network.toml], state.goal, current);
   });
 }
 
@@ -244,10 +253,6 @@ function command() {
   return ["collegial search", named ? now.baseline.model : `${now.baseline.model}.toml`, ...flags].filter(Boolean).join(" ");
 }
 
-function show_command() {
-  at("command").textContent = command();
-}
-
 function listen() {
   at("settings").addEventListener("change", ({ target }) => {
     set({ [target.name]: target.value, design: "" });
@@ -255,13 +260,29 @@ function listen() {
   });
   at("settings").addEventListener("submit", (event) => event.preventDefault());
   for (const input of document.querySelectorAll("input[name=goal]")) {
-    input.addEventListener("change", () => { set({ goal: input.value }); move(""); });
+    input.addEventListener("change", () => { set({ goal: input.value, design: "" }); pick(""); });
   }
-  at("width").addEventListener("input", ({ target }) => move(now.search?.curve[target.value].width));
+  at("width").addEventListener("input", ({ target }) => now.search && move(Math.exp(closest(Math.log(widthAt(now.search.curve, target.value / 1000))))));
+  // The slider's scale is the curve's; keys go from one width to the next.
+  at("width").addEventListener("keydown", (event) => {
+    const last = (now.search?.curve.length ?? 0) - 1;
+    const steps = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -10, PageUp: 10, Home: -last, End: last };
+    if (!now.search || !(event.key in steps)) return;
+    event.preventDefault();
+    move(now.search.curve[Math.min(last, Math.max(0, nearest(now.picked) + steps[event.key]))].width);
+  });
   at("best").addEventListener("click", () => move(""));
   at("layers").addEventListener("toggle", show_layers);
-  at("copy-command").addEventListener("click", () => copy(command(), "the command"));
-  at("copy-link").addEventListener("click", () => copy(address(), "the address"));
+  at("own-design").addEventListener("submit", (event) => {
+    event.preventDefault();
+    set({ design: at("own").value.trim() });
+    pick(state.width);
+  });
+  // On a phone the settings are folded, so that the first number is on the first screen.
+  const narrow = matchMedia("(max-width: 46rem)");
+  const fold = () => { at("controls").open = !narrow.matches; };
+  narrow.addEventListener("change", fold);
+  fold();
   at("copy-toml").addEventListener("click", () => copy(now.shown.network.toml, `the spec of ${now.shown.network.model}`));
   at("copy-pytorch").addEventListener("click", async () => {
     try {

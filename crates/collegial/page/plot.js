@@ -3,7 +3,7 @@
 // the same classes, sizes, axes and order of title, keys, picture, caption.
 
 import { html, svg } from "./svg.js";
-import { significant } from "./format.js";
+import { short, significant } from "./format.js";
 import { saves } from "./share.js";
 
 const margin = { top: 30, right: 14, bottom: 44, left: 48 };
@@ -58,7 +58,9 @@ function minor({ min, max, log }, major) {
   return all.filter((value) => value >= min && value <= max && !major.some((tick) => Math.abs(tick / value - 1) < 1e-6));
 }
 
-const label = (value) => (Number.isInteger(value) ? String(value) : String(Number(significant(value, 3))));
+const large = 1e5;
+
+const label = (value) => (value >= large ? short(value).replace(/\.?0+(?= )/, "") : Number.isInteger(value) ? String(value) : String(Number(significant(value, 3))));
 
 const path = (points, x, y) =>
   points.map(([px, py], index) => `${index ? "L" : "M"}${x(px).toFixed(1)} ${y(py).toFixed(1)}`).join("");
@@ -89,7 +91,7 @@ const marks = {
 
 /** Lines at the ticks, under the data; and the axes with their ticks and names, over it. */
 function axes({ x: xAxis, y: yAxis }, { x, y, left, right, top, bottom }) {
-  const across = ticks(xAxis, Math.floor((right - left) / 40));
+  const across = ticks(xAxis, Math.floor((right - left) / (xAxis.max >= large ? 64 : 40)));
   const up = yAxis.hidden ? [] : ticks(yAxis, Math.floor((bottom - top) / 36));
   const grid = [...across.map((value) => `M${x(value)} ${top}V${bottom}`), ...up.map((value) => `M${left} ${y(value)}H${right}`)];
   const strokes = [
@@ -107,6 +109,16 @@ function axes({ x: xAxis, y: yAxis }, { x, y, left, right, top, bottom }) {
       yAxis.name && svg("text", { x: 0, y: top - 14, class: "name" }, yAxis.name),
     ].flat().filter(Boolean),
   };
+}
+
+/** What the pointer is over: a dot on the curve and its numbers. */
+function hovered({ x: value, y: height, tone, text }, { x, y, top, bottom, left, right }) {
+  const px = x(value);
+  const near = px > (left + right) / 2;
+  return svg("g", { class: `c-${tone} hovered` },
+    svg("line", { x1: px, x2: px, y1: top, y2: bottom, class: "drop" }),
+    svg("circle", { cx: px, cy: y(height), r: radius.point, class: "point" }),
+    svg("text", { x: px + (near ? -8 : 8), y: bottom - 8, "text-anchor": near ? "end" : "start", class: "label" }, text));
 }
 
 function handle({ x: value, y: height, tone, text }, { x, y, top, bottom, left, right }) {
@@ -148,27 +160,45 @@ function draw(figure) {
   picture.setAttribute("viewBox", `0 0 ${width} ${height}`);
   picture.setAttribute("height", height);
   picture.setAttribute("aria-label", spec.alt);
+  figure.plotted.hovered = null;
   const { under, over } = axes(spec, frame);
   const parts = [...under, ...spec.marks.map((mark) => marks[mark.kind](mark, frame)), ...over];
   if (spec.handle) parts.push(handle(spec.handle, frame));
   picture.replaceChildren(...parts);
 }
 
-function draggable(figure) {
+/** What a pointer does: pressed, it drags; else it is told the numbers under it. */
+function pointed(figure) {
   const { picture } = figure.plotted;
-  const move = (event) => {
-    const { spec, frame } = figure.plotted;
+  let from = 0;
+  const value = (event) => {
+    const { frame } = figure.plotted;
     const box = picture.getBoundingClientRect();
     const pixel = ((event.clientX - box.left) / box.width) * picture.viewBox.baseVal.width;
-    spec.drag?.(frame.x.invert(Math.min(frame.right, Math.max(frame.left, pixel))));
+    return frame.x.invert(Math.min(frame.right, Math.max(frame.left, pixel)));
+  };
+  const hover = (found) => {
+    figure.plotted.hovered?.remove();
+    figure.plotted.hovered = found ? hovered(found, figure.plotted.frame) : null;
+    if (found) picture.append(figure.plotted.hovered);
   };
   picture.addEventListener("pointerdown", (event) => {
     if (!figure.plotted.spec.drag) return;
     picture.setPointerCapture(event.pointerId);
-    move(event);
+    from = value(event);
+    figure.plotted.spec.drag(from, from);
   });
-  picture.addEventListener("pointermove", (event) => picture.hasPointerCapture(event.pointerId) && move(event));
+  picture.addEventListener("pointermove", (event) => {
+    const { spec } = figure.plotted;
+    if (picture.hasPointerCapture(event.pointerId)) spec.drag(value(event), from);
+    else hover(spec.hover?.(value(event)));
+  });
+  picture.addEventListener("pointerleave", () => hover(null));
 }
+
+/** The element of a list whose number is nearest to a value on a logarithmic scale. */
+export const nearestTo = (list, value, of) => list.reduce((best, one) =>
+  (Math.abs(Math.log(of(one) / value)) < Math.abs(Math.log(of(best) / value)) ? one : best), list[0]);
 
 const sample = { line: (key) => svg("line", { x1: 0, x2: 24, y1: 5, y2: 5, class: `line${key.dash ? " dashed" : ""}` }),
   dot: (key) => svg("circle", { cx: 12, cy: 5, r: key.hollow ? radius.marked : radius.point, class: key.hollow ? "hollow" : "point" }),
@@ -181,11 +211,12 @@ export function plot(figure, spec) {
     const picture = svg("svg", { class: "cg plot", role: "img" });
     figure.plotted = { picture, spec };
     redrawn(figure, draw);
-    draggable(figure);
+    pointed(figure);
   }
   const { picture } = figure.plotted;
   figure.plotted.spec = spec;
-  picture.classList.toggle("draggable", Boolean(spec.drag));
+  picture.classList.toggle("draggable", Boolean(spec.drag) && !spec.brush);
+  picture.classList.toggle("brushed", Boolean(spec.brush));
   // A picture that is being dragged must stay where it is in the document.
   if (picture.parentNode !== figure) {
     figure.replaceChildren(html("b"), html("ul", { class: "keys" }), picture, html("figcaption", {}, html("span"), saves(figure)));

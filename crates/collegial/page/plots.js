@@ -1,8 +1,8 @@
-// The four plots.
+// The plots.
 
 import { at } from "./svg.js";
-import { nothing, plot, radius } from "./plot.js";
-import { grouped, percent, significant, times, units } from "./format.js";
+import { nearestTo, nothing, plot, radius } from "./plot.js";
+import { grouped, percent, short, significant, times, units } from "./format.js";
 
 /** The ends of some positive numbers, with room around them. */
 function ends(values, room = 1.15) {
@@ -15,6 +15,24 @@ function widths(curve) {
   const [low, high] = [curve[0].width, Math.max(curve.at(-1).width, curve[0].width + 1)];
   const room = (high / low) ** 0.04;
   return { name: "width n of a member", log: true, min: low / room, max: high * room };
+}
+
+/** Where a width is on the axis of its curve, from 0 to 1: the slider has the same scale. */
+export function placeOf(curve, width) {
+  const { min, max } = widths(curve);
+  return Math.log(width / min) / Math.log(max / min);
+}
+
+/** The width at a place of that axis. */
+export function widthAt(curve, place) {
+  const { min, max } = widths(curve);
+  return min * (max / min) ** place;
+}
+
+/** The points of a curve, with widths that need not be whole where it bends most. */
+function smooth({ curve, fine = [] }, key) {
+  const last = fine.at(-1)?.width ?? 0;
+  return [...fine.filter((point) => point[key] > 0), ...curve.filter((point) => point.width > last)].map((point) => [point.width, point[key]]);
 }
 
 function designDots(answer, problem, value, tone, text) {
@@ -42,6 +60,10 @@ export function objectives(answer, picked, drag) {
     columns: ["width", "cost_of_member", "variance", "primal_multiplicity", "primal_objective", "dual_multiplicity", "efficiency"],
     rows: curve.map((point) => [point.width, point.cost_of_member, point.variance, point.primal_multiplicity, point.primal_objective, point.dual_multiplicity, point.efficiency]),
   };
+  const told = (key, tone, text) => (value) => {
+    const point = nearestTo(key === "efficiency" ? curve : fitting, value, ({ width }) => width);
+    return point && { x: point.width, y: point[key], tone, text: `n = ${point.width}: ${text(point)}` };
+  };
   const dots = designDots(answer, "primal", (design) => design.score, "cost", label);
   plot(at("primal-plot"), {
     title: "Kernel variance at the same cost",
@@ -53,11 +75,12 @@ export function objectives(answer, picked, drag) {
     marks: [
       ...region,
       { kind: "rule", value: answer.baseline_score, tone: "base" },
-      { kind: "line", points: fitting.map((point) => [point.width, point.primal_objective]), tone: "cost" },
+      { kind: "line", points: smooth({ curve: fitting, fine: answer.fine }, "primal_objective"), tone: "cost" },
       ...dots, ...baseline(answer.baseline_score, [[6, -10], [-8, -8]], answer.primal),
     ],
     handle: { x: nearest.width, y: Math.max(nearest.primal_objective, 0) || answer.baseline_score, tone: "cost", text: `n = ${nearest.width}` },
     keys: [...shaded, { kind: "line", tone: "cost", name: "real-valued m" }, { kind: "dot", tone: "cost", name: "whole members" }, { kind: "dot", tone: "base", hollow: true, name: "baseline" }],
+    hover: told("primal_objective", "cost", (point) => `variance ${significant(point.primal_objective)}, m = ${significant(point.primal_multiplicity)}`),
     data, drag,
   });
   plot(at("dual-plot"), {
@@ -70,11 +93,12 @@ export function objectives(answer, picked, drag) {
     marks: [
       ...region,
       { kind: "rule", value: 1, tone: "base" },
-      { kind: "line", points: curve.map((point) => [point.width, point.efficiency]), tone: "variance" },
+      { kind: "line", points: smooth(answer, "efficiency"), tone: "variance" },
       ...designDots(answer, "dual", (design) => design.cost_ratio, "variance", label), ...baseline(1, [[-8, -8], [-8, 17]], answer.dual),
     ],
     handle: { x: nearest.width, y: nearest.efficiency, tone: "variance", text: `n = ${nearest.width}` },
     keys: [...shaded, { kind: "line", tone: "variance", name: "real-valued m" }, { kind: "dot", tone: "variance", name: "whole members" }, { kind: "dot", tone: "base", hollow: true, name: "baseline" }],
+    hover: told("efficiency", "variance", (point) => `${times(point.efficiency)} times fewer, m = ${significant(point.dual_multiplicity)}`),
     data, drag,
   });
 }
@@ -89,7 +113,7 @@ export function ways({ exact, law, measured }, picked) {
     at: point.width, value: point.variance,
     low: point.primal_objective_ci[0] * point.primal_multiplicity, high: point.primal_objective_ci[1] * point.primal_multiplicity,
   }));
-  const line = (answer) => (answer?.curve ?? []).map((point) => [point.width, point.variance]);
+  const line = (answer) => (answer ? smooth(answer, "variance") : []);
   const all = [...line(exact), ...line(law)].map(([, value]) => value).concat(drawn.map((point) => point.value));
   const curves = [exact, law, measured].filter(Boolean).map((answer) => answer.curve);
   const low = Math.min(...curves.map((curve) => curve[0].width));
@@ -115,6 +139,10 @@ export function ways({ exact, law, measured }, picked) {
       law && { kind: "line", tone: "law", dash: true, name: `law, alpha = ${significant(law.alpha)}` },
       measured && { kind: "dot", tone: "drawn", name: "drawn, 95 %" },
     ].filter(Boolean),
+    hover: (value) => {
+      const point = nearestTo(any.curve, value, ({ width }) => width);
+      return { x: point.width, y: point.variance, tone: any === law ? "law" : "cost", text: `n = ${point.width}: ${significant(point.variance)}` };
+    },
     data: {
       columns: ["width", "exact", "law", "drawn", "drawn_low", "drawn_high"],
       rows: [...new Set(curves.flat().map((point) => point.width))].sort((a, b) => a - b).map((width) => {
@@ -140,35 +168,82 @@ function histogram(values, low, high, count) {
 /** Says what is about to be drawn. */
 export function drawing() {
   nothing(at("ways-plot"), waysTitle, "Computing …");
-  nothing(at("kernels-plot"), kernelsTitle, "Drawing …");
+  for (const place of ["kernels-plot", "design-kernels-plot"]) nothing(at(place), kernelsTitle, "Drawing …");
 }
 
-/** Drawn kernels of the baseline's block and the design's, with their exact standard deviations. */
-export function kernels(baseline, design, goal) {
-  if (!baseline) return nothing(at("kernels-plot"), kernelsTitle, "No kernels to show.");
-  const tone = goal === "primal" ? "cost" : "variance";
-  const both = [{ drawn: baseline, tone: "base" }, design && { drawn: design, tone }].filter(Boolean);
-  const sorted = both.flatMap(({ drawn }) => drawn.kernels).sort((a, b) => a - b);
-  const low = Math.max(0, sorted[Math.floor(0.002 * sorted.length)] * 0.95);
-  const high = sorted[Math.floor(0.998 * (sorted.length - 1))] * 1.05;
-  const bins = both.map(({ drawn }) => histogram(drawn.kernels, low, high, 48));
-  const top = Math.max(...bins.flat().map(([, , share]) => share));
-  const spread = ({ drawn, tone: color }, index) => {
-    const exact = drawn.exact_variance;
-    const deviation = Math.sqrt(exact ?? drawn.variance);
-    return { kind: "spread", low: Math.max(low, 1 - deviation), high: Math.min(high, 1 + deviation), value: top * (1.07 + 0.09 * index), tone: color,
-      title: `${drawn.module}: mean 1, standard deviation ${significant(deviation)}${exact === null ? ", drawn" : ", exact"}` };
-  };
-  const said = both.map(({ drawn }) => `${drawn.module} ${significant(drawn.variance)} ± ${significant(drawn.standard_error, 2)}${drawn.exact_variance === null ? "" : ` (exactly ${significant(drawn.exact_variance)})`}`);
-  plot(at("kernels-plot"), {
-    title: kernelsTitle,
-    caption: `The first stage's block at one input, over ${grouped(baseline.kernels.length)} draws; bars: one exact standard deviation. Variance: ${said.join(", ")}.`,
-    file: `${baseline.module}-kernels`,
-    alt: `Histograms of drawn kernels over their mean. Variance: ${said.join(", ")}.`,
+/** The range that drawn kernels are shown over, the same for both networks. */
+export function kernelRange(both) {
+  const sorted = both.flatMap((drawn) => drawn.kernels).sort((a, b) => a - b);
+  return { low: Math.max(0, sorted[Math.floor(0.002 * sorted.length)] * 0.95), high: sorted[Math.floor(0.998 * (sorted.length - 1))] * 1.05 };
+}
+
+/** Drawn kernels of the baseline's block and of the design's, side by side on the same axes. */
+export function kernels(baseline, design, goal, range) {
+  const both = [[at("kernels-plot"), baseline, "base"], [at("design-kernels-plot"), design, goal === "primal" ? "cost" : "variance"]];
+  const bins = both.map(([, drawn]) => drawn && histogram(drawn.kernels, range.low, range.high, 40));
+  const top = Math.max(...bins.filter(Boolean).flat().map(([, , share]) => share), 0.01);
+  for (const [index, [figure, drawn, tone]] of both.entries()) {
+    if (!drawn) nothing(figure, kernelsTitle, "No kernels to show.");
+    else one(figure, drawn, tone, bins[index], top, range);
+  }
+}
+
+function one(figure, drawn, tone, bins, top, { low, high }) {
+  const exact = drawn.exact_variance;
+  const deviation = Math.sqrt(exact ?? drawn.variance);
+  const said = drawn.variance === null ? "" : ` Variance ${significant(drawn.variance)} ± ${significant(drawn.standard_error, 2)}.`;
+  plot(figure, {
+    title: `${kernelsTitle}: ${drawn.module}`,
+    caption: `The first stage's block at one input, ${grouped(drawn.kernels.length)} draws.${said}${exact === null ? "" : ` Exactly ${significant(exact)}: the bar is one standard deviation.`}`,
+    file: `${drawn.module}-kernels`,
+    alt: `Histogram of ${drawn.kernels.length} drawn kernels of ${drawn.module} over their mean.${said}`,
     x: { name: "kernel over its mean", min: low, max: high },
-    y: { hidden: true, min: 0, max: top * 1.25 },
-    marks: [...both.map((one, index) => ({ kind: "bars", bins: bins[index], tone: one.tone })), ...both.map(spread)],
-    keys: both.map(({ drawn, tone: color }) => ({ kind: "bar", tone: color, name: drawn.module })),
-    data: { columns: ["module", "kernel_over_mean"], rows: both.flatMap(({ drawn }) => drawn.kernels.map((kernel) => [drawn.module, kernel])) },
+    y: { hidden: true, min: 0, max: top * 1.2 },
+    marks: [{ kind: "bars", bins, tone }, { kind: "spread", low: Math.max(low, 1 - deviation), high: Math.min(high, 1 + deviation), value: top * 1.1, tone,
+      title: `${drawn.module}: mean 1, standard deviation ${significant(deviation)}${exact === null ? ", drawn" : ", exact"}` }],
+    keys: [{ kind: "bar", tone, name: drawn.module }],
+    hover: (value) => {
+      const [from, to, share] = bins.find(([, end]) => value <= end) ?? bins.at(-1);
+      return { x: (from + to) / 2, y: share, tone, text: `${significant(from)} to ${significant(to)}: ${percent(share)} of the draws` };
+    },
+    data: { columns: ["module", "kernel_over_mean"], rows: drawn.kernels.map((kernel) => [drawn.module, kernel]) },
+  });
+}
+
+/** What a design of the front costs. */
+export const prices = { params: (row) => row.parameters, flops: (row) => row.flops, activations: (row) => row.activations };
+
+/** Variance over a cost; `chosen` are the rows in the brushed range, which `brush` is told of. */
+export function front(answer, cost, rows, chosen, brush) {
+  const price = prices[cost];
+  const told = (row) => `${row.design}: ${short(price(row), cost === "flops" ? "FLOPs" : "")}, ${times(row.score_ratio)} times less variance`;
+  const tone = (row) => (row.primal ? "cost" : row.dual ? "variance" : "other");
+  const base = { params: answer.baseline_parameters, flops: answer.baseline_flops, activations: answer.baseline_activations }[cost];
+  const dot = (row) => ({
+    kind: "dot", at: [price(row), row.score], tone: tone(row), hollow: !chosen.includes(row), size: row.primal || row.dual ? radius.marked : radius.point, title: told(row),
+    name: (row.primal || row.dual) && String(row.design), beside: row.primal ? [-10, 16] : [10, -4],
+  });
+  const line = rows.filter((row) => row.fronts.includes(cost));
+  const range = chosen.length < rows.length && chosen.length > 0;
+  plot(at("pareto-plot"), {
+    title: `Variance against ${units[cost]}`,
+    caption: "Lower and further left is better. Both best designs are marked.",
+    file: `${answer.baseline}-pareto-${cost}`,
+    alt: `${rows.length} designs that nothing beats in both variance and ${units[cost]}, the best at the same cost ${answer.primal.design} and at the same variance ${answer.dual.design}.`,
+    x: { name: units[cost], log: true, ...ends([...rows.map(price), base], 1.08) },
+    y: { name: "mean kernel variance of the blocks", log: true, ...ends([...rows.map((row) => row.score), answer.baseline_score], 1.15) },
+    marks: [
+      ...(range ? [{ kind: "flat", low: price(chosen[0]), high: price(chosen.at(-1)), tone: "base" }] : []),
+      { kind: "line", points: line.map((row) => [price(row), row.score]), tone: "other", thin: true },
+      { kind: "dot", at: [base, answer.baseline_score], tone: "base", hollow: true, size: radius.marked, title: `${answer.baseline}, the baseline`, name: "baseline", beside: [-10, -8] },
+      ...rows.map(dot),
+    ],
+    keys: [{ kind: "dot", tone: "other", name: "nothing beats it" }, { kind: "dot", tone: "cost", name: "best at the same cost" }, { kind: "dot", tone: "variance", name: "best at the same variance" }],
+    hover: (value) => {
+      const row = nearestTo(rows, value, price);
+      return { x: price(row), y: row.score, tone: tone(row), text: told(row) };
+    },
+    data: { columns: ["design", "parameters", "flops", "activations", "variance"], rows: rows.map((row) => [row.design, row.parameters, row.flops, row.activations, row.score]) },
+    drag: (value, from) => brush(Math.min(value, from), Math.max(value, from)), brush: true,
   });
 }

@@ -27,8 +27,19 @@ export function designs(answer, show) {
     const all = [answer[problem], ...others];
     return all.map(line(problem, (design) => (design === answer[problem] ? title : `${percent(design.distance)} off`)));
   };
-  const columns = ["", "design", "parameters", "FLOPs", "variance", "variance: times less", `${unit}: times fewer`];
+  const columns = ["question", "design", "parameters", "FLOPs", "variance", "variance: times less", `${unit}: times fewer`];
   at("designs").replaceChildren(table("", columns.map((name) => [name]), [base, ...group("primal", "same cost"), ...group("dual", "same variance")]));
+}
+
+/** Designs of the front; a click shows one. */
+export function fronts(answer, rows, show) {
+  const columns = ["design", "parameters", "FLOPs", "activations", "variance", "variance: times less", `${units[answer.cost]}: times fewer`, "best at"];
+  const line = (one) => row([
+    html("button", { type: "button", "aria-label": `Show ${one.design}`, onclick: () => show(one) }, String(one.design)),
+    grouped(one.parameters), grouped(one.flops), grouped(one.activations), significant(one.score), times(one.score_ratio), times(one.cost_ratio),
+    [one.primal && "same cost", one.dual && "same variance"].filter(Boolean).join(", "),
+  ], one.primal || one.dual ? "optimum" : "");
+  at("pareto-table").replaceChildren(table("", columns.map((name) => [name]), rows.map(line)));
 }
 
 /** The best designs with one per stage, where the answer has them; a click shows them. */
@@ -42,7 +53,7 @@ export function stages(answer, cost, show) {
     return row([title, html("button", { type: "button", "aria-label": `Show ${design}`, onclick: () => show(problem, design) }, best.designs.join(", ")),
       grouped(best.parameters), grouped(best.flops), significant(best.score), times(best.score_ratio), times(best.cost_ratio), percent(best.gap)]);
   };
-  const columns = ["", "designs of the stages", "parameters", "FLOPs", "variance", "variance: times less", `${units[cost]}: times fewer`, "at most off"];
+  const columns = ["question", "designs of the stages", "parameters", "FLOPs", "variance", "variance: times less", `${units[cost]}: times fewer`, "at most off"];
   return place.replaceChildren(html("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "A design per stage" },
     table("A design per stage", columns.map((name) => [name]), [line("primal", "same cost"), line("dual", "same variance")])));
 }

@@ -30,6 +30,9 @@ options! {
         /// Draws of the whole ensemble
         #[arg(long)]
         pub draws: u64 = 1000,
+        /// The number of the first draw: those from 1000 on go on where a thousand from 0 ended
+        #[arg(skip)]
+        pub first: u64,
         /// Seed of the input and the draws
         #[arg(skip)]
         pub seed: u64,
@@ -67,6 +70,13 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<KernelsAnswer, Er
         return Err(invalid![
             option("draws"),
             format!(" is {}; with {members} members it must be between 2 and {most}", request.draws)
+        ]
+        .into());
+    }
+    if request.first > MOST {
+        return Err(invalid![
+            option("first"),
+            format!(" is {}; it must be between 0 and {MOST}", request.first)
         ]
         .into());
     }
@@ -125,7 +135,8 @@ fn draw(
         }
         sum / members as f64
     };
-    let kernels = (0..request.draws).into_par_iter().map_init(|| sampler.workspace(), one).collect();
+    let draws = request.first..request.first + request.draws;
+    let kernels = draws.into_par_iter().map_init(|| sampler.workspace(), one).collect();
     if monitor.stopped() { Err(Error::Interrupted) } else { Ok(kernels) }
 }
 
@@ -167,7 +178,7 @@ mod tests {
     use crate::Silent;
 
     fn kernels(model: &str, draws: u64) -> KernelsAnswer {
-        run(&Request { model: Model::named(model), draws, seed: 3 }, &Silent).unwrap()
+        run(&Request { model: Model::named(model), draws, seed: 3, ..Request::default() }, &Silent).unwrap()
     }
 
     /// One member and many, one pixel and nine: within five standard errors of theory.
@@ -184,14 +195,26 @@ mod tests {
     }
 
     #[test]
+    fn draws_go_on_where_others_ended() {
+        let part = |first, draws| {
+            let model = Model::named("bottleneck-3x4d");
+            run(&Request { model, draws, first, ..Request::default() }, &Silent).unwrap().kernels
+        };
+        assert_eq!([part(0, 30), part(30, 20), part(50, 7)].concat(), part(0, 57));
+        let far = Request { model: Model::named("fc3-8"), first: u64::MAX, ..Request::default() };
+        assert!(run(&far, &Silent).unwrap_err().to_string().contains("first is 18446744073709551615"));
+    }
+
+    #[test]
     fn threads_do_not_show_and_too_many_draws_are_refused() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
         let alone = pool.install(|| kernels("bottleneck-3x4d", 200));
         assert_eq!(alone.kernels, kernels("bottleneck-3x4d", 200).kernels);
-        let asked = Request { model: Model::named("fc3-8"), draws: 1 << 40, seed: 0 };
+        let asked = Request { model: Model::named("fc3-8"), draws: 1 << 40, ..Request::default() };
         assert!(run(&asked, &Silent).unwrap_err().to_string().contains("must be between 2 and 20000000"));
         // Few draws of much work each.
-        let wide = Request { model: Model::named("bottleneck-4096"), draws: 1_000_000, seed: 0 };
+        let model = Model::named("bottleneck-4096");
+        let wide = Request { model, draws: 1_000_000, ..Request::default() };
         assert!(run(&wide, &Silent).unwrap_err().to_string().contains("multiplications"));
     }
 }

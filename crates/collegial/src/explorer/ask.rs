@@ -10,10 +10,12 @@ use crate::model::Redesign;
 use crate::{self as ops, Answer, Error, Model, Monitor, Silent};
 use collegial_arch::{Cost, Family, Spec};
 use collegial_report::Card;
+use collegial_search::BlockInputs;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::explorer::network::Network;
+use crate::explorer::taken::Taken;
 
 /// Why there is no answer, in one sentence in the page's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,6 +87,11 @@ pub(super) fn ask_watched(verb: &str, body: &[u8], monitor: &dyn Monitor) -> Res
             let mut answer: Value = serde_json::from_str(&found.json()?).map_err(Error::Json)?;
             answer["sentences"] = found.summary().0.into();
             answer["cards"] = found.cards().iter().map(card).collect();
+            if let Some(cards) = found.stage_cards() {
+                answer["stage_cards"] = cards.iter().map(card).collect();
+            }
+            let fine = ops::search::fine_curve(&request)?;
+            answer["fine"] = serde_json::to_value(fine).map_err(Error::Json)?;
             to_json(&answer)
         }
         "network" => {
@@ -95,6 +102,12 @@ pub(super) fn ask_watched(verb: &str, body: &[u8], monitor: &dyn Monitor) -> Res
         "pytorch" => {
             let request: NetworkRequest = ops::request(json)?;
             to_json(&ops::export::pytorch_script(&redesigned(&request)?)?)
+        }
+        "take" => {
+            let mut request: TakeRequest = ops::request(json)?;
+            request.network.model = without_files(&request.network.model)?;
+            let baseline = request.network.model.spec()?;
+            to_json(&Taken::of(&baseline, &redesigned(&request.network)?, request.block_inputs)?)
         }
         "kernels" => {
             let mut request: ops::kernels::Request = ops::request(json)?;
@@ -108,7 +121,7 @@ pub(super) fn ask_watched(verb: &str, body: &[u8], monitor: &dyn Monitor) -> Res
             Ok(ops::kernels::run(&request, monitor)?.json()?)
         }
         other => Err(Refusal(format!(
-            "there is no question {other:?}; it is one of models, search, network, pytorch and kernels"
+            "there is no question {other:?}; it is one of models, search, network, take, pytorch and kernels"
         ))),
     }
 }
@@ -159,6 +172,15 @@ struct NetworkRequest {
     design: Option<Redesign>,
 }
 
+/// A design to be used: what it gains, and how others are told of it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct TakeRequest {
+    #[serde(flatten)]
+    network: NetworkRequest,
+    block_inputs: BlockInputs,
+}
+
 fn redesigned(request: &NetworkRequest) -> Result<Spec, Refusal> {
     let model = without_files(&request.model)?;
     Ok(match &request.design {
@@ -202,7 +224,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("mine.toml");
         std::fs::write(&path, "resnext29-1x128d".parse::<Spec>().unwrap().to_toml()).unwrap();
-        for verb in ["search", "network", "kernels", "pytorch"] {
+        for verb in ["search", "network", "take", "kernels", "pytorch"] {
             let body = serde_json::json!({ "model": path }).to_string();
             let refusal = ask(verb, body.as_bytes()).unwrap_err();
             assert!(refusal.0.starts_with("unknown model"), "{verb}: {refusal}");

@@ -19,6 +19,7 @@ mod network;
 pub mod page;
 #[cfg(feature = "server")]
 mod server;
+mod taken;
 
 pub use ask::{Refusal, ask, dropped};
 #[cfg(feature = "server")]

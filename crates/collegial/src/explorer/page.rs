@@ -13,6 +13,7 @@ pub struct File {
 
 const HTML: &str = "text/html; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
+const TEXT: &str = "text/plain; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 macro_rules! file {
@@ -24,6 +25,7 @@ macro_rules! file {
 /// All of them, the page itself first; report pages have the same style sheets and scripts.
 pub const FILES: &[File] = &[
     file!("index.html", HTML),
+    file!("idea.md", TEXT),
     File { name: "palette.css", kind: CSS, content: collegial_report::PALETTE },
     File { name: "look.css", kind: CSS, content: collegial_report::LOOK },
     File { name: "figure.css", kind: CSS, content: collegial_report::FIGURE_STYLE },
@@ -39,6 +41,10 @@ pub const FILES: &[File] = &[
     file!("plots.js", SCRIPT),
     file!("diagram.js", SCRIPT),
     file!("tables.js", SCRIPT),
+    file!("cards.js", SCRIPT),
+    file!("front.js", SCRIPT),
+    file!("draws.js", SCRIPT),
+    file!("take.js", SCRIPT),
     file!("picker.js", SCRIPT),
     file!("share.js", SCRIPT),
     file!("worker.js", SCRIPT),
