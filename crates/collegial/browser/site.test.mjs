@@ -12,7 +12,7 @@ import { after, before, test } from "node:test";
 import { chromium } from "playwright-core";
 
 const program = process.env.COLLEGIAL ?? "target/debug/collegial";
-const kinds = { html: "text/html", css: "text/css", js: "text/javascript", wasm: "application/wasm" };
+const kinds = { html: "text/html", css: "text/css", js: "text/javascript", wasm: "application/wasm", md: "text/plain", png: "image/png", svg: "image/svg+xml" };
 let server, address, browser;
 
 before(async () => {
@@ -63,6 +63,43 @@ test("exact answers are the program's to the last bit, with the network off once
   await page.waitForFunction((name) => document.getElementById("primal-design").textContent === name, primal_model);
   assert.deepEqual(troubles, []);
   await context.close();
+});
+
+test("one address per state works for anybody, and a link to it has a picture", async () => {
+  const [first, second] = [await browser.newContext(), await browser.newContext()];
+  const open = async (context, url) => {
+    const page = await context.newPage();
+    page.setDefaultTimeout(120_000);
+    await page.goto(url);
+    await page.waitForFunction(() => document.getElementById("width-value").textContent.includes(":"));
+    await page.waitForSelector("#results[aria-busy=false]");
+    return page;
+  };
+  const page = await open(first, `${address}#&model=resnext50-32x4d&cost=flops`);
+  await page.fill("#own", "40x5d");
+  await page.press("#own", "Enter");
+  await page.waitForFunction(() => document.getElementById("taken").textContent.startsWith("resnext50-40x5d"));
+  const link = await page.locator("#link").innerText();
+  assert.equal(link, page.url());
+  const other = await open(second, link);
+  for (const id of ["taken", "export", "torchvision", "timm", "command", "primal-design", "shown"]) {
+    assert.equal(await other.locator(`#${id}`).innerText(), await page.locator(`#${id}`).innerText(), id);
+  }
+  const property = (name) => page.locator(`meta[property="og:${name}"]`).getAttribute("content");
+  assert.match(await property("title"), /how many members/);
+  assert.match(await property("description"), /without training/);
+  // No host is known, so the address is relative.
+  const image = await property("image");
+  assert.match(image, /^card\.(png|svg)$/);
+  const [width, height] = await page.evaluate(async (source) => {
+    const picture = new Image();
+    picture.src = source;
+    await picture.decode();
+    return [picture.naturalWidth, picture.naturalHeight];
+  }, image);
+  assert.deepEqual([width, height], [1200, 630]);
+  await first.close();
+  await second.close();
 });
 
 test("a dropped file is read and copies are made without a server", async () => {
