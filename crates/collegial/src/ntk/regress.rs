@@ -1,6 +1,6 @@
 //! `ntk --regress`: how well the kernel itself predicts the classes of a data set.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use collegial_core::Interval;
@@ -62,25 +62,7 @@ pub struct RegressAnswer {
 ///
 /// As [`tiled::run`](super::tiled::run), and where there is no data set to learn from.
 pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<RegressAnswer, Error> {
-    let directory = request
-        .data
-        .as_ref()
-        .ok_or_else(|| invalid![option("regress"), " needs labelled images: give their ", option("data")])?;
-    if request.input.is_some() || request.array.is_some() {
-        return Err(inputs_twice());
-    }
-    if request.full || request.diagonal || request.tiles.is_some() {
-        return Err(invalid![
-            option("regress"),
-            " takes the whole kernel of one output or of their sum: leave out ",
-            option("full"),
-            ", ",
-            option("diagonal"),
-            " and ",
-            option("tiles")
-        ]
-        .into());
-    }
+    let directory = data_directory(request)?;
     let (spec, given) = network(request, monitor)?;
     let dataset = Dataset::open(directory).map_err(TrainError::from)?;
     let spec = spec_for(&spec, &request.model.overrides(), &dataset)?;
@@ -126,6 +108,30 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<RegressAnswer, Er
         file: request.out.clone(),
         seconds: start.elapsed().as_secs_f64(),
     })
+}
+
+/// The directory of the labelled images, where the request is one for a regression.
+fn data_directory(request: &Request) -> Result<&Path, Error> {
+    let directory = request
+        .data
+        .as_ref()
+        .ok_or_else(|| invalid![option("regress"), " needs labelled images: give their ", option("data")])?;
+    if request.input.is_some() || request.array.is_some() {
+        return Err(inputs_twice());
+    }
+    if request.full || request.diagonal || request.tiles.is_some() {
+        return Err(invalid![
+            option("regress"),
+            " takes the whole kernel of one output or of their sum: leave out ",
+            option("full"),
+            ", ",
+            option("diagonal"),
+            " and ",
+            option("tiles")
+        ]
+        .into());
+    }
+    Ok(directory)
 }
 
 impl RegressAnswer {
