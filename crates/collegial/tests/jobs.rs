@@ -195,9 +195,9 @@ fn parts_that_cannot_be_used_are_named_and_missing() {
 
     for (content, expected) in [
         (other, "of another name or of other settings"),
-        (whole[..whole.len() / 2].to_vec(), "the part is broken"),
+        (whole[..whole.len() / 2].to_vec(), "the file of the result is broken"),
         (forged(&whole, |result| result["test_errors"][0] = (-0.5).into()), "a test error is -0.5"),
-        (forged(&whole, |result| result["test_errors"][0] = Value::Null), "the part's result is broken"),
+        (forged(&whole, |result| result["test_errors"][0] = Value::Null), "the result is broken"),
         (forged(&whole, |result| result["seed"] = 77.into()), "its seed is 77"),
     ] {
         std::fs::write(file(2), &content).unwrap();

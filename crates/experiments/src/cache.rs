@@ -1,10 +1,10 @@
 //! Cache of results, one JSON file each, so that a sweep that was stopped goes on where it was.
 //!
-//! A part is known by its name and its settings, which hold all that its result depends on: models,
+//! A result is known by its name and its settings, which hold all that it depends on: models,
 //! recipes, seeds and the fingerprint of the data. Where the same settings come to mean another
 //! result, the settings get a field that says so; the version of the program is in the file for
-//! people only. Every reader passes through one function, so that a part that is counted as
-//! finished is a part that can be used.
+//! people only. Every reader passes through one function, so that a result that is counted as
+//! finished is a result that can be used.
 
 use std::path::{Path, PathBuf};
 
@@ -16,13 +16,13 @@ use serde_json::Value;
 
 use crate::Error;
 
-/// A directory of cached results; one of them is a part.
+/// A directory of cached results.
 #[derive(Clone, Debug)]
 pub struct ResultCache {
     directory: PathBuf,
 }
 
-/// What a part's file holds. Its settings are compared in full, so that two settings with one hash
+/// What a result's file holds. Its settings are compared in full, so that two settings with one hash
 /// do no harm.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -55,20 +55,20 @@ fn seal_range(file: &[u8]) -> std::ops::Range<usize> {
     0..file.len().min(64)
 }
 
-/// Why a part's file cannot be used.
+/// Why a result's file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Defect {
-    #[error("the part cannot be read ({0})")]
+    #[error("the result cannot be read ({0})")]
     Unreadable(#[source] std::io::Error),
-    #[error("the part is broken ({0})")]
+    #[error("the file of the result is broken ({0})")]
     Broken(#[source] serde_json::Error),
-    #[error("the part has changed since it was written")]
+    #[error("the result has changed since it was written")]
     Changed,
-    #[error("the part is of another name or of other settings")]
+    #[error("the result is of another name or of other settings")]
     OtherSettings,
-    #[error("the part's result is broken ({0})")]
+    #[error("the result is broken ({0})")]
     BrokenResult(#[source] serde_json::Error),
-    #[error("the part's result is impossible: {0}")]
+    #[error("the result is impossible: {0}")]
     Impossible(String),
 }
 
@@ -112,17 +112,17 @@ impl ResultCache {
         Ok(write_inside(&path, &text)?)
     }
 
-    /// Where a part's file is.
+    /// Where a result's file is.
     pub(crate) fn file(&self, name: &str, settings: &impl Serialize) -> Result<PathBuf, Error> {
         Ok(self.path(name, &to_value(name, settings)?))
     }
 
-    /// A directory for what a part keeps while it is being computed; its maker removes it.
+    /// A directory for what a result keeps while it is being computed; its maker removes it.
     pub(crate) fn scratch(&self, name: &str, settings: &impl Serialize) -> Result<PathBuf, Error> {
         Ok(self.path(name, &to_value(name, settings)?).with_extension("run"))
     }
 
-    /// The name of a part's file, without extension.
+    /// The name of a result's file, without extension.
     pub(crate) fn stem(&self, name: &str, settings: &impl Serialize) -> Result<String, Error> {
         Ok(stem(name, &to_value(name, settings)?))
     }
@@ -132,7 +132,7 @@ impl ResultCache {
         &self.directory
     }
 
-    /// The result of a part; `None` if there is no file, a reason if it cannot be used.
+    /// The result of a result; `None` if there is no file, a reason if it cannot be used.
     pub(crate) fn read<T: DeserializeOwned>(
         &self,
         name: &str,
@@ -151,7 +151,7 @@ impl ResultCache {
     }
 }
 
-/// The part of this file name, whose settings are known by their hash alone; `None` if there is
+/// The result of this file name, whose settings are known by their hash alone; `None` if there is
 /// none.
 pub(crate) fn read_by_stem<T: DeserializeOwned>(
     directory: &Path,
@@ -160,7 +160,7 @@ pub(crate) fn read_by_stem<T: DeserializeOwned>(
     load(directory, stem)?.map(File::timed).transpose()
 }
 
-/// A part's file, whole and of the settings that its own name says; `None` if there is none.
+/// A result's file, whole and of the settings that its own name says; `None` if there is none.
 fn load(directory: &Path, name: &str) -> Result<Option<File>, Defect> {
     let bytes = match read_regular(&path(directory, name)) {
         Ok(bytes) => bytes,

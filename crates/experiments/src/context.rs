@@ -1,4 +1,4 @@
-//! What every sweep is given: a seed, its finished parts, and a monitor.
+//! What every sweep is given: a seed, its finished results, and a monitor.
 
 use collegial_core::Monitor;
 use collegial_train::{Backends, Engine};
@@ -14,7 +14,7 @@ use crate::{Error, ResultCache};
 pub struct Context<'a> {
     /// Seed of everything random.
     pub seed: u64,
-    /// Finished parts.
+    /// Finished results.
     pub cache: &'a ResultCache,
     /// Whoever watches.
     pub monitor: &'a dyn Monitor,
@@ -32,7 +32,7 @@ impl<'a> Context<'a> {
         Self { seed, cache, monitor, share: Share::All, engine: Engine::Native, backends: Backends::NATIVE }
     }
 
-    /// The result of one part: read from its file where it was computed before with the same
+    /// A result: read from its file where it was computed before with the same
     /// settings and seed, else computed and kept. Results are plain JSON: no NaN and no infinity.
     ///
     /// # Errors

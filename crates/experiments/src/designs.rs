@@ -169,7 +169,7 @@ impl Line<'_> {
     }
 }
 
-/// Algorithm 1 on a module, as a part: the law's alpha.
+/// Algorithm 1 on a module, kept in the cache: the law's alpha.
 ///
 /// # Errors
 ///

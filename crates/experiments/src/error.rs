@@ -51,9 +51,9 @@ pub enum Error {
     #[error(transparent)]
     Write(#[from] collegial_core::files::WriteError),
     /// A result or its settings that have no JSON form.
-    #[error("the part {part} has no JSON form: {source}")]
+    #[error("the result {part} has no JSON form: {source}")]
     NoJson {
-        /// The part's name.
+        /// The result's name.
         part: String,
         /// What the writer of JSON said.
         source: serde_json::Error,
@@ -66,8 +66,8 @@ pub enum Error {
         /// The system's words.
         source: std::io::Error,
     },
-    /// The monitor stopped it; finished parts are kept.
-    #[error("interrupted; finished parts are kept, and the same request goes on from there")]
+    /// The monitor stopped it; finished results are kept.
+    #[error("interrupted; finished results are kept, and the same request goes on from there")]
     Interrupted,
     /// Threads that could not be started.
     #[error("cannot start threads: {reason}")]
@@ -118,6 +118,17 @@ pub enum Error {
 }
 
 impl Error {
+    /// The refusal of a name, with those that there are.
+    pub(crate) fn unknown_item(name: &str) -> Self {
+        let known: Vec<&str> = crate::reproduce::ITEMS.iter().map(crate::reproduce::Item::name).collect();
+        Self::UnknownItem { name: name.to_owned(), known: known.join(", ") }
+    }
+
+    /// An experiment that does not fit the program.
+    pub(crate) fn experiment(source_name: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Experiment { source_name: source_name.into(), reason: reason.into() }
+    }
+
     /// Content that is no table, until the name of its file is known.
     pub(crate) fn table(reason: impl ToString) -> Self {
         Self::Table { name: "the table".into(), reason: reason.to_string() }
@@ -128,7 +139,7 @@ impl Error {
         matches!(self, Self::NoData { .. } | Self::NoRecords { .. })
     }
 
-    /// Whether the monitor stopped it; finished parts are kept.
+    /// Whether the monitor stopped it; finished results are kept.
     pub fn is_interruption(&self) -> bool {
         match self {
             Self::Interrupted => true,

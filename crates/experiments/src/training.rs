@@ -29,7 +29,7 @@ const EPOCH_INTERVAL: Duration = Duration::from_secs(20);
 /// How designs are trained.
 #[derive(Clone, Copy, Debug)]
 pub struct Training<'a> {
-    /// Begins the names of the parts.
+    /// Begins the names of the results.
     pub name: &'a str,
     /// On what.
     pub data: &'a Data,
@@ -75,7 +75,7 @@ impl Run {
     }
 }
 
-/// What a run depends on: the key of its part.
+/// What a run depends on: the key of its result.
 #[derive(Serialize)]
 struct Settings<'a> {
     spec: &'a Spec,
@@ -331,7 +331,7 @@ mod tests {
         };
         assert!(interruptions >= 3, "{interruptions}");
         assert_eq!(resumed, whole);
-        // Nothing but finished parts is left.
+        // Nothing but finished results is left.
         let left = std::fs::read_dir(root.path().join("stopped")).unwrap();
         assert!(left.map(|entry| entry.unwrap().path()).all(|path| path.extension().unwrap() == "json"));
     }

@@ -10,7 +10,7 @@ pub enum Share<'a> {
     /// All of them.
     #[default]
     All,
-    /// The one whose part has this name; every other that is not finished stands for one that
+    /// The one whose result has this name; every other that is not finished stands for one that
     /// diverged, so that what is concluded from all of them means nothing.
     One(&'a str),
     /// None of them. Every training is entered in the ledger, and a sweep has as many repetitions

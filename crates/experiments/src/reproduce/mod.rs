@@ -3,7 +3,7 @@
 //! The main type is [`Item`]: one figure or table, in one small file under `items/`, whose settings
 //! at every [`Scale`] are in `experiments/NAME.toml`. An item computes with the other crates and
 //! gives an [`Outcome`]: comparisons with the numbers of `paper/tables.json` ([`published`]),
-//! sections for its page, and its data. Whatever takes long is a part ([`Context::cached`]), kept in
+//! sections for its page, and its data. Whatever takes long is a result ([`Context::cached`]), kept in
 //! a file, so that a run that was interrupted goes on where it was. Some items train nothing and
 //! judge the records of a study (`studies/`).
 //!
@@ -14,7 +14,6 @@ mod comparison;
 mod context;
 mod contrast;
 pub mod drawings;
-mod error;
 mod experiment;
 mod images;
 mod item;

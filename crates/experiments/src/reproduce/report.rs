@@ -112,7 +112,7 @@ pub struct Report {
     pub seed: u64,
     /// The command that does it again.
     pub command: String,
-    /// How long this run took; finished parts cost nothing.
+    /// How long this run took; finished results cost nothing.
     pub seconds: f64,
     /// All comparisons in a word.
     pub summary: Summary,

@@ -30,7 +30,7 @@ struct Settings {
     narrow_members: usize,
 }
 
-/// A [`Curve`] as its part keeps it: JSON has no NaN for the error of a single member.
+/// A [`Curve`] as its file keeps it: JSON has no NaN for the error of a single member.
 #[derive(Clone, Deserialize, Serialize)]
 struct Kept {
     members: usize,

@@ -109,7 +109,7 @@ fn parameters(ensemble: Ensemble, settings: &Settings, inputs: usize) -> Result<
     Ok(ensemble.spec(inputs, settings.descent.depth).totals()?.parameters)
 }
 
-/// Trains all of them; every draw is a part.
+/// Trains all of them; every draw is a result.
 fn follow(settings: &Settings, task: &Task, inputs: usize, context: &Context) -> Result<Vec<Panel>, Error> {
     let panels = ensembles(settings, inputs)?;
     let all: Vec<Ensemble> = panels.concat();

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use super::{Baseline, Settings, pictures};
 use crate::reproduce::{Context, Error};
 
-/// Draws of a part.
-const PART: u64 = 50;
+/// Draws of a result.
+const DRAWS_OF_RESULT: u64 = 50;
 
 /// Resamples behind an interval.
 pub(super) const REPLICATES: u64 = 4000;
@@ -99,7 +99,7 @@ pub(super) struct Relation {
 }
 
 impl Curve {
-    /// Draws all designs of a curve; every design and norm policy is a part.
+    /// Draws all designs of a curve; every design and norm policy is a result.
     pub(super) fn draw(base: &Baseline, settings: &Settings, context: &Context) -> Result<Self, Error> {
         let (baseline, designs) = designs(&base.spec, &settings.widths)?;
         let graph = base.spec.graph()?;
@@ -192,8 +192,8 @@ fn drawn_variance(
 ) -> Result<Drawn, Error> {
     let (inputs, others) = pictures.split_at(settings.images);
     let mut kernels: Vec<Vec<f64>> = vec![];
-    for first in (0..settings.draws).step_by(PART as usize) {
-        let draws = first..settings.draws.min(first + PART);
+    for first in (0..settings.draws).step_by(DRAWS_OF_RESULT as usize) {
+        let draws = first..settings.draws.min(first + DRAWS_OF_RESULT);
         let key = (spec, norms, &draws, inputs.len(), pictures.len());
         kernels.extend(context.cached("network.kernels", &key, || {
             let options = Options { norms, ..Options::default() };
