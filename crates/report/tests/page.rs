@@ -180,8 +180,6 @@ Designs
 
 ### More
 
-    a  b
-
 [x.json](search/x.json)
 
 Made by
