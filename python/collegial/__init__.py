@@ -1,8 +1,9 @@
 """Finds the best number and width of parallel members for a network, without training.
 
     >>> import collegial
-    >>> collegial.search("resnext29-1x128d", alpha=1.60).primal.design
-    '37x10d'
+    >>> found = collegial.search("resnext29-1x128d")
+    >>> found.primal.design, found.dual.design     # same cost, same variance
+    ('66x6d', '16x9d')
 
 Models are names (`resnext29-37x10d`, `wrn28-10`, `fc6-500`, `bottleneck-128`), paths of TOML or JSON specs, their text, dicts,
 or a `Spec`. `collegial.torch` (imported by itself, needs PyTorch) builds the networks and improves your own.

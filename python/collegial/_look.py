@@ -20,7 +20,7 @@ def axes(ax, title, x, y, **scales):
     """Axes in the look of the program's figures: a new one where none is given."""
     if ax is None:
         ax = need("matplotlib.pyplot", "plot", "plot").subplots(figsize=(7.2, 4.4), layout="constrained")[1]
-    # Names above the highest points stay clear of the title.
+    # Names above the highest points stay clear of the title, those below the lowest of the axis.
     ax.set_title(title, loc="left", color=PALETTE["ink"], fontsize=12, fontweight="bold", pad=14)
     ax.margins(y=0.12)
     ax.set_xlabel(x, color=PALETTE["soft"])
@@ -51,10 +51,12 @@ def ring(ax, x, y, label, name):
     ax.annotate(name, (x, y), xytext=(-8, 6), textcoords="offset points", ha="right", color=PALETTE["ink"])
 
 
-def optimum(ax, x, y, tone, name):
-    """The best: a larger point with its name in bold."""
+def optimum(ax, x, y, tone, name, lowest=False):
+    """The best: a larger point with its name in bold, on the side of the curve that is free."""
     dots(ax, [x], [y], tone, size=10)
-    ax.annotate(name, (x, y), xytext=(0, 9), textcoords="offset points", ha="center", color=PALETTE["ink"], fontweight="bold")
+    offset, side = ((0, -9), "top") if lowest else ((0, 9), "bottom")
+    words = {"ha": "center", "va": side, "color": PALETTE["ink"], "fontweight": "bold"}
+    ax.annotate(name, (x, y), xytext=offset, textcoords="offset points", **words)
 
 
 def plain_ticks(ax):

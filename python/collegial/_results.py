@@ -173,7 +173,7 @@ class SearchResult(Result):
         width = self._baseline_width()
         if width is not None:
             _look.ring(ax, width, self.baseline_variance if problem == "primal" else 1.0, "baseline", self.baseline)
-        _look.optimum(ax, best.width, value(best), tone, best.design)
+        _look.optimum(ax, best.width, value(best), tone, best.design, lowest=problem == "primal")
         _look.plain_ticks(ax)
         _look.legend(ax)
         return ax

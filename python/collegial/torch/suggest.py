@@ -78,7 +78,8 @@ class Suggestion(Result):
             _look.ring(ax, self.baseline.width, self.baseline.variance, "baseline", self.baseline.design)
         for problem, tone, name in (("primal", "cost", "same cost"), ("dual", "variance", "same variance")):
             if gains(self, problem):
-                _look.optimum(ax, self[problem].width, self[problem].variance, tone, f"{name}: {self[problem].design}")
+                best = self[problem]
+                _look.optimum(ax, best.width, best.variance, tone, f"{name}: {best.design}", lowest=problem == "primal")
         _look.plain_ticks(ax)
         _look.legend(ax)
         return ax
