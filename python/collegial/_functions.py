@@ -47,9 +47,9 @@ def evaluate(
 ) -> EvaluateResult:
     """Test a checkpoint: error, top-5 error, errors per class and the confusion matrix.
 
-    Takes checkpoints of `collegial train`, files of `collegial export --to safetensors|onnx`, and
-    safetensors files of torchvision's and timm's ResNets and ResNeXts, whose design is told from
-    their tensors.
+    `checkpoint` is a checkpoint of `collegial train`, or a file of `collegial export` (safetensors
+    or ONNX). Safetensors files of torchvision's and timm's ResNets and ResNeXts are read too; their
+    tensors tell the design.
 
     Args:
         checkpoint: A .safetensors or .onnx file, the directory of a checkpoint, or that of a run.
@@ -83,11 +83,10 @@ def export(
 ) -> ExportResult:
     """Write a network for other programs: safetensors, ONNX, or a PyTorch training script.
 
-    A model's weights are drawn from `seed`, as training from this seed begins with; those of a
-    checkpoint are its own. Safetensors files load into torchvision's and timm's networks; ONNX
-    files hold plain operators and take batches of any size; the script holds the module and its
-    recipe and trains on one device or, through torchrun, on many. `evaluate` and `info` read the
-    first two back.
+    A model's weights are drawn from `seed`, as at the start of a training; a checkpoint has its
+    own. Safetensors files load into torchvision's and timm's networks. ONNX files hold plain
+    operators and take batches of any size. The script holds module and recipe, and trains on one
+    device or, through torchrun, on many. `evaluate` and `info` read the first two back.
 
     `model` can also be the path of a checkpoint, of a run's directory, or of an exported ONNX file.
 
@@ -134,15 +133,17 @@ def fit(
 ) -> FitResult:
     """Fit alpha of a module's variance law to its kernel at several widths (Algorithm 1).
 
-    A straight line through ln(E[K^2]/E[K]^2) of one output unit's K(x, x) against S(n) has the
-    slope alpha. For convolutions S(n) is the sum of inverse fan-ins over all layers, the first
-    included; for fully connected networks it is L/n, as in the paper's Fig. 3: one term for each of
-    the L weight matrices, whatever the number of inputs. Moments are exact where there is a closed
-    form, averaged over standard normal inputs; with `trials` they are drawn as printed in the
-    paper, at one input and without drawing a weight matrix; elsewhere half a second of draws is
-    taken, at many inputs. The law is an approximation: alpha depends on the widths it is fitted to,
-    so it comes with its points, residuals and a verdict. For a network the block of its first stage
-    is taken.
+    Alpha is the slope of a straight line through ln(E[K^2]/E[K]^2) against S(n), for K(x, x) of one
+    output unit. For convolutions S(n) is the sum of inverse fan-ins over all layers. For fully
+    connected networks it is L/n, as in the paper's Fig. 3: one term for each of the L weight
+    matrices.
+
+    Moments are exact where there is a closed form, averaged over standard normal inputs. Elsewhere
+    half a second of draws is taken, at many inputs. With `trials` they are drawn as printed in the
+    paper, at one input.
+
+    The law is an approximation, and alpha depends on the widths it is fitted to. So points,
+    residuals and a verdict come with it. Of a network the block of the first stage is taken.
 
     Args:
         model: The module; of a network the block of its first stage is taken. A name, the path or
@@ -214,11 +215,14 @@ def info(
     outputs: int | None = None,
     image: int | None = None,
     batch: int = 128,
+    macs: bool = False,
+    depth: int | None = None,
 ) -> InfoResult:
     """Count a network's parameters, FLOPs and activations, per layer and in all.
 
-    FLOPs are 2 per multiply-accumulate, 1 per element of a batch norm's output and 1 per element of
-    a residual sum; activations are the elements that convolutions and dense layers put out.
+    FLOPs are 2 per multiply-add, and 1 per element of a batch norm's output or of a residual sum.
+    timm and fvcore count multiply-adds: `macs` shows these instead. Activations are the elements
+    that convolutions and dense layers put out.
 
     `model` can also be the path of a checkpoint, of a run's directory, or of an exported ONNX file.
 
@@ -229,6 +233,8 @@ def info(
         outputs: Outputs of a fully connected network, or output channels of a block.
         image: Side of the square images.
         batch: Images per training step, for the bytes it needs.
+        macs: Show multiply-adds in place of FLOPs, as timm and fvcore count.
+        depth: Sum layers whose names begin with the same so many parts: 1 for stages, 2 for blocks.
     """
     return _calls.info(locals())
 
@@ -266,16 +272,18 @@ def moments(
     """Exact mean and variance of the kernel of a fully connected network or a bottleneck block,
     without sampling.
 
-    K(x, x) is the diagonal entry of the empirical tangent kernel of one output unit at
-    initialisation (no biases); of a map the unit in its middle. Known for chains of ReLU and linear
-    layers that are seen at one position behind their first layer: fully connected networks, 1x1 - k
-    x k - 1x1 blocks of any stride, and TOML modules of that kind. The variance, in units of the
-    squared mean, is averaged over standard normal inputs; its standard deviation over inputs is
-    given beside it, and `input` fixes one. The variance at white patches is the one that `search`
-    has with `block_inputs` white: the patches that the unit sees are orthogonal and of equal
-    length, as those of normal inputs are with ever more channels. The effective alpha is the one
-    with which the paper's law would give this variance of a member: ln(1 + variance) over the sum
-    of inverse fan-ins.
+    The kernel is K(x, x) of the empirical tangent kernel at initialisation, for one output unit and
+    without biases. Where the output is a map, the unit is its middle position.
+
+    There is a closed form for chains of ReLU and linear layers that are seen at one position behind
+    their first layer. These are fully connected networks, 1x1 - k x k - 1x1 blocks of any stride,
+    and TOML modules of that kind.
+
+    The variance is relative to the squared mean and averaged over standard normal inputs. Its
+    standard deviation over inputs stands beside it; `input` fixes one input. At white patches the
+    variance is that of `search` with `block_inputs` white: the patches that the unit sees are
+    orthogonal and of equal length. The effective alpha is ln(1 + variance) over the sum of inverse
+    fan-ins: with it the paper's law would give this variance of a member.
 
     Args:
         model: A module: fc6-500, fc6-30x48, bottleneck-128, or a TOML spec of a chain.
@@ -284,8 +292,8 @@ def moments(
         input: One input from a .npy file of f4 or f8: channels x height x width of the module's
             input, 256 x 32 x 32 for bottleneck-128; or the n_0 values for a fully connected
             network.
-        parametrisation: Gradients by the N(0, 1) weights that sqrt(gain / fan-in) scales, or by the
-            actual weights, whose layers count in proportion to fan-in / gain.
+        parametrisation: By which weights gradients are taken; with standard, layers count in
+            proportion to fan-in / gain.
     """
     return _calls.moments(locals())
 
@@ -370,15 +378,17 @@ def ntk(
 ) -> numpy.ndarray | DrawsResult:
     """Compute the empirical tangent kernel between inputs, at drawn or given weights.
 
-    K(x, x') is the sum over all parameters of df(x)/dw df(x')/dw, with f one output unit, or summed
-    over all outputs with `trace`. Where the output is a map, a unit is its middle position, or with
-    `pooled` its mean over positions. Batch norms are removed for drawn weights and frozen at their
-    running statistics for given ones, unless `norms` says otherwise. The numbers of a drawn network
-    are those that training from the same seed starts with. `model` may also be a checkpoint of
-    `collegial train`: a .safetensors file, or the directory of a checkpoint or of a run.
+    K(x, x') is the sum over all parameters of df(x)/dw df(x')/dw. Here f is one output unit;
+    `trace` sums over all outputs. Where the output is a map, the unit is its middle position, or
+    with `pooled` its mean over positions.
 
-    Between many inputs it is computed in tiles within `memory`, which go to `out` one by one; the
-    same call goes on where it was stopped or killed, by FILE.npy.tiles beside it.
+    Batch norms are removed for drawn weights and frozen at their running statistics for given ones,
+    unless `norms` says otherwise. A drawn network has the weights that training from the same seed
+    starts with. `model` may also be a checkpoint of `collegial train`: a .safetensors file, or the
+    directory of a checkpoint or of a run.
+
+    With `out` the kernel is computed in tiles within `memory`, so it may be larger than memory. The
+    directory FILE.npy.tiles records finished tiles, and the same call goes on where it was stopped.
 
     The kernel is returned as an N x N array; with `draws` a `DrawsResult` has its mean and
     variance, and with `out` it is a memory map of the file. Give `model` as `Spec(name,
@@ -395,9 +405,9 @@ def ntk(
             instead of a draw.
         data: The first images of a data set as inputs, normalised as in training.
         split: Which images of `data`.
-        parametrisation: Gradients by the N(0, 1) weights that sqrt(gain / fan-in) scales, or by the
-            actual weights. By default ntk; of given weights those they were trained by.
-        norms: What becomes of batch norms. By default none; of given weights frozen.
+        parametrisation: By which weights gradients are taken. By default ntk; of given weights
+            those they were trained by.
+        norms: Treatment of batch norms. By default none; of given weights frozen.
         draws: Mean and variance of the kernel over this many initialisations, seeds from `seed` on,
             instead of one kernel.
         batch: Images of the batch that norms see in each of `draws`, the inputs first. By default
@@ -447,9 +457,9 @@ def regress(
         count: Training images, the first ones. By default 1000.
         weights: Weights from a safetensors file with torchvision's names, or from a checkpoint,
             instead of a draw.
-        parametrisation: Gradients by the N(0, 1) weights that sqrt(gain / fan-in) scales, or by the
-            actual weights. By default ntk; of given weights those they were trained by.
-        norms: What becomes of batch norms. By default none; of given weights frozen.
+        parametrisation: By which weights gradients are taken. By default ntk; of given weights
+            those they were trained by.
+        norms: Treatment of batch norms. By default none; of given weights frozen.
         output: Which output, from 0.
         trace: The sum of the kernels of all outputs.
         out: A .npy file for the kernel: a row per image, training images first, a column per
@@ -515,16 +525,19 @@ def score(
 ) -> ScoreResult:
     """Score a table of designs, and say how the scores rank a column of errors.
 
-    `table` is a CSV file with one network per row, in a column `model` (what MODEL is elsewhere: a
-    name, a spec, a run, a checkpoint, a safetensors or ONNX file), in columns `depth`, `m`, `n`, or
-    in columns `blocks`, `outputs`, `m`, `n` with one number per stage joined by hyphens (and
-    `stem`: small, imagenet, c, d or simple, `classes`, `image`); or a file of sampled models of "On
-    Network Design Spaces", whose name ends in .json (with `_in` in it: of ImageNet). A row whose
-    column `left_out` gives a reason is listed, not scored. Every row gets its exact score (mean
-    kernel variance of its blocks at initialisation, with what the blocks see and with white
-    inputs), the paper's law, parameters, FLOPs and inner width m n. With `target`, rank
-    correlations of each with that column follow, within the groups of `group`, with bootstrap
-    intervals, and partial ones given parameters and FLOPs.
+    `table` is a CSV file with one network per row, in one of three forms. A column `model` holds
+    what MODEL is elsewhere: a name, a spec, a run, a checkpoint, a safetensors or ONNX file.
+    Columns `depth`, `m`, `n` describe a ResNeXt. Columns `blocks`, `outputs`, `m`, `n` have one
+    number per stage, joined by hyphens, with `stem` (small, imagenet, c, d or simple), `classes`
+    and `image` if wanted.
+
+    `table` may also be a JSON file of sampled models of "On Network Design Spaces"; `_in` in its
+    name means ImageNet. A row whose column `left_out` gives a reason is listed, not scored.
+
+    Every row gets its exact score: the mean kernel variance of its blocks at initialisation, with
+    the inputs that blocks see and with white ones. It also gets the paper's law, parameters, FLOPs
+    and inner width m n. With `target` their rank correlations with that column follow, within the
+    groups of `group`, with bootstrap intervals, and partial ones given parameters and FLOPs.
 
     Args:
         table: A CSV file with one design per row, or a JSON file of sampled models.
@@ -576,19 +589,22 @@ def search(
 ) -> SearchResult:
     """Find the best number m and width n of members for a baseline, without training.
 
-    Same cost (primal): the design with the least mean kernel variance of its blocks at
-    initialisation whose network costs no more than the baseline. Same variance (dual): the cheapest
-    design whose variance is not above the baseline's. Every integer design m x n of the whole
-    network is looked at, with exact variances. `check` draws the kernels of the whole networks.
-    `paper` is Algorithm 2 as printed, on one block with a fitted law; `alpha`, `trials`, `variance`
-    law and measured imply it.
+    Same cost (primal): the design of least variance whose network costs no more than the baseline.
+    The variance is that of the tangent kernel of its blocks at initialisation, on average over the
+    blocks. Same variance (dual): the cheapest design whose variance is not above the baseline's.
+
+    Every integer design m x n of the whole network is compared, with exact variances. FLOPs are 2
+    per multiply-add. `check` draws the kernels of whole networks.
+
+    `paper` is Algorithm 2 as printed, on one block with a fitted law. `alpha`, `trials`, `variance`
+    law and `variance` measured imply it.
 
     Args:
         model: The baseline. A name, the path or text of a spec, a dict, a `Spec`, or a checkpoint.
         alpha: Alpha of the variance law. By default fitted on the spot.
-        cost: What may not rise: params, flops, activations or time, or several as params,flops; the
-            first is what `budget` limits and the dual saves.
-        variance: Where the variance comes from. By default exact where it has a closed form, else
+        cost: Costs that may not rise: params, flops, activations or time, or several as
+            params,flops; `budget` limits the first, and the dual saves it.
+        variance: Source of the variance. By default exact where it has a closed form, else
             measured.
         rule: How the primal meets the budget. By default under; nearest with `paper`.
         classes: Number of classes of a network.
@@ -596,12 +612,12 @@ def search(
         outputs: Outputs of a fully connected network, or output channels of a block.
         image: Side of the square images.
         paper: Algorithm 2 as printed.
-        tolerance: By which share a design may cost more: 0.02 is two per cent.
-        block_inputs: What the blocks of a network see.
+        tolerance: Share by which a design may cost more: 0.02 is two per cent.
+        block_inputs: Inputs of a network's blocks.
         data: A data set whose images come in; class count and image size are the data set's. By
             default natural images, by two constants.
-        budget: What the whole network may cost: 13775178, 25.6M, 1.2G. By default what the baseline
-            costs.
+        budget: The most that the whole network may cost: 13775178, 25.6M, 1.2G. By default the
+            baseline's cost.
         timings: Times measured elsewhere, for `cost` time: a CSV file with columns model (the
             baseline and other designs) and seconds.
         runtime: Which program runs the networks that `cost` time measures.
@@ -614,10 +630,10 @@ def search(
         free_widths: Also look at members with two widths, into and out of their middle convolution.
         per_stage: Also look at one design per stage, each stage keeping its cost, and with cost
             moved between stages.
-        check: Draw the whole network's kernel for the baseline and both optima, beside what the
-            score says.
-        draws: Initialisations of every network in `check`. By default 100.
-        norm: What becomes of batch norms in `check`. By default none.
+        check: Draw the kernels of the whole networks of the baseline and both optima, and compare
+            with the score.
+        draws: Initialisations of every network in `check`, at least 20. By default 100.
+        norm: Treatment of batch norms in `check`. By default none.
         trials: Draws per width when alpha is fitted. By default 2000.
         precision: Standard error of every measured variance, as a share of it. By default 0.01.
         seed: Seed of everything random.
@@ -705,10 +721,10 @@ def train(
 ) -> TrainResult:
     """Train a network on a data set and test it after every epoch.
 
-    The data set is recognised by its files (MNIST, CIFAR binary version, downsampled ImageNet,
-    class folders), and with it the paper's recipe, which `set` changes. Checkpoints are safetensors
-    files under torchvision's names; a run that was interrupted or killed at any moment goes on with
-    `resume` and ends with the same weights to the bit, on any number of threads.
+    The data set is recognised by its files: MNIST, CIFAR (binary version), downsampled ImageNet, or
+    class folders. Its recipe is the paper's; `set` changes it. Checkpoints are safetensors files
+    under torchvision's names. A run that was stopped at any moment goes on with `resume`. It ends
+    with the same weights to the bit, on any number of threads.
 
     Ctrl-C saves a checkpoint and raises KeyboardInterrupt; the same call with `resume=True` goes
     on. Notes go to the logger "collegial".
@@ -772,11 +788,13 @@ def validate(
 ) -> ValidateResult:
     """Train designs of equal cost and see whether the predicted variance ranks their test errors.
 
-    Takes designs from the primal curve of `model`, from the baseline to very thin members, the
-    predicted optimum among them, trains each several times by the recipe of the data set, and gives
-    the rank correlation between predicted variance (exact where it has a closed form) and mean test
-    error, and that of the inner width m n. How often, a pilot of three runs plans: it says what
-    that can decide and how long it takes. An interrupted validation goes on with the same call.
+    The designs lie on the primal curve of `model`, from the baseline to very thin members; the
+    predicted optimum is one of them. Each is trained several times by the recipe of the data set.
+    The answer is the rank correlation of mean test error with predicted variance, and with the
+    inner width m n.
+
+    Without `runs` a pilot of three runs plans the number of trainings: it says what they can decide
+    and how long they take. The same command goes on with an interrupted validation.
 
     Args:
         model: The baseline; class count and image size are the data set's. A name, the path or text

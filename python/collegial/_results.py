@@ -106,6 +106,7 @@ class SearchResult(Result):
     dual: Record
     nearby: list[Record]
     flat: Record | None
+    evidence: Record | None
     curve: list[Record]
     seconds: float
 

@@ -57,5 +57,6 @@ pub use sequence::{Activation, Join, Layer, Linear, Norm, Sequence, Shortcut};
 pub use shape::Shape;
 pub use spec::Spec;
 pub use stage_design::{Designs, StageDesign};
+pub use toml_error::plain_words;
 pub use wide_resnet::WideResnet;
 pub use zoo::{Family, Model, NAME_FORMS, families, models};

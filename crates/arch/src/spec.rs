@@ -18,7 +18,7 @@ use crate::regnet::Regnet;
 use crate::resnext::Resnext;
 use crate::sequence::Sequence;
 use crate::stage_design::{Designs, StageDesign};
-use crate::toml_error::explained;
+use crate::toml_error::{explained, plain_words};
 use crate::wide_resnet::WideResnet;
 use crate::{Error, names};
 
@@ -60,14 +60,22 @@ impl Spec {
         Self::of_file(path, &text)
     }
 
-    /// Reads the text of a file of this name, and checks it.
+    /// Reads the text of a file of this name, and checks it. A module without a name takes the
+    /// file's.
     pub fn of_file(path: &Path, text: &str) -> Result<Self, Error> {
         let json = path.extension().is_some_and(|ending| ending == "json");
         let spec = if json { Self::from_json(text) } else { Self::from_toml(text) };
-        spec.map_err(|error| match error {
+        let mut spec = spec.map_err(|error| match error {
             Error::Malformed { message, .. } => Error::Malformed { path: path.into(), message },
             other => Error::Malformed { path: path.into(), message: other.to_string() },
-        })
+        })?;
+        // A module without a name has its file's.
+        if let (Self::Sequence(module), Some(stem)) = (&mut spec, path.file_stem()) {
+            if !text.contains("name") {
+                module.name = stem.to_string_lossy().into_owned();
+            }
+        }
+        Ok(spec)
     }
 
     /// Reads the TOML form and checks it.
@@ -84,8 +92,10 @@ impl Spec {
     /// Reads the JSON form and checks it.
     pub fn from_json(text: &str) -> Result<Self, Error> {
         check_length(text)?;
-        let spec: Self = serde_json::from_str(text)
-            .map_err(|error| Error::Malformed { path: "the spec".into(), message: error.to_string() })?;
+        let spec: Self = serde_json::from_str(text).map_err(|error| Error::Malformed {
+            path: "the spec".into(),
+            message: plain_words(&error.to_string()),
+        })?;
         spec.check()?;
         Ok(spec)
     }

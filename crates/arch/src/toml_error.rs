@@ -25,12 +25,51 @@ pub(crate) fn explained<T: DeserializeOwned>(text: &str, error: &toml::de::Error
         (None, None) if message.starts_with("missing field") => None,
         (None, None) => culprit::<T>(text, &error.to_string()).and_then(|key| line_of(text, &key)),
     };
-    let place = line.map(|line| format!("line {line}: ")).unwrap_or_default();
+    let key = line.filter(|_| message.starts_with("invalid ")).and_then(|line| key_in(text, line));
+    let key = key.map(|key| format!("{key}: ")).unwrap_or_default();
+    let place = line.map(|line| format!("line {line}: {key}")).unwrap_or_default();
     let hinted = unknown.and_then(|name| {
         let (wrong, known) = message.split_once(", ")?;
         Some(format!("{wrong}, did you mean `{}`? ({known})", nearest(name, known)?))
     });
-    format!("{place}{}", hinted.unwrap_or(message))
+    format!("{place}{}", plain_words(&hinted.unwrap_or(message)))
+}
+
+/// A deserialiser's sentence with what it expects in words instead of types.
+pub fn plain_words(message: &str) -> String {
+    let [whole, positive, number] =
+        ["expected a whole number", "expected a whole number above 0", "expected a number"];
+    let mut plain = message.replace("invalid type: ", "found ").replace("invalid value: ", "found ");
+    for bits in ["size", "8", "16", "32", "64", "128"] {
+        for sign in ["u", "i"] {
+            plain = plain.replace(&format!("expected a nonzero {sign}{bits}"), positive);
+            plain = plain.replace(&format!("expected {sign}{bits}"), whole);
+        }
+    }
+    for (type_name, words) in [
+        ("expected f64", number),
+        ("expected f32", number),
+        ("expected a sequence", "expected a list"),
+        ("expected a map", "expected a table"),
+        ("expected a boolean", "expected true or false"),
+        ("found floating point ", "found the number "),
+        ("found integer ", "found the number "),
+        ("found string ", "found the text "),
+        ("found boolean ", "found "),
+        ("found sequence", "found a list"),
+        ("found map", "found a table"),
+    ] {
+        plain = plain.replace(type_name, words);
+    }
+    plain
+}
+
+/// The key that a line sets.
+fn key_in(text: &str, line: usize) -> Option<&str> {
+    let (key, _) = text.lines().nth(line - 1)?.split_once('=')?;
+    let key = key.trim();
+    let plain = |letter: char| letter.is_alphanumeric() || "_-.".contains(letter);
+    (!key.is_empty() && key.chars().all(plain)).then_some(key)
 }
 
 /// The name in backticks behind some words at the beginning.
@@ -95,9 +134,31 @@ mod tests {
     }
 
     #[test]
+    fn types_are_said_in_words() {
+        for (said, plain) in [
+            (
+                "invalid type: floating point `1.5`, expected usize",
+                "found the number `1.5`, expected a whole number",
+            ),
+            (
+                "invalid value: integer `0`, expected a nonzero usize",
+                "found the number `0`, expected a whole number above 0",
+            ),
+            ("invalid type: sequence, expected f64", "found a list, expected a number"),
+            ("invalid type: boolean `true`, expected a sequence", "found `true`, expected a list"),
+        ] {
+            assert_eq!(super::plain_words(said), plain);
+        }
+    }
+
+    #[test]
     fn a_value_of_the_wrong_type_is_placed() {
         let said = refusal("kind = \"bottleneck\"\nwidth = 3\n# inputs = 4\ninputs = \"x\"\n");
-        assert!(said.contains("line 4: ") && said.ends_with("expected usize"), "{said}");
+        assert!(
+            said.contains("line 4: ")
+                && said.ends_with("inputs: found the text \"x\", expected a whole number"),
+            "{said}"
+        );
         let said = refusal("kind = \"resnext\"\nstem = \"small\"\nblocks = [3, 3]\ndesign = \"1by3\"\n");
         assert!(said.contains("line 4: ") && said.contains("1by3"), "{said}");
         assert!(refusal("kind = \"bottleneck\nwidth = 3\n").contains("line 1: "));

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use collegial_report::{Card, Figure, Page, Provenance, Table, fragment};
 use serde::Serialize;
 
+use crate::style::wrapped;
 use crate::{Error, Style};
 
 /// What a verb answers. Text, figures and pages are made on request only.
@@ -23,7 +24,8 @@ pub trait Answer: Document + Send + Sync {
     fn text(&self, _style: &Style) -> String {
         let (sentences, table) = self.summary();
         let time = self.seconds().map(|seconds| format!("{seconds:.2} s\n")).unwrap_or_default();
-        format!("{}\n{}\n{time}", table.to_text(), sentences.join("\n"))
+        let lines: Vec<String> = sentences.iter().flat_map(|sentence| wrapped(sentence)).collect();
+        format!("{}\n{}\n{time}", table.to_text(), lines.join("\n"))
     }
 
     /// How long it took, where that is worth a line of the text.

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use collegial_arch::plain_words;
+
 use crate::message::{Span, message, option};
 use crate::{InvalidRequest, Message};
 
@@ -205,7 +207,7 @@ impl Error {
         match self {
             Self::Request(InvalidRequest(message)) => message.clone(),
             Self::Field { field, value, reason } => {
-                message![option(field), format!(" cannot be {value}: {reason}")]
+                message![option(field), format!(" cannot be {value}: {}", plain_words(&reason.to_string()))]
             }
             Self::Spec(collegial_arch::Error::NotApplicable { option: name, model, reason, instead }) => {
                 not_applicable(name, model, reason, instead)
@@ -236,6 +238,7 @@ impl Error {
                     .as_ref()
                     .map_or(String::new(), |path| format!("; there is no study in {}", path.display())),
             ],
+            Self::Fields(error) => plain_words(&error.to_string()).into(),
             error => error.to_string().into(),
         }
     }

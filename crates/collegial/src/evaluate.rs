@@ -19,9 +19,9 @@ use crate::{Answer, ContentError, Error, ModelRef, Monitor, Style};
 options! {
     /// Test a checkpoint: error, top-5 error, errors per class and the confusion matrix
     ///
-    /// Takes checkpoints of `collegial train`, files of `collegial export --to safetensors|onnx`, and
-    /// safetensors files of torchvision's and timm's ResNets and ResNeXts, whose design is told from
-    /// their tensors.
+    /// CHECKPOINT is a checkpoint of `collegial train`, or a file of `collegial export` (safetensors
+    /// or ONNX). Safetensors files of torchvision's and timm's ResNets and ResNeXts are read too;
+    /// their tensors tell the design.
     #[command(after_help = "Example:\n  collegial evaluate run --data cifar10")]
     #[serde(deny_unknown_fields)]
     pub struct Request {

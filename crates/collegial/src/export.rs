@@ -17,11 +17,10 @@ use crate::{Answer, Error, InvalidRequest, Model, Monitor, Style, files};
 options! {
     /// Write a network for other programs: safetensors, ONNX, or a PyTorch training script
     ///
-    /// A model's weights are drawn from --seed, as training from this seed begins with; those of a
-    /// checkpoint are its own. Safetensors files load into torchvision's and timm's networks; ONNX
-    /// files hold plain operators and take batches of any size; the script holds the module and its
-    /// recipe and trains on one device or, through torchrun, on many. `evaluate` and `info` read the
-    /// first two back.
+    /// A model's weights are drawn from --seed, as at the start of a training; a checkpoint has its
+    /// own. Safetensors files load into torchvision's and timm's networks. ONNX files hold plain
+    /// operators and take batches of any size. The script holds module and recipe, and trains on one
+    /// device or, through torchrun, on many. `evaluate` and `info` read the first two back.
     ///
     /// MODEL can also be the path of a checkpoint, of a run's directory, or of an exported ONNX file.
     #[command(after_help = "Example:\n  collegial export resnext29-66x6d --to pytorch --out better.py")]
@@ -128,6 +127,7 @@ pub struct ExportAnswer {
 pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<ExportAnswer, Error> {
     let to = request.to.ok_or_else(|| Error::Fields(serde::de::Error::missing_field("to")))?;
     check(request, to)?;
+    files::check_file(request.out.as_deref())?;
     let settings = request.model.overrides();
     let source = request.model.open()?;
     if let Source::Weights(file) = &source {

@@ -5,6 +5,7 @@ use collegial_report::{Align, Table, grouped, significant};
 use serde::Serialize;
 
 use crate::options::options;
+use crate::style::wrapped;
 use crate::{Answer, Error, Style};
 
 options! {
@@ -34,7 +35,7 @@ pub fn run(_request: Request) -> Result<ModelsAnswer, Error> {
 }
 
 /// 13,775,178 as `13.8 M`.
-fn short(count: u64) -> String {
+pub(crate) fn short(count: u64) -> String {
     let count = count as f64;
     match count {
         _ if count >= 1e9 => format!("{} G", significant(count / 1e9, 3)),
@@ -57,10 +58,11 @@ impl ModelsAnswer {
 impl Answer for ModelsAnswer {
     fn text(&self, style: &Style) -> String {
         let family = |family: &Family| {
-            format!("{}\n{}\n\n{}", style.strong(family.title), family.form, self.of(family.title).to_text())
+            let form = wrapped(family.form).join("\n");
+            format!("{}\n{form}\n\n{}", style.strong(family.title), self.of(family.title).to_text())
         };
         let all: Vec<String> = self.families.iter().map(family).collect();
-        all.join("\n")
+        format!("{}\nFLOPs are 2 per multiply-add.\n", all.join("\n"))
     }
 
     fn table(&self) -> Table {

@@ -20,16 +20,18 @@ options! {
     /// Exact mean and variance of the kernel of a fully connected network or a bottleneck block,
     /// without sampling
     ///
-    /// K(x, x) is the diagonal entry of the empirical tangent kernel of one output unit at
-    /// initialisation (no biases); of a map the unit in its middle. Known for
-    /// chains of ReLU and linear layers that are seen at one position behind their first layer: fully
-    /// connected networks, 1x1 - k x k - 1x1 blocks of any stride, and TOML modules of that kind. The
-    /// variance, in units of the squared mean, is averaged over standard normal inputs; its standard
-    /// deviation over inputs is given beside it, and --input fixes one. The variance at white patches
-    /// is the one that `search` has with --block-inputs white: the patches that the unit sees are
-    /// orthogonal and of equal length, as those of normal inputs are with ever more channels. The
-    /// effective alpha is the one with which the paper's law would give this variance of a member:
-    /// ln(1 + variance) over the sum of inverse fan-ins.
+    /// The kernel is K(x, x) of the empirical tangent kernel at initialisation, for one output unit
+    /// and without biases. Where the output is a map, the unit is its middle position.
+    ///
+    /// There is a closed form for chains of ReLU and linear layers that are seen at one position
+    /// behind their first layer. These are fully connected networks, 1x1 - k x k - 1x1 blocks of any
+    /// stride, and TOML modules of that kind.
+    ///
+    /// The variance is relative to the squared mean and averaged over standard normal inputs. Its
+    /// standard deviation over inputs stands beside it; --input fixes one input. At white patches the
+    /// variance is that of `search` with --block-inputs white: the patches that the unit sees are
+    /// orthogonal and of equal length. The effective alpha is ln(1 + variance) over the sum of
+    /// inverse fan-ins: with it the paper's law would give this variance of a member.
     #[command(after_help = "Example:\n  collegial moments bottleneck-37x10d")]
     #[serde(deny_unknown_fields)]
     pub struct Request {
@@ -52,8 +54,8 @@ options! {
         #[arg(skip)]
         #[serde(skip)]
         pub array: Option<Tensor>,
-        /// Gradients by the N(0, 1) weights that sqrt(gain / fan-in) scales, or by the actual weights,
-        /// whose layers count in proportion to fan-in / gain
+        /// By which weights gradients are taken; with standard, layers count in proportion to fan-in /
+        /// gain
         #[arg(long, value_enum)]
         pub parametrisation: Parametrisation = Parametrisation::Ntk,
     }

@@ -36,15 +36,18 @@ pub use amounts::{Memory, NotAShare, NotMemory, Share};
 options! {
     /// Compute the empirical tangent kernel between inputs, at drawn or given weights
     ///
-    /// K(x, x') is the sum over all parameters of df(x)/dw df(x')/dw, with f one output unit, or summed
-    /// over all outputs with --trace. Where the output is a map, a unit is its middle position, or with
-    /// --pooled its mean over positions. Batch norms are removed for drawn weights and frozen at their
-    /// running statistics for given ones, unless --norms says otherwise. The numbers of a drawn network
-    /// are those that training from the same seed starts with. MODEL may also be a checkpoint of
-    /// `collegial train`: a .safetensors file, or the directory of a checkpoint or of a run.
+    /// K(x, x') is the sum over all parameters of df(x)/dw df(x')/dw. Here f is one output unit;
+    /// --trace sums over all outputs. Where the output is a map, the unit is its middle position, or
+    /// with --pooled its mean over positions.
     ///
-    /// Between many inputs it is computed in tiles within --memory, which go to --out one by one; the
-    /// same command goes on where it was stopped or killed, by FILE.npy.tiles beside it.
+    /// Batch norms are removed for drawn weights and frozen at their running statistics for given
+    /// ones, unless --norms says otherwise. A drawn network has the weights that training from the
+    /// same seed starts with. MODEL may also be a checkpoint of `collegial train`: a .safetensors
+    /// file, or the directory of a checkpoint or of a run.
+    ///
+    /// With --out the kernel is computed in tiles within --memory, so it may be larger than memory.
+    /// The directory FILE.npy.tiles records finished tiles, and the same command goes on where it was
+    /// stopped.
     #[command(after_help = "Examples:\n  collegial ntk resnext29-1x8d --count 3 --json\n  \
         collegial ntk fc4-1000 --data DIR --count 10000 --memory 4G --out k.npy\n  \
         collegial ntk fc4-1000 --data DIR --count 2000 --regress")]
@@ -75,11 +78,11 @@ options! {
         /// draw
         #[arg(long, value_name = "FILE")]
         pub weights: Option<PathBuf>,
-        /// Gradients by the N(0, 1) weights that sqrt(gain / fan-in) scales, or by the actual weights
-        /// [default: ntk; of given weights those they were trained by]
+        /// By which weights gradients are taken [default: ntk; of given weights those they were
+        /// trained by]
         #[arg(long, value_enum)]
         pub parametrisation: Option<Parametrisation>,
-        /// What becomes of batch norms [default: none; of given weights frozen]
+        /// Treatment of batch norms [default: none; of given weights frozen]
         #[arg(long, alias = "norm", value_enum)]
         pub norms: Option<NormPolicy>,
         /// Mean and variance of the kernel over this many initialisations, seeds from --seed on,

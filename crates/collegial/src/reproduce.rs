@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::message::{invalid, option};
 use crate::options::options;
-use crate::{Answer, Document, Error, Monitor, Style, to_json};
+use crate::{Answer, Document, Error, Monitor, Style, files, to_json};
 
 options! {
     /// Compute a figure or table of the paper again and set it beside the published one
@@ -98,6 +98,7 @@ pub struct ReproduceAnswer {
 /// Where there is no such item or no such data, or the monitor stopped it.
 pub fn run(request: &Request, backends: Backends, monitor: &dyn Monitor) -> Result<ReproduceAnswer, Error> {
     backends.check(request.engine)?;
+    files::check_directory(request.out.as_deref())?;
     let mut reports = vec![];
     let take = |report: Report| {
         write_report(request.directory(), &report)?;

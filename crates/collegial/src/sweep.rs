@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::message::{invalid, option};
 use crate::options::options;
 use crate::reproduce::told;
-use crate::{Answer, Error, ModelRef, Monitor, Paged, Style, validate};
+use crate::{Answer, Error, ModelRef, Monitor, Paged, Style, files, validate};
 
 options! {
     /// Train any networks several times each, and give their mean test errors
@@ -111,6 +111,7 @@ pub(crate) fn answer(
     if request.models.is_empty() {
         return Err(invalid![option("models"), " is empty; name networks to train"].into());
     }
+    files::check_directory(request.out.as_deref())?;
     let dataset = Dataset::open(&request.data).map_err(TrainError::from)?;
     let spec = |model: &ModelRef| -> Result<_, Error> {
         Ok(spec_for(&model.open()?.into_spec(), &Overrides::default(), &dataset)?)

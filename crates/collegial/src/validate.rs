@@ -27,12 +27,13 @@ use crate::{Answer, Error, InvalidRequest, Model, Monitor, Paged, Style, files};
 options! {
     /// Train designs of equal cost and see whether the predicted variance ranks their test errors
     ///
-    /// Takes designs from the primal curve of MODEL, from the baseline to very thin members, the
-    /// predicted optimum among them, trains each several times by the recipe of the data set, and
-    /// gives the rank correlation between predicted variance (exact where it has a closed form) and
-    /// mean test error, and that of the inner width m n. How often, a pilot of three runs plans: it
-    /// says what that can decide and how long it takes. An interrupted validation goes on with the
-    /// same command.
+    /// The designs lie on the primal curve of MODEL, from the baseline to very thin members; the
+    /// predicted optimum is one of them. Each is trained several times by the recipe of the data set.
+    /// The answer is the rank correlation of mean test error with predicted variance, and with the
+    /// inner width m n.
+    ///
+    /// Without --runs a pilot of three runs plans the number of trainings: it says what they can
+    /// decide and how long they take. The same command goes on with an interrupted validation.
     ///
     /// Exit 1: the prediction is contradicted.
     #[command(after_help = "Example:\n  collegial validate fc6-200 --data mnist")]
@@ -122,6 +123,7 @@ pub(crate) fn answer(
     backends: Backends,
     monitor: &dyn Monitor,
 ) -> Result<ValidateAnswer, Error> {
+    files::check_directory(request.out.as_deref())?;
     if !DESIGNS.contains(&request.designs) {
         let (count, low, high) = (request.designs, DESIGNS.start(), DESIGNS.end());
         return Err(InvalidRequest::out_of_range("designs", count as f64, *low as f64, *high as f64).into());

@@ -75,8 +75,9 @@ const ASKED: [(&str, &[&str]); 20] = [
         "search",
         &[
             "search resnext29-1x128d",
+            "search resnet50",
             "search fc6-500",
-            "search resnext29-1x16d --per-stage --check --draws 4 --image 8",
+            "search resnext29-1x16d --per-stage --check --draws 20 --image 8",
             "search resnext50-32x4d --multiple-of 8 --cost flops --block-inputs white",
             "search fc3-100 --timings times.csv",
             "search fc3-20 --cost time --widths 4,10",

@@ -41,6 +41,16 @@ fn whichever_operation_fails_the_file_is_old_or_new() {
     assert_eq!(failures, 10);
 }
 
+/// The real system's words too: tempfile puts the path it tried behind them.
+#[test]
+fn errors_do_not_name_the_temporary_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("nowhere/result.json");
+    let sentence = write_atomic(&path, b"new").unwrap_err().to_string();
+    assert!(sentence.starts_with(&format!("cannot write {}: ", path.display())), "{sentence}");
+    assert!(!sentence.contains(TEMPORARY) && !sentence.contains(" at path "), "{sentence}");
+}
+
 #[test]
 fn bytes_are_forced_to_disk_before_they_take_the_name_and_the_name_after() {
     let directory = tempfile::tempdir().unwrap();

@@ -13,6 +13,7 @@ mod context;
 mod correlation;
 mod designs;
 mod error;
+pub mod evidence;
 pub mod jobs;
 mod pool;
 pub mod power;

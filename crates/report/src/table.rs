@@ -54,17 +54,29 @@ impl Table {
         self.rows.iter().map(Vec::as_slice).zip(self.links.iter().map(Option::as_deref))
     }
 
-    /// Aligned text with a rule under the headings.
+    /// Aligned text with a rule under the headings. Where it would be wider than 80 columns, long
+    /// cells are broken into lines.
     pub fn to_text(&self) -> String {
         let headings: Vec<String> = self.columns.iter().map(|(name, _)| visible(name)).collect();
         let rows: Vec<Vec<String>> =
             self.rows.iter().map(|row| row.iter().map(|cell| visible(cell)).collect()).collect();
         let lines = || rows.iter().chain([&headings]);
         let width = |column: usize| lines().map(|row| row[column].chars().count()).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..self.columns.len()).map(width).collect();
+        let mut widths: Vec<usize> = (0..self.columns.len()).map(width).collect();
+        narrow(&mut widths);
         let rule: Vec<String> = widths.iter().map(|&width| "-".repeat(width)).collect();
-        let rows: String = rows.iter().map(|row| self.line(row, &widths)).collect();
-        format!("{}{}\n{rows}", self.line(&headings, &widths), rule.join("  "))
+        let rows: String = rows.iter().map(|row| self.lines(row, &widths)).collect();
+        format!("{}{}\n{rows}", self.lines(&headings, &widths), rule.join("  "))
+    }
+
+    /// A row, whose cells may need several lines.
+    fn lines(&self, cells: &[String], widths: &[usize]) -> String {
+        let broken: Vec<Vec<String>> =
+            cells.iter().zip(widths).map(|(cell, &width)| broken(cell, width)).collect();
+        let height = broken.iter().map(Vec::len).max().unwrap_or(1).max(1);
+        let part = |cell: &Vec<String>, line: usize| cell.get(line).cloned().unwrap_or_default();
+        let line = |line| broken.iter().map(|cell| part(cell, line)).collect::<Vec<_>>();
+        (0..height).map(|at| self.line(&line(at), widths)).collect()
     }
 
     fn line(&self, cells: &[String], widths: &[usize]) -> String {
@@ -139,6 +151,42 @@ impl Table {
     }
 }
 
+/// The columns of a terminal.
+const TERMINAL: usize = 80;
+
+/// No column is made narrower than this.
+const NARROWEST: usize = 8;
+
+/// Takes from the widest columns what does not fit into a terminal.
+fn narrow(widths: &mut [usize]) {
+    let gaps = 2 * widths.len().saturating_sub(1);
+    while widths.iter().sum::<usize>() + gaps > TERMINAL {
+        match widths.iter_mut().max() {
+            Some(widest) if *widest > NARROWEST => *widest -= 1,
+            _ => return,
+        }
+    }
+}
+
+/// A cell in pieces of at most so many characters, broken behind spaces and marks where it has any.
+fn broken(cell: &str, width: usize) -> Vec<String> {
+    let mut rest: Vec<char> = cell.chars().collect();
+    let mut pieces = vec![];
+    while rest.len() > width {
+        let fits = &rest[..width + 1];
+        let space = fits.iter().rposition(|letter| *letter == ' ').filter(|at| *at > 0);
+        let mark = || fits[..width].iter().rposition(|letter| "-_./,:;".contains(*letter)).map(|at| at + 1);
+        let end = space.or_else(mark).unwrap_or(width);
+        let piece: String = rest.drain(..end).collect();
+        pieces.push(piece.trim_end().to_owned());
+        if rest.first() == Some(&' ') {
+            rest.remove(0);
+        }
+    }
+    pieces.push(rest.into_iter().collect());
+    pieces
+}
+
 pub(crate) fn csv_line<'a>(cells: impl Iterator<Item = &'a str>) -> String {
     let quoted: Vec<String> = cells
         .map(|cell| {
@@ -179,6 +227,24 @@ design     parameters
 a \"b\" | c           5
 ";
         assert_eq!(example().to_text(), expected);
+    }
+
+    #[test]
+    fn wide_tables_fold_their_longest_cells() {
+        let mut table = Table::new(&[("name", Align::Left), ("why", Align::Left), ("n", Align::Right)]);
+        let why = "a reason in so many words that no terminal of eighty columns holds it beside a name";
+        table.push(["trunk_output.block1.block1-0.f.a.0".into(), why.into(), "12".into()]);
+        let text = table.to_text();
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let joined = |column: std::ops::Range<usize>| -> String {
+            let part = |line: &str| line.chars().skip(column.start).take(column.len()).collect::<String>();
+            text.lines().skip(2).map(part).map(|part| part.trim().to_owned()).collect::<Vec<_>>().join(" ")
+        };
+        let rule: Vec<usize> = text.lines().nth(1).unwrap().split("  ").map(str::len).collect();
+        assert_eq!(joined(rule[0] + 2..rule[0] + 2 + rule[1]), why, "{text}");
+        assert_eq!(broken("abcdefgh", 3), ["abc", "def", "gh"]);
+        assert_eq!(broken("", 3), [""]);
+        assert_eq!(broken("ab cd", 2), ["ab", "cd"]);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use collegial_arch::plain_words;
 use collegial_core::files::read_regular_text;
 pub use collegial_nn::{AdamConstants, Parametrisation, UpdateRule};
 use serde::{Deserialize, Serialize};
@@ -78,13 +79,27 @@ impl Recipe {
     /// `schedule.milestones=[2,4]`) and checks the result. A change of a `kind` drops the settings
     /// of the old one.
     pub fn build(text: &str, changes: &[String]) -> Result<Self, Error> {
-        let mut table: Table = toml::from_str(text).map_err(|error| malformed(&error))?;
+        let mut table: Table = toml::from_str(text).map_err(|error| malformed(&reason(&error)))?;
         for change in changes {
             set(&mut table, change)?;
         }
-        let recipe: Self = table.try_into().map_err(|error| malformed(&error))?;
+        let recipe: Self = table.try_into().map_err(|error| match Self::at_fault(text, changes) {
+            Some(change) => malformed(&format!("{change}: {}", reason(&error))),
+            None => malformed(&reason(&error)),
+        })?;
         recipe.check()?;
         Ok(recipe)
+    }
+
+    /// The change without which the recipe can be read.
+    fn at_fault<'a>(text: &str, changes: &'a [String]) -> Option<&'a String> {
+        let reads_without = |left_out: &&String| {
+            let mut table: Table = toml::from_str(text).ok()?;
+            let kept = changes.iter().filter(|change| change != left_out);
+            kept.map(|change| set(&mut table, change)).collect::<Result<(), _>>().ok()?;
+            table.try_into::<Self>().ok()
+        };
+        changes.iter().find(|change| reads_without(change).is_some())
     }
 
     /// The TOML form, which [`build`](Self::build) reads back.
@@ -160,11 +175,12 @@ pub(crate) fn check(
     }
 }
 
-fn malformed(error: &toml::de::Error) -> Error {
-    Error::Invalid(format!(
-        "the recipe is not valid: {reason}",
-        reason = error.message().trim().replace('\n', " ")
-    ))
+fn malformed(reason: &str) -> Error {
+    Error::Invalid(format!("the recipe is not valid: {reason}"))
+}
+
+fn reason(error: &toml::de::Error) -> String {
+    plain_words(&error.message().trim().replace('\n', " "))
 }
 
 /// Whether a change (`schedule.milestones=[2,4]`) is of this field of a recipe (`schedule`).
@@ -264,7 +280,7 @@ mod tests {
             ("epochs", "write it as epochs=5"),
             ("epochs=0", "epochs is 0"),
             ("epoch=5", "unknown field `epoch`"),
-            ("epochs=many", "invalid type"),
+            ("epochs=many", "epochs=many: found the text \"many\", expected a whole number"),
             ("micro_batch=100", "not a multiple"),
             ("learning_rate=nan", "learning_rate is NaN"),
             ("optimiser.momentum=1", "momentum is 1"),

@@ -27,15 +27,17 @@ const TIME: Duration = Duration::from_millis(500);
 options! {
     /// Fit alpha of a module's variance law to its kernel at several widths (Algorithm 1)
     ///
-    /// A straight line through ln(E[K^2]/E[K]^2) of one output unit's K(x, x) against S(n) has the
-    /// slope alpha. For convolutions S(n) is the sum of inverse fan-ins over all layers, the first
-    /// included; for fully connected networks it is L/n, as in the paper's Fig. 3: one term for each
-    /// of the L weight matrices, whatever the number of inputs. Moments are exact where there is a
-    /// closed form, averaged over standard normal inputs; with --trials they are drawn as printed in
-    /// the paper, at one input and without drawing a weight matrix; elsewhere half a second of draws
-    /// is taken, at many inputs. The law is an approximation: alpha depends on the widths it is
-    /// fitted to, so it comes with its points, residuals and a verdict. For a network the block of
-    /// its first stage is taken.
+    /// Alpha is the slope of a straight line through ln(E[K^2]/E[K]^2) against S(n), for K(x, x) of
+    /// one output unit. For convolutions S(n) is the sum of inverse fan-ins over all layers. For
+    /// fully connected networks it is L/n, as in the paper's Fig. 3: one term for each of the L
+    /// weight matrices.
+    ///
+    /// Moments are exact where there is a closed form, averaged over standard normal inputs.
+    /// Elsewhere half a second of draws is taken, at many inputs. With --trials they are drawn as
+    /// printed in the paper, at one input.
+    ///
+    /// The law is an approximation, and alpha depends on the widths it is fitted to. So points,
+    /// residuals and a verdict come with it. Of a network the block of the first stage is taken.
     #[command(after_help = "Example:\n  collegial fit bottleneck-128 --trials 10000")]
     #[serde(deny_unknown_fields)]
     pub struct Request {

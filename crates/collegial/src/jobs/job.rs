@@ -18,9 +18,9 @@ use crate::{Answer, Error, Monitor, Style};
 options! {
     /// Run a training of a plan that --plan of reproduce, validate or sweep made
     ///
-    /// A job is a pure function of its settings, and its result is a file in DIR: run again it goes
-    /// on with its checkpoint, or does nothing. So any scheduler will do, and a job that was killed
-    /// is just run again.
+    /// A job depends on its settings alone, and its result is a file in DIR. Run again, it goes on
+    /// from its checkpoint, or does nothing if it is done. So any scheduler will do, and a job that
+    /// was killed is just run again.
     #[command(after_help = "Example:\n  collegial job plan 0-9")]
     #[serde(deny_unknown_fields)]
     pub struct Request {

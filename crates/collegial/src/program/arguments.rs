@@ -63,6 +63,12 @@ pub fn command() -> Command {
         }
         let example = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
         let hidden = verb.mut_args(|flag| if flag.is_global_set() { flag.hide(true) } else { flag });
+        // A negative number is a wrong value, not an unknown option.
+        let hidden =
+            hidden.mut_args(|flag| match flag.get_action().takes_values() && !flag.is_positional() {
+                true => flag.allow_negative_numbers(true),
+                false => flag,
+            });
         hidden.after_help(format!("{example}\n\n{SHARED}").trim_start().to_owned())
     })
 }

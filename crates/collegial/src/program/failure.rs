@@ -1,6 +1,10 @@
 //! How a verb ends when it does not end well, and the exit code for it.
 
+use std::error::Error;
 use std::io::{self, Write};
+use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
+
+use clap::error::{ContextKind, ContextValue};
 
 use crate as ops;
 use crate::message::Flags;
@@ -82,10 +86,44 @@ pub fn of_arguments(error: &clap::Error) -> u8 {
 /// What is wrong with the arguments, without the usage: `error: ...`.
 pub fn sentence(error: &clap::Error) -> String {
     let text = error.render().to_string();
-    let lines: Vec<&str> =
-        text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:")).collect();
-    let sentence = lines.join(" ");
-    let hint = "For more information, try '--help'.";
-    let sentence = sentence.trim_end().trim_end_matches(hint);
-    sentence.split_whitespace().collect::<Vec<_>>().join(" ")
+    let lines: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .take_while(|line| !["Usage:", "tip:", "For more"].iter().any(|end| line.starts_with(end)))
+        .collect();
+    let mut sentence = lines.join(" ").split_whitespace().collect::<Vec<_>>().join(" ");
+    if let Some((what, reason)) = error.source().and_then(in_words).and_then(|reason| {
+        let (what, _) = sentence.rsplit_once(": ")?;
+        Some((what.to_owned(), reason))
+    }) {
+        sentence = format!("{what}: {reason}");
+    }
+    if let Some(meant) = meant(error) {
+        return format!("{sentence}; did you mean '{meant}'?");
+    }
+    sentence + "."
+}
+
+/// What a number must be, in place of the words of Rust's parsers.
+fn in_words(reason: &(dyn Error + 'static)) -> Option<&'static str> {
+    if reason.is::<ParseFloatError>() {
+        return Some("it must be a number");
+    }
+    Some(match reason.downcast_ref::<ParseIntError>()?.kind() {
+        IntErrorKind::Zero => "it must be 1 or more",
+        IntErrorKind::PosOverflow => "it is too large",
+        _ => "it must be a whole number, without a sign",
+    })
+}
+
+/// The name that was probably meant. (clap's other tip, to pass a word behind `--`, is of no use:
+/// no verb takes such words.)
+fn meant(error: &clap::Error) -> Option<&str> {
+    let suggested =
+        [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue];
+    suggested.into_iter().find_map(|kind| match error.get(kind)? {
+        ContextValue::String(name) => Some(name.as_str()),
+        ContextValue::Strings(names) => names.first().map(String::as_str),
+        _ => None,
+    })
 }

@@ -9,6 +9,7 @@ use collegial_experiments::score::{Question, ScoredTable, Table as Designs};
 use collegial_report::{Figure, Page, Provenance, Table};
 use serde::Serialize;
 
+use crate::message::invalid;
 use crate::options::options;
 use crate::style::wrapped;
 use crate::{Answer, Error, ModelRef, Paged, Style};
@@ -19,16 +20,20 @@ const SHOWN: usize = 20;
 options! {
     /// Score a table of designs, and say how the scores rank a column of errors
     ///
-    /// TABLE is a CSV file with one network per row, in a column `model` (what MODEL is elsewhere: a
-    /// name, a spec, a run, a checkpoint, a safetensors or ONNX file), in columns `depth`, `m`, `n`,
-    /// or in columns `blocks`, `outputs`, `m`, `n` with one number per stage joined by hyphens (and
-    /// `stem`: small, imagenet, c, d or simple, `classes`, `image`); or a file of sampled models of
-    /// "On Network Design Spaces", whose name ends in .json (with `_in` in it: of ImageNet). A row
-    /// whose column `left_out` gives a reason is listed, not scored. Every row gets its exact score
-    /// (mean kernel variance of its blocks at initialisation, with what the blocks see and with white
-    /// inputs), the paper's law, parameters, FLOPs and inner width m n. With --target, rank
-    /// correlations of each with that column follow, within the groups of --group, with bootstrap
-    /// intervals, and partial ones given parameters and FLOPs.
+    /// TABLE is a CSV file with one network per row, in one of three forms. A column `model` holds
+    /// what MODEL is elsewhere: a name, a spec, a run, a checkpoint, a safetensors or ONNX file.
+    /// Columns `depth`, `m`, `n` describe a ResNeXt. Columns `blocks`, `outputs`, `m`, `n` have one
+    /// number per stage, joined by hyphens, with `stem` (small, imagenet, c, d or simple), `classes`
+    /// and `image` if wanted.
+    ///
+    /// TABLE may also be a JSON file of sampled models of "On Network Design Spaces"; `_in` in its
+    /// name means ImageNet. A row whose column `left_out` gives a reason is listed, not scored.
+    ///
+    /// Every row gets its exact score: the mean kernel variance of its blocks at initialisation, with
+    /// the inputs that blocks see and with white ones. It also gets the paper's law, parameters,
+    /// FLOPs and inner width m n. With --target their rank correlations with that column follow,
+    /// within the groups of --group, with bootstrap intervals, and partial ones given parameters and
+    /// FLOPs.
     #[command(after_help = "Example:\n  collegial score designs.csv --target top1_error --group recipe")]
     #[serde(deny_unknown_fields)]
     pub struct Request {
@@ -63,7 +68,7 @@ pub struct ScoreAnswer {
 ///
 /// # Errors
 ///
-/// If the table cannot be read, or has not the columns that were named.
+/// If the table cannot be read, has not the columns that were named, or no row of it can be scored.
 pub fn run(request: &Request) -> Result<ScoreAnswer, Error> {
     let table = Designs::open(&request.table)?;
     let question =
@@ -73,7 +78,16 @@ pub fn run(request: &Request) -> Result<ScoreAnswer, Error> {
         let model: ModelRef = model.parse().map_err(Error::from)?;
         Ok(model.open()?.into_spec())
     };
-    Ok(ScoreAnswer { table: ScoredTable::resolved(&table, &question, &resolve)?, name, question })
+    let table = ScoredTable::resolved(&table, &question, &resolve)?;
+    match (table.rows.is_empty(), table.refused.first()) {
+        (true, None) => Err(invalid![format!("{} has no row to score.", request.table.display())].into()),
+        (true, Some(row)) => {
+            let all = table.refused.len();
+            let what = format!("{} has no row that can be scored", request.table.display());
+            Err(invalid![format!("{what} (of {all}); row {}: {}", row.row, row.reason)].into())
+        }
+        (false, _) => Ok(ScoreAnswer { table, name, question }),
+    }
 }
 
 impl ScoreAnswer {

@@ -28,12 +28,16 @@ pub use paper::Paper;
 options! {
     /// Find the best number m and width n of members for a baseline, without training
     ///
-    /// Same cost (primal): the design with the least mean kernel variance of its blocks at
-    /// initialisation whose network costs no more than the baseline. Same variance (dual): the
-    /// cheapest design whose variance is not above the baseline's. Every integer design m x n of the
-    /// whole network is looked at, with exact variances. --check draws the kernels of the whole
-    /// networks. --paper is Algorithm 2 as printed, on one block with a fitted law; --alpha,
-    /// --trials, --variance law and measured imply it.
+    /// Same cost (primal): the design of least variance whose network costs no more than the
+    /// baseline. The variance is that of the tangent kernel of its blocks at initialisation, on
+    /// average over the blocks. Same variance (dual): the cheapest design whose variance is not above
+    /// the baseline's.
+    ///
+    /// Every integer design m x n of the whole network is compared, with exact variances. FLOPs are 2
+    /// per multiply-add. --check draws the kernels of whole networks.
+    ///
+    /// --paper is Algorithm 2 as printed, on one block with a fitted law. --alpha, --trials,
+    /// --variance law and --variance measured imply it.
     #[command(after_help = "Example:\n  collegial search resnext50-1x64d --cost flops --multiple-of 8")]
     #[serde(deny_unknown_fields)]
     pub struct Request {
@@ -46,17 +50,17 @@ options! {
         /// Alpha of the variance law [default: fitted on the spot]
         #[arg(long, allow_negative_numbers = true, conflicts_with = "trials")]
         pub alpha: Option<f64>,
-        /// What may not rise: params, flops, activations or time, or several as params,flops; the
-        /// first is what --budget limits and the dual saves
+        /// Costs that may not rise: params, flops, activations or time, or several as params,flops;
+        /// --budget limits the first, and the dual saves it
         #[arg(long, value_name = "COST")]
         pub cost: Costs = Costs::default(),
-        /// By which share a design may cost more: 0.02 is two per cent
+        /// Share by which a design may cost more: 0.02 is two per cent
         #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
         pub tolerance: f64 = 0.0,
-        /// Where the variance comes from [default: exact where it has a closed form, else measured]
+        /// Source of the variance [default: exact where it has a closed form, else measured]
         #[arg(long, value_enum)]
         pub variance: Option<VarianceSource>,
-        /// What the blocks of a network see
+        /// Inputs of a network's blocks
         #[arg(long, value_enum)]
         pub block_inputs: BlockInputs = BlockInputs::Network,
         /// A data set whose images come in [default: natural images, by two constants]; class count
@@ -66,7 +70,8 @@ options! {
         /// How the primal meets the budget [default: under; nearest with --paper]
         #[arg(long, value_enum)]
         pub rule: Option<Rule>,
-        /// What the whole network may cost: 13775178, 25.6M, 1.2G [default: what the baseline costs]
+        /// The most that the whole network may cost: 13775178, 25.6M, 1.2G [default: the baseline's
+        /// cost]
         #[arg(long, value_name = "COST", allow_negative_numbers = true)]
         pub budget: Option<Budget>,
         /// Times measured elsewhere, for --cost time: a CSV file with columns model (the baseline and
@@ -98,14 +103,14 @@ options! {
         /// between stages
         #[arg(long, conflicts_with = "widths")]
         pub per_stage: bool,
-        /// Draw the whole network's kernel for the baseline and both optima, beside what the score
-        /// says
+        /// Draw the kernels of the whole networks of the baseline and both optima, and compare with
+        /// the score
         #[arg(long, conflicts_with = "paper")]
         pub check: bool,
-        /// Initialisations of every network in --check [default: 100]
+        /// Initialisations of every network in --check, at least 20 [default: 100]
         #[arg(long, value_name = "T", requires = "check")]
         pub draws: Option<u64>,
-        /// What becomes of batch norms in --check [default: none]
+        /// Treatment of batch norms in --check [default: none]
         #[arg(long, alias = "norms", value_enum, requires = "check")]
         pub norm: Option<NormPolicy>,
         /// Draws per width when alpha is fitted [default: 2000]
@@ -177,7 +182,6 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<SearchAnswer, Err
 pub fn run_with(request: &Request, runtimes: Runtimes, monitor: &dyn Monitor) -> Result<SearchAnswer, Error> {
     let request = &request.clone().timed();
     Runtimes::check(request)?;
-    let (baseline, images) = designs::baseline(request, monitor)?;
     if !request.check && (request.draws.is_some() || request.norm.is_some()) {
         return Err(invalid![
             option("draws"),
@@ -188,6 +192,10 @@ pub fn run_with(request: &Request, runtimes: Runtimes, monitor: &dyn Monitor) ->
             "; ask for a check as well"
         ]
         .into());
+    }
+    if let Some(draws) = request.draws.filter(|draws| *draws < designs::FEWEST) {
+        let at_least = format!(" is {draws}; a check needs at least {}", designs::FEWEST);
+        return Err(invalid![option("draws"), at_least].into());
     }
     if request.widths.is_some() && (request.free_widths || request.per_stage) {
         return Err(invalid![
@@ -200,6 +208,7 @@ pub fn run_with(request: &Request, runtimes: Runtimes, monitor: &dyn Monitor) ->
         ]
         .into());
     }
+    let (baseline, images) = designs::baseline(request, monitor)?;
     if request.timings.is_some() && !request.cost.has(Cost::Time) {
         return Err(invalid![
             option("timings"),

@@ -20,16 +20,15 @@ use collegial_train::{
 use serde::Serialize;
 
 use crate::options::options;
-use crate::{Error, Model, Monitor};
+use crate::{Error, Model, Monitor, files};
 
 options! {
     /// Train a network on a data set and test it after every epoch
     ///
-    /// The data set is recognised by its files (MNIST, CIFAR binary version, downsampled ImageNet,
-    /// class folders), and with it the paper's recipe, which --set changes. Checkpoints are
-    /// safetensors files under torchvision's names; a run that was interrupted or killed at any
-    /// moment goes on with --resume and ends with the same weights to the bit, on any number of
-    /// threads.
+    /// The data set is recognised by its files: MNIST, CIFAR (binary version), downsampled ImageNet,
+    /// or class folders. Its recipe is the paper's; --set changes it. Checkpoints are safetensors
+    /// files under torchvision's names. A run that was stopped at any moment goes on with --resume.
+    /// It ends with the same weights to the bit, on any number of threads.
     ///
     /// With --json it prints JSON lines: a document per epoch as it ends, and a last one that names
     /// the checkpoint.
@@ -177,6 +176,7 @@ pub fn run(
     log: &dyn Log,
 ) -> Result<TrainAnswer, Error> {
     backends.check(request.engine)?;
+    files::check_directory(request.out.as_deref())?;
     let dataset = Dataset::open(&request.data).map_err(TrainError::from)?;
     let spec = spec_for(&request.model.bare_spec()?, &request.model.overrides(), &dataset)?;
     let directories = directories(request, &spec, &dataset);

@@ -119,12 +119,12 @@ fn written_beside(directory: &Path, content: &[u8]) -> io::Result<tempfile::Temp
     Ok(file.into_temp_path())
 }
 
-/// The system's error without the temporary file's name.
+/// The system's error without the temporary file's name, which tempfile writes behind its words.
 fn plain(error: io::Error) -> io::Error {
-    let inner = || error.get_ref().and_then(|inner| inner.source()).map(ToString::to_string);
-    match (error.raw_os_error(), inner()) {
+    let text = error.to_string();
+    match (error.raw_os_error(), text.split_once(" at path ")) {
         (Some(code), _) => io::Error::from_raw_os_error(code),
-        (None, Some(words)) => io::Error::new(error.kind(), words),
+        (None, Some((words, _))) => io::Error::new(error.kind(), words),
         (None, None) => error,
     }
 }

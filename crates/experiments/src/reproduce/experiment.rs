@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use collegial_arch::plain_words;
 use serde::de::DeserializeOwned;
 use toml::{Table as Keys, Value};
 
@@ -49,7 +50,7 @@ impl Experiment {
 
     fn read(name: &'static str, file: String, folder: PathBuf, text: &str) -> Result<Self, Error> {
         let wrong = |reason: String| Error::experiment(&file, reason);
-        let mut tables: Keys = toml::from_str(text).map_err(|error| wrong(one_line(error.message())))?;
+        let mut tables: Keys = toml::from_str(text).map_err(|error| wrong(plain_words(&one_line(error.message()))))?;
         let mut text = |key: &'static str| match tables.remove(key) {
             Some(Value::String(text)) => Ok(text.trim().to_owned()),
             _ => Err(wrong(format!("there is no {key}"))),
@@ -98,7 +99,7 @@ impl Experiment {
         settings.extend(table(scale.name()));
         settings.remove("reduced");
         settings.try_into().map_err(|error: toml::de::Error| {
-            let reason = one_line(error.message());
+            let reason = plain_words(&one_line(error.message()));
             Error::experiment(format!("{} at scale {scale}", self.file), reason)
         })
     }

@@ -36,3 +36,4 @@ pub use items::ITEMS;
 pub use pages::{write_index, write_report};
 pub use report::{Outcome, Report, Summary, reproduce};
 pub use scale::{NotAScale, Scale};
+pub use studies::published_steps;

@@ -10,17 +10,17 @@ use collegial_core::{Interval, Rng, bootstrap};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::{Group, Predictor};
+use super::{Group, Predictor, Predictors};
 
 /// Costs within this factor of each other count as equal.
 pub const EQUAL: f64 = 1.1;
 
 /// Shuffles behind a p-value, and resamples behind an interval.
-const REPLICATES: u64 = 4000;
+pub(crate) const REPLICATES: u64 = 4000;
 
 /// The streams of random numbers that are ours ("shuf", "clus").
 const SHUFFLES: u32 = 0x7368_7566;
-const CLUSTERS: u32 = 0x636c_7573;
+pub(crate) const CLUSTERS: u32 = 0x636c_7573;
 
 /// Which pairs are asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -114,15 +114,7 @@ impl Pairs {
             Among::Against(other) => Some(group.expectations(other)),
             _ => None,
         };
-        let cost = |at: usize| {
-            let of = &group.rows[at].predictors;
-            [of.parameters as f64, of.flops as f64]
-        };
-        let near = |a: f64, b: f64| (a / b).ln().abs() <= EQUAL.ln();
-        let equal = |a: usize, b: usize| {
-            let ([p, f], [q, g]) = (cost(a), cost(b));
-            near(p, q) && near(f, g)
-        };
+        let equal = |a: usize, b: usize| equal_cost(&group.rows[a].predictors, &group.rows[b].predictors);
         let width = |at: usize| group.rows[at].predictors.inner_width;
         let mut list = vec![];
         for a in 0..expected.len() {
@@ -149,6 +141,12 @@ impl Pairs {
             pairs: sum.pairs + 1,
         })
     }
+}
+
+/// Whether parameters and FLOPs are both equal within [`EQUAL`].
+pub(crate) fn equal_cost(a: &Predictors, b: &Predictors) -> bool {
+    let near = |a: u64, b: u64| (a as f64 / b as f64).ln().abs() <= EQUAL.ln();
+    near(a.parameters, b.parameters) && near(a.flops, b.flops)
 }
 
 /// Whether the first is larger; `None` where they are equal but for rounding.

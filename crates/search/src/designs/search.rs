@@ -270,7 +270,7 @@ impl DesignSearch {
         let describe = Describe { baseline: &self.baseline, table, baseline_time };
         let (mut nearby, mut friendly) = (vec![], vec![]);
         for (problem, best) in [(Problem::Primal, primal), (Problem::Dual, dual)] {
-            for candidate in table.nearby(problem, best) {
+            for candidate in table.nearby(problem, best, baseline_design(&self.baseline)) {
                 nearby.push(describe.nearby(problem, candidate, best));
             }
             for multiple_of in FRIENDLY.into_iter().filter(|step| !best.design.width.is_multiple_of(*step)) {

@@ -219,11 +219,12 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// The best of the other widths, and of those that are kind to hardware; by width.
-    pub fn nearby(&self, problem: Problem, best: Candidate) -> Vec<Candidate> {
+    /// The best of the other widths, and of those that are kind to hardware; by width. The baseline
+    /// is not among them.
+    pub fn nearby(&self, problem: Problem, best: Candidate, baseline: Option<Design>) -> Vec<Candidate> {
+        let other = |design: Design| design.width != best.design.width && baseline != Some(design);
         let others = self.of(problem).iter().copied();
-        let mut others: Vec<Candidate> =
-            others.filter(|candidate| candidate.design.width != best.design.width).collect();
+        let mut others: Vec<Candidate> = others.filter(|candidate| other(candidate.design)).collect();
         others.sort_by(|a, b| self.objective(problem, a).total_cmp(&self.objective(problem, b)));
         let kind = others.iter().copied().filter(|other| other.design.width.is_multiple_of(8)).take(2);
         let mut chosen: Vec<Candidate> = kind.collect();

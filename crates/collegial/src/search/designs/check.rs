@@ -15,6 +15,9 @@ use super::super::{Request, called};
 use crate::draws::{self, DRAWS};
 use crate::{Error, Monitor, ntk};
 
+/// With fewer draws the interval of a ratio spans more than a factor of two or three.
+pub(in crate::search) const FEWEST: u64 = 20;
+
 /// The drawn kernel of one network.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Checked {

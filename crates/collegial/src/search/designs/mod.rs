@@ -1,6 +1,7 @@
 //! The best integer designs of a whole network.
 
 mod check;
+mod evidence;
 mod figures;
 mod next;
 mod page;
@@ -16,6 +17,7 @@ use std::path::PathBuf;
 
 use collegial_arch::{Cost, Design, Spec};
 use collegial_core::Instant;
+use collegial_experiments::evidence::Evidence;
 use collegial_ntk::covariance::Images;
 use collegial_report::{Card, Figure, Table};
 use collegial_search::{DesignAnswer, DesignSearch, Freedom, StageAnswer, VarianceSource};
@@ -28,6 +30,7 @@ use crate::runtime::Runtimes;
 use crate::style::wrapped;
 use crate::{Answer, Error, Message, Monitor, Style};
 pub use check::Checked;
+pub(super) use check::FEWEST;
 
 /// Both optima of the whole network.
 #[derive(Clone, Debug, Serialize)]
@@ -46,6 +49,9 @@ pub struct Designs {
     /// What draws of the whole networks say, where asked for: the baseline, the primal, the dual.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<Vec<Checked>>,
+    /// What others' trainings say about a step like that to the primal; `None` where they say
+    /// nothing.
+    pub evidence: Option<Evidence>,
     /// What to do with it.
     #[serde(skip)]
     next: Vec<Message>,
@@ -137,6 +143,7 @@ pub(super) fn run(
         stages,
         check,
         gated: gated(baseline),
+        evidence: evidence::of(baseline, &answer, request.budget.is_none()),
         own_budget: request.budget.is_none(),
         data: request.data.clone(),
         precision: request.precision.unwrap_or(PRECISION),

@@ -15,8 +15,11 @@ use super::{Designs, Subject};
 /// A count that moved by less is not worth naming: it would print as 100.0 %.
 const MOVED: f64 = 0.0005;
 
+/// A ratio below this would print as 1.00.
+const SAVED: f64 = 1.005;
+
 /// A baseline whose score is this near to the best one's is called good.
-const NEAR: f64 = 1.05;
+pub(super) const NEAR: f64 = 1.05;
 
 /// ResNeXts whose authors chose their design by trying others of equal cost (Xie et al., 2017,
 /// Table 3).
@@ -34,7 +37,8 @@ impl Designs {
 
     /// What the numbers of both optima do not say.
     pub(super) fn beyond_cards(&self) -> Vec<String> {
-        let mut sentences: Vec<String> = self.chosen_by_trial().into_iter().collect();
+        let mut sentences: Vec<String> = self.evidence_sentence().into_iter().collect();
+        sentences.extend(self.chosen_by_trial());
         sentences.extend(self.whole_members());
         sentences.extend(self.friendly_sentence());
         sentences.extend(self.flat_sentence());
@@ -106,6 +110,12 @@ impl Designs {
             Gain::BaselineIsBest => format!(
                 "{budget}: {baseline} is itself the best design. No other m x n within its budget has less {what}."
             ),
+            Gain::Better if self.own_budget && primal.network.score_ratio < 1.0 + MOVED => {
+                format!(
+                    "{budget}: {baseline} is as good as the best design to {}, by {what}.",
+                    percent(MOVED)
+                )
+            }
             Gain::Better if self.near_best() => format!(
                 "{budget}: {baseline} is within {} of the best design, {}, with {}, by {what}.",
                 percent(primal.network.score_ratio - 1.0),
@@ -186,7 +196,7 @@ impl Designs {
     fn friendly_sentence(&self) -> Option<String> {
         let best = &self.answer.primal;
         let gains = |other: &&FriendlyDesign| {
-            other.design.problem == Problem::Primal && other.design.network.score_ratio > 1.0
+            other.design.problem == Problem::Primal && other.design.network.score_ratio >= SAVED
         };
         let mut friendly: Vec<&FriendlyDesign> = self.answer.friendly.iter().filter(gains).collect();
         // A multiple of 16 is one of 8 too.
@@ -217,6 +227,10 @@ impl Designs {
         match dual.gain {
             Gain::BaselineIsBest => {
                 format!("Same variance: no design with as little variance {} than {baseline}.", fewer(cost))
+            }
+            Gain::Better if dual.network.cost_ratio < SAVED => {
+                let most = percent(SAVED - 1.0);
+                format!("Same variance: no design saves more than {most} of {baseline}'s {unit}.")
             }
             Gain::Better => {
                 let (takes, fewer) = match cost {

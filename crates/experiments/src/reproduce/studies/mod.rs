@@ -9,4 +9,4 @@ mod published_tables;
 
 pub use fig4::run as fig4;
 pub use prediction::run as prediction;
-pub use published_tables::run as published_tables;
+pub use published_tables::{published_steps, run as published_tables};

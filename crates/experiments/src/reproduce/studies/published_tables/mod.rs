@@ -8,6 +8,7 @@ mod claims;
 mod pages;
 mod pool;
 mod scored;
+mod steps;
 
 use serde::Deserialize;
 use serde_json::json;
@@ -15,6 +16,7 @@ use serde_json::json;
 use crate::reproduce::{Context, Error, Experiment, Outcome};
 use pool::Pool;
 use scored::Scored;
+pub use steps::published_steps;
 
 /// What the study's file says.
 #[derive(Deserialize)]

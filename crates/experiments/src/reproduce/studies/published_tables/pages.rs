@@ -1,14 +1,13 @@
 //! The figure and the tables that answer "does it help?".
 
-use std::iter;
-
-use crate::score::pairs::{Among, EQUAL, Tally, tally};
-use crate::score::{Group, Predictor, explained};
+use crate::score::pairs::{Among, Tally, tally};
+use crate::score::{Predictor, explained};
 use collegial_report::{Align, Axis, Figure, Line, Points, Section, Stroke, Table};
 
 use super::claims::{self, CLAIMS};
 use super::pool::{Pool, Tested};
 use super::scored::Scored;
+use super::steps::equal_cost_pairs;
 use crate::reproduce::Comparison;
 
 pub(super) fn sentence(others: &Pool) -> String {
@@ -40,7 +39,12 @@ pub(super) fn figure(series: &[String], tables: &[&Scored]) -> (Figure, String) 
         .y(Axis::linear("change of error, %"));
     let mut widest: f64 = 1.0;
     for label in series {
-        let of = |table: &&Scored| table.groups().iter().flat_map(equal_cost_pairs).collect::<Vec<_>>();
+        // How many times less variance, and the change of error in per cent.
+        let of = |table: &&Scored| {
+            let groups = table.groups();
+            let pairs = groups.iter().flat_map(equal_cost_pairs);
+            pairs.map(|pair| (pair.variance_ratio(), 100.0 * (pair.error_ratio() - 1.0))).collect::<Vec<_>>()
+        };
         let shown = tables.iter().filter(|table| table.listed.series.as_ref() == Some(label));
         let points: Vec<(f64, f64)> = shown.flat_map(of).collect();
         widest = points.iter().fold(widest, |widest, point| widest.max(point.0));
@@ -55,25 +59,6 @@ pub(super) fn figure(series: &[String], tables: &[&Scored]) -> (Figure, String) 
          less kernel variance at initialisation has the lower error; the change is relative to the other's error."
             .into(),
     )
-}
-
-/// (score ratio above 1, relative difference of the errors in per cent) of every pair of equal
-/// cost.
-fn equal_cost_pairs(group: &Group) -> Vec<(f64, f64)> {
-    let near = |a: u64, b: u64| (a as f64 / b as f64).ln().abs() <= EQUAL.ln();
-    let count = group.rows.len();
-    let pairs = (0..count).flat_map(|a| iter::repeat(a).zip(a + 1..count));
-    let equal = pairs.filter(|&(a, b)| {
-        let (a, b) = (&group.rows[a].predictors, &group.rows[b].predictors);
-        near(a.parameters, b.parameters) && near(a.flops, b.flops)
-    });
-    let point = |(a, b): (usize, usize)| {
-        let score = |at: usize| group.rows[at].predictors.score;
-        let (low, high) = if score(a) < score(b) { (a, b) } else { (b, a) };
-        let ratio = score(high) / score(low);
-        (ratio > 1.0 + 1e-9).then(|| (ratio, 100.0 * (group.errors[low] / group.errors[high] - 1.0)))
-    };
-    equal.filter_map(point).collect()
 }
 
 pub(super) fn predictors(others: &Pool) -> Section {
