@@ -3,6 +3,7 @@ proportions; costs are the whole model's."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from statistics import NormalDist
@@ -10,6 +11,8 @@ from typing import Any
 
 from .._collegial import CollegialError
 from .._functions import search
+from .._results import SearchResult
+from .._types import Progress
 from .family import Family
 from .module_choice import Rule, rounded
 
@@ -17,6 +20,9 @@ from .module_choice import Rule, rounded
 WIDEST = 128
 # Standard error of drawn variances by default, as a share of each.
 PRECISION = 0.01
+# What was searched before in this process, by the block and the options: of a suggestion and its
+# conversion, or of models with the same block.
+SEARCHED: dict[str, SearchResult] = {}
 
 
 def of_block(family: Family, rule: Rule | None, most: float, options: dict[str, Any]) -> dict[str, Any]:
@@ -31,7 +37,7 @@ def of_block(family: Family, rule: Rule | None, most: float, options: dict[str, 
     # Where theory has no closed form variances are drawn, which is not done for every width.
     drawn = analysed.sampled and not law
     widths = ladder(analysed.members * analysed.width, analysed.width) if drawn else None
-    found = search(spec, rule=rule, widths=widths, max_multiplicity=None if most == math.inf else int(most), **options)
+    found = _searched(spec, rule=rule, widths=widths, max_multiplicity=None if most == math.inf else int(most), **options)
     variances = {point.width: point.variance for point in found.curve}
     if law:
         primal = max(1, family.fitted(found.primal.width, rule or "nearest", most))
@@ -53,6 +59,14 @@ def of_block(family: Family, rule: Rule | None, most: float, options: dict[str, 
         known = choice.known(problem, members, width) if choice is not None and (members, width) != own else {}
         records[problem] = {**record, **known}
     return {"alpha": found.alpha, "alpha_ci": found.to_dict().get("alpha_ci"), "curve": curve, **records}
+
+
+def _searched(spec: dict[str, Any], progress: Progress = None, **options: Any) -> SearchResult:
+    """The answer of `collegial.search`, kept: the same question draws the same numbers."""
+    key = json.dumps([spec, options], sort_keys=True, default=repr)
+    if key not in SEARCHED:
+        SEARCHED[key] = search(spec, progress=progress, **options)
+    return SEARCHED[key]
 
 
 class _Choice:
