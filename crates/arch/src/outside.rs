@@ -53,10 +53,10 @@ const FAMILIES: &[(&[&str], Known)] = &[
         ),
     ),
     (
-        &["convnext"],
-        Known::Unnamed(
-            "the branches of its blocks begin with a depthwise convolution, which no spec describes; \
-             collegial.torch.search compares widths of any PyTorch module",
+        &["convnext", "inception_next"],
+        Known::Outside(
+            "with no activation between its depthwise and its first 1x1 convolution, its blocks have one hidden layer, and splitting \
+             that changes nothing",
         ),
     ),
     (

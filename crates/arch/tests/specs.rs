@@ -311,7 +311,7 @@ fn what_is_outside_is_told_why() {
         ("mobilenet_v3_small", "collegial.torch.suggest(model) answers"),
         ("efficientnet_b0", "width = 1 for one block"),
         ("densenet121", "side by side"),
-        ("convnext_tiny", "has no name here: the branches of its blocks begin with a depthwise convolution"),
+        ("convnext_tiny", "is outside: with no activation between its depthwise"),
         ("resnest50", "splits what it gives"),
         ("res2net50", "side by side between"),
         ("skresnext50_32x4d", "side by side between"),

@@ -15,17 +15,17 @@ need("torch", "collegial.torch", "torch")
 from .convert import convert  # noqa: E402
 from .module_search import ModuleSearch, search  # noqa: E402
 from .networks import build, from_spec  # noqa: E402
-from .refusals import Kind, Refusal, Refused  # noqa: E402
+from .refusals import Refusal, Refused, Verdict  # noqa: E402
 from .suggest import Suggestion, suggest  # noqa: E402
 from .weights import Conversion, Weights  # noqa: E402
 
 __all__ = [
     "Conversion",
-    "Kind",
     "ModuleSearch",
     "Refusal",
     "Refused",
     "Suggestion",
+    "Verdict",
     "Weights",
     "build",
     "convert",

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 from .activations import Activation
-from .resize import Slot
+from .resize import Slot, scaled
 
 # What lies between each layer of a block and the next; of a bottleneck block those are two places.
 Activations = tuple[tuple[Activation, ...], ...]
@@ -18,7 +19,9 @@ Activations = tuple[tuple[Activation, ...], ...]
 @dataclass(frozen=True)
 class Block:
     """A bottleneck block, or a fully connected network of some hidden layers: its shape, and the
-    tensors that depend on its inner width."""
+    tensors that depend on its inner width. `width` is that of a member's widest hidden layer,
+    `scales` are those of all of them over it, and `kernels` the sides of the layers between them.
+    """
 
     name: str
     span: str
@@ -26,7 +29,7 @@ class Block:
     outputs: int
     members: int
     width: int
-    kernel: int
+    kernels: tuple[int, ...]
     stride: int
     normed: bool
     gated: bool
@@ -34,6 +37,12 @@ class Block:
     slots: tuple[Slot, ...]
     hidden: int | None = None
     dimensions: int = 2
+    scales: tuple[Fraction, ...] = (Fraction(1), Fraction(1))
+
+    @property
+    def even(self) -> bool:
+        """Whether all its hidden layers are equally wide."""
+        return set(self.scales) == {Fraction(1)}
 
     @property
     def depthwise(self) -> bool:
@@ -78,38 +87,41 @@ class Block:
             }  # fmt: skip
         norm = "batch" if self.normed else "none"
         shortcut = "identity" if self.inputs == self.outputs else "none"
-        first, second = self.variance_activations
-        if first == second == "relu" and self.dimensions == 2:
+        if self.even and self.variance_activations == ("relu", "relu") and self.dimensions == 2:
             return {
                 "kind": "bottleneck", "inputs": self.inputs, "outputs": self.outputs, "width": self.width, "members": self.members,
-                "kernel": self.kernel, "norm": norm, "shortcut": shortcut,
+                "kernel": self.kernels[0], "norm": norm, "shortcut": shortcut,
             }  # fmt: skip
-        side = 2 * self.kernel + 2
+        # Twice what the unit at the centre sees, so that it sees no border.
+        side = 2 * (1 + sum(kernel - 1 for kernel in self.kernels)) + 2
         # A sequence is an image of one row: the kernel's other rows see zeros, whose weights change
         # nothing but a factor of the kernel.
         height = side if self.dimensions == 2 else 1
         conv = {"type": "conv", "norm": norm}
-        inner = {**conv, "width": self.width}
+        inner = [
+            {**conv, "width": scaled(self.width, scale), "kernel": kernel, "activation": activation}
+            for scale, kernel, activation in zip(self.scales, (1, *self.kernels), self.variance_activations)
+        ]
         return {
             "kind": "sequence", "name": "block", "input": {"channels": self.inputs, "height": height, "width": side},
             "members": self.members, "shortcut": shortcut,
-            "layers": [
-                {**inner, "kernel": 1, "activation": first}, {**inner, "kernel": self.kernel, "activation": second},
-                {**conv, "width": self.outputs, "kernel": 1},
-            ],
+            "layers": [*inner, {**conv, "width": self.outputs, "kernel": 1}],
         }  # fmt: skip
 
     def parameters(self, members: int | None = None, width: int | None = None) -> int:
         """The parameters that depend on the design, with this one or its own."""
         members, width = members or self.members, width or self.width
-        return sum(count * (members * width) ** inner * width**member for (inner, member), count in self._terms.items())
+        return sum(
+            count * (members * scaled(width, scale)) ** inner * (1 if before is None else scaled(width, before))
+            for (inner, scale, before), count in self._terms.items()
+        )
 
     @cached_property
-    def _terms(self) -> Counter[tuple[int, int]]:
-        """Entries by the powers of m n and of n that they come with."""
-        terms: Counter[tuple[int, int]] = Counter()
+    def _terms(self) -> Counter[tuple[int, Fraction, Fraction | None]]:
+        """Entries by the power of the inner channels that they come with, and by the scales of the
+        layers that these and a member's own belong to."""
+        terms: Counter[tuple[int, Fraction, Fraction | None]] = Counter()
         for slot in self.slots:
             if slot.learned:
-                inner, member = len(slot.inner), int(slot.member is not None)
-                terms[inner, member] += slot.count(1, 1)
+                terms[len(slot.inner), slot.scale, slot.member_scale if slot.member is not None else None] += slot.count(1, 1)
         return terms

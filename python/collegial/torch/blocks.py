@@ -20,8 +20,9 @@ from .block import Block
 from .candidates import candidate_at
 from .flow import Node
 from .layers import CONVOLUTIONS, Layers, common_name
+from .one_hidden_layer import one_hidden_layer
 from .perceptrons import perceptrons
-from .refusals import Kind, Refusal
+from .refusals import Refusal, Verdict
 from .resize import resize
 from .trial import Trial
 
@@ -53,7 +54,7 @@ def find_blocks(model: nn.Module, inputs: Any = None) -> Found:
         if candidate is None:
             continue
         if not candidate.ends():
-            chains.append(Refusal(candidate.span(), Kind.NOT_COVERED, GOES_ON))
+            chains.append(Refusal(candidate.span(), Verdict.NOT_COVERED, GOES_ON, "convolution chains"))
             continue
         used.update([start, *candidate.chain])
         judged = candidate.judge(type(model).__name__)
@@ -61,20 +62,20 @@ def find_blocks(model: nn.Module, inputs: Any = None) -> Found:
             blocks.append(judged)
         else:
             refusals.append(judged)
+    otherwise = type(model).__name__
     if not blocks and not refusals:
-        for judged in perceptrons(layers, type(model).__name__):
+        for judged in perceptrons(layers, otherwise):
             (blocks if isinstance(judged, Block) else refusals).append(judged)  # type: ignore[arg-type]
     apart, shared = _apart(_named(blocks))
     proved, failed = _proved(trial, apart)
     chosen, others = _of_one_kind(proved)
-    left = [*refusals, *shared, *failed, *others]
-    if chosen or left:
-        left += chains
-    else:
-        otherwise = type(model).__name__
-        left = one_hidden_layer(layers, used, otherwise) or chains or entangled(layers, otherwise) or [other_kind(layers)]
-        left += heads(layers)
-    return Found(tuple(chosen), tuple(left), trial)
+    missing = [*refusals, *shared, *failed, *others]
+    neutral = one_hidden_layer(layers, used, otherwise)
+    if chosen or missing:
+        missing += chains
+    elif not neutral:
+        missing = chains or entangled(layers, otherwise) or [other_kind(layers)]
+    return Found(tuple(chosen), (*missing, *neutral, *heads(layers)), trial)
 
 
 def _of_one_kind(blocks: list[Block]) -> tuple[list[Block], list[Refusal]]:
@@ -84,7 +85,7 @@ def _of_one_kind(blocks: list[Block]) -> tuple[list[Block], list[Refusal]]:
     others, chosen = sorted(kinds, key=lambda kind: sum(block.parameters() for block in kind))
     which = "not depthwise" if chosen and chosen[0].depthwise else "depthwise"
     reason = f"its convolution is {which}, unlike those of the blocks with more parameters: one design does not do for both"
-    return chosen, [Refusal(block.name, Kind.NOT_COVERED, reason) for block in others]
+    return chosen, [Refusal(block.name, Verdict.NOT_COVERED, reason) for block in others]
 
 
 def _named(blocks: list[Block]) -> list[Block]:
@@ -104,7 +105,7 @@ def _apart(blocks: list[Block]) -> tuple[list[Block], list[Refusal]]:
     for block in blocks:
         tensors = {(slot.module, slot.tensor) for slot in block.slots}
         if tensors & taken:
-            refusals.append(Refusal(block.name, Kind.NOT_COVERED, "its layers are those of another block too"))
+            refusals.append(Refusal(block.name, Verdict.NOT_COVERED, "its layers are those of another block too"))
         else:
             chosen.append(block)
             taken |= tensors
@@ -127,57 +128,35 @@ def _proved(trial: Trial, blocks: list[Block]) -> tuple[list[Block], list[Refusa
         return blocks, []
     reasons = [failure([block]) for block in blocks]
     failed = [
-        Refusal(block.name, Kind.NOT_COVERED, f"its forward pass fails with another inner width: {reason}")
+        Refusal(block.name, Verdict.NOT_COVERED, f"its forward pass fails with another inner width: {reason}")
         for block, reason in zip(blocks, reasons)
         if reason is not None
     ]
     return [block for block, reason in zip(blocks, reasons) if reason is None], failed
 
 
-def one_hidden_layer(layers: Layers, used: set[int], otherwise: str) -> list[Refusal]:
-    """Residual branches, or whole networks, of two layers with an activation between."""
-    flow, followers = layers.flow, {}
-    for start in range(len(flow.nodes)):
-        if layers.weighing[start] and start not in used:
-            after = next((index for index in flow.onward(start) if layers.weighing[index]), None)
-            inside = flow.between(start, after) if after is not None else set()
-            if after is not None and _adjacent(layers, start, after, inside) and layers.closed(start, inside) and layers.activated(inside):
-                followers[start] = after
-    found = []
-    for start, end in followers.items():
-        if start not in followers.values() and end not in followers and _ends_a_branch(layers, start, end):
-            names = [name for index in (start, end) for name in layers.owners(index)]
-            reason = "it has one hidden layer, and m of those in parallel are one again, m times as wide"
-            found.append(Refusal(common_name(names, otherwise), Kind.SPLIT_NEUTRAL, reason))
-    return found
-
-
-def _adjacent(layers: Layers, start: int, end: int, inside: set[int]) -> bool:
-    """Whether no layer lies between two, but for those of a gate on channels, which sees no places."""
-    nodes, plain = layers.flow.nodes, {index for index in inside if not layers.weighing[index]}
-    if plain == inside:
-        return True
-    if any(max(nodes[index].shape[2:], default=1) > 1 for index in inside - plain):
-        return False
-    main = layers.flow.reaches(start, plain) | {start}
-    joins = [index for index in main if len(nodes[index].inputs) > 1 and index != start]
-    return bool(main & set(nodes[end].inputs)) and all(layers.multiplies(index) for index in joins)
-
-
 def heads(layers: Layers) -> list[Refusal]:
     """That heads of attention are not a question of variance."""
-    if not any(_attends(node) for node in layers.flow.nodes):
+    if not any(_attends(node) and _compares(layers, index) for index, node in enumerate(layers.flow.nodes)):
         return []
     reason = (
         "its heads of attention have much the same kernel variance however they are split where tokens are alike; published tables are "
         "within 2 % between widths of 16 and 128"
     )
-    return [Refusal("", Kind.SPLIT_NEUTRAL, reason)]
+    return [Refusal("", Verdict.SPLIT_NEUTRAL, reason, "attention heads")]
 
 
 def _attends(node: Node) -> bool:
     """Whether a call is of attention; a softmax over scores is, one over classes is not."""
     return "attention" in node.function or "softmax" in node.function and len(node.shape) > 2
+
+
+def _compares(layers: Layers, index: int) -> bool:
+    """Whether what a call takes are products of tokens with tokens: selective kernels and pools have a
+    softmax too."""
+    nodes = layers.flow.nodes
+    products = (node for node in layers.before(index) if nodes[node].function.strip("_") in ("matmul", "bmm", "baddbmm", "einsum"))
+    return "attention" in nodes[index].function or any(not layers.weighing[node] for node in products)
 
 
 def entangled(layers: Layers, otherwise: str) -> list[Refusal]:
@@ -192,7 +171,7 @@ def entangled(layers: Layers, otherwise: str) -> list[Refusal]:
                     "this is no bottleneck block: what goes from its 1x1 to its k x k and on to the next 1x1 convolution is read by "
                     "other layers too, or mixed with what they give"
                 )
-                return [Refusal(common_name(names, otherwise), Kind.NOT_COVERED, reason)]
+                return [Refusal(common_name(names, otherwise), Verdict.NOT_COVERED, reason)]
     return []
 
 
@@ -217,30 +196,10 @@ def other_kind(layers: Layers) -> Refusal:
         kind = "it is a plain chain of layers, without residual blocks"
     else:
         kind = "no 1x1 convolution with an activation stands on both sides of its k x k ones"
-    return Refusal("", Kind.NOT_COVERED, f"it has no bottleneck block (1x1, then k x k, then 1x1 convolution): {kind}")
+    return Refusal("", Verdict.NOT_COVERED, f"it has no bottleneck block (1x1, then k x k, then 1x1 convolution): {kind}", "other layers")
 
 
 def _at_the_start(layers: Layers, index: int) -> bool:
     """Whether a sum somewhere behind a layer adds what it reads: a residual branch begins with it."""
     sources = set(layers.flow.nodes[index].inputs)
     return any(layers.adds(after) and sources & set(layers.flow.nodes[after].inputs) for after in range(index, len(layers.flow.nodes)))
-
-
-def _ends_a_branch(layers: Layers, start: int, end: int) -> bool:
-    """Whether the next that happens behind two layers is a sum with what the first took, or the
-    output where that took the input."""
-    flow = layers.flow
-    # What is put together from several parts is none of them.
-    taken = layers.before(start, up_to="cat")
-    for index in flow.onward(end):
-        if layers.weighing[index]:
-            return False
-        node = flow.nodes[index]
-        if "add" in node.function and len(node.inputs) > 1:
-            branch = flow.between(end, index) | {end}
-            shortcuts = [source for source in node.inputs if source not in branch]
-            # A shortcut may have a layer of its own, the projection.
-            reached = {near for source in shortcuts for near in ({source} | layers.before(source))}
-            further = {node for near in reached if layers.weighing[near] for node in layers.before(near)}
-            return bool(taken & (reached | further))
-    return 0 in taken

@@ -3,11 +3,13 @@ it."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
+from fractions import Fraction
 
 from .block import Activations, Block
 from .layers import Layers, common_name
-from .refusals import Kind, Refusal
+from .refusals import Refusal, Verdict
 from .slots import Unknown, slots_of
 
 
@@ -23,24 +25,25 @@ class Candidate:
 
     def judge(self, otherwise: str) -> Block | Refusal:
         """A block, or why it is none."""
-        layers, end = self.layers, self.chain[-1]
+        layers = self.layers
         name = self.name(otherwise)
         reason = self._shape_reason() or self._flow_reason()
         if reason is not None:
-            return Refusal(name, Kind.NOT_COVERED, reason)
-        middle = self.chain[0]
+            return Refusal(name, Verdict.NOT_COVERED, reason)
+        convolutions = [conv for index in (self.start, *self.chain) if (conv := layers.convolution(index)) is not None]
+        reduce, *middles, expand = convolutions
+        members, widths = middles[0].groups, [conv.out_channels for conv in convolutions[:-1]]
+        scales = tuple(Fraction(width, max(widths)) for width in widths)
         try:
-            slots = slots_of(layers, (self.start, middle, end), self.inside, self.gates(), self.main())
+            slots = slots_of(layers, (self.start, *self.chain), scales, self.inside, self.gates(), self.main())
         except Unknown as unknown:
-            return Refusal(name, Kind.NOT_COVERED, str(unknown))
-        reduce, conv, expand = (layers.convolution(index) for index in (self.start, middle, end))
-        assert reduce is not None and conv is not None and expand is not None
-        strides = [stride for layer in (reduce, conv, expand) for stride in layer.stride]
+            return Refusal(name, Verdict.NOT_COVERED, str(unknown))
         return Block(
-            name, self.span(), reduce.in_channels, expand.out_channels, conv.groups, conv.out_channels // conv.groups, conv.kernel_size[0],
-            max(strides), any(slot.vector for slot in slots), bool(self.gates()), self.activations(), slots,
-            dimensions=len(conv.kernel_size),
-        )
+            name, self.span(), reduce.in_channels, expand.out_channels, members, max(widths) // members,
+            tuple(conv.kernel_size[0] for conv in middles), max(stride for conv in convolutions for stride in conv.stride),
+            any(slot.vector for slot in slots), bool(self.gates()), self.activations(), slots, dimensions=len(middles[0].kernel_size),
+            scales=scales,
+        )  # fmt: skip
 
     def name(self, otherwise: str) -> str:
         """The module that its layers are in."""
@@ -85,50 +88,67 @@ class Candidate:
         return forward & backward
 
     def activations(self) -> Activations:
-        """Those on the way of the inner channels, on both sides of the k x k convolution."""
-        before, main = self.layers.flow.between(self.start, self.chain[0]), self.main()
-        first, second = (tuple(sorted(self.layers.activated(part))) for part in (main & before, main - before))
-        return first, second
+        """Those on the way of the inner channels, from each convolution to the next."""
+        main, places = self.main(), zip((self.start, *self.chain), self.chain)
+        return tuple(tuple(sorted(self.layers.activated(main & self.layers.flow.between(*place)))) for place in places)
 
     def _shape_reason(self) -> str | None:
         """What is wrong with the convolutions."""
         layers = self.layers
         middles = self.chain[:-1]
-        if not middles and sum(layers.spatial(index) for index in self.inside) == 1:
-            return "its inner channels have a way around its k x k convolution"
         if not middles:
-            return "several convolutions lie side by side between its 1x1 ones"
-        if len(middles) > 1:
-            return f"it has {len(middles)} layers between its 1x1 convolutions, not one"
-        reduce, middle, expand = (layers.convolution(index) for index in (self.start, middles[0], self.chain[-1]))
-        if reduce is None or middle is None or expand is None:
+            return self._side_by_side()
+        convolutions = [conv for index in (self.start, *self.chain) if (conv := layers.convolution(index)) is not None]
+        if len(convolutions) < len(self.chain) + 1:
             return "its weights are parametrised, or made by other layers"
+        reduce, *between, expand = convolutions
         if reduce.groups > 1 or expand.groups > 1:
             return "its 1x1 convolutions are in groups themselves"
-        if not reduce.out_channels == middle.in_channels == middle.out_channels == expand.in_channels:
-            return (
-                f"its inner width changes inside: {reduce.out_channels} channels, then {middle.in_channels} -> {middle.out_channels}, "
-                f"then {expand.in_channels}"
-            )
-        if len(middle.kernel_size) > 2:
+        if any(before.out_channels != after.in_channels for before, after in zip(convolutions, convolutions[1:])):
+            widths = ", ".join(f"{conv.in_channels} -> {conv.out_channels}" for conv in convolutions)
+            return f"between its convolutions ({widths} channels) parts of the inner channels are added, split or put together"
+        if len({conv.groups for conv in between}) > 1:
+            return f"the layers between its 1x1 convolutions have different numbers of groups, {', '.join(str(conv.groups) for conv in between)}"
+        if any(conv.out_channels % between[0].groups for conv in convolutions[:-1]):
+            return "its groups do not divide the inner width"
+        if len(between[0].kernel_size) > 2:
             return "its convolutions have three dimensions; variances are known here for one and two"
-        if len(set(middle.kernel_size)) > 1:
-            return f"its kernel is {middle.kernel_size[0]} x {middle.kernel_size[1]}, not square"
+        for conv in between:
+            if len(set(conv.kernel_size)) > 1:
+                return f"its kernel is {conv.kernel_size[0]} x {conv.kernel_size[1]}, not square"
         return None
+
+    def _side_by_side(self) -> str:
+        """Why no single convolution lies between its 1x1 ones."""
+        layers, nodes = self.layers, self.layers.flow.nodes
+        if sum(layers.spatial(index) for index in self.inside) == 1:
+            return "its inner channels have a way around its k x k convolution"
+        if any("softmax" in nodes[index].function for index in self.inside):
+            return (
+                "several convolutions lie side by side between its 1x1 ones, and attention weighs them (selective kernels): the variance of "
+                "such a sum is not known here"
+            )
+        if any(nodes[index].function in ("cat", "concat", "concatenate") for index in self.inside):
+            return (
+                "several convolutions lie side by side between its 1x1 ones, each with a part of the inner channels, which are not members "
+                "of one shape"
+            )
+        return "several convolutions lie side by side between its 1x1 ones"
 
     def _flow_reason(self) -> str | None:
         """What is wrong with the way from one to the next."""
         layers, nodes = self.layers, self.layers.flow.nodes
-        middle, end = self.chain
-        names = [layers.owner(index) or "" for index in (self.start, middle, end)]
-        if any(slot in layers.tied for index in (self.start, *self.inside, end) for slot in nodes[index].tensors):
+        chain = (self.start, *self.chain)
+        names = [layers.owner(index) or "" for index in chain]
+        if any(slot in layers.tied for index in (*chain, *self.inside) for slot in nodes[index].tensors):
             return "its weights are tied to those of other layers"
         if any(len(layers.calls(name)) > 1 for name in names):
             return "its layers are applied more than once in a forward pass"
         main = self.main()
-        channels = nodes[self.start].shape[1]
         for index in sorted(main):
             node = nodes[index]
+            # Calls are in the order of their execution, and all ways lead through the chain.
+            channels = nodes[chain[bisect_right(chain, index) - 1]].shape[1]
             # Norms of images with the channels innermost turn them there and back; others take the
             # mean over all channels.
             axes = len(nodes[self.start].shape)

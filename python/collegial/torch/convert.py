@@ -14,7 +14,7 @@ from .blocks import Found, find_blocks
 from .module_choice import Rule
 from .resize import resize
 from .suggest import Objective, Suggestion, check_model, gains, suggested
-from .trial import copied
+from .trial import copied, sentence
 from .weights import Conversion, unwrapped, weights_of
 
 Model = TypeVar("Model", bound=nn.Module)
@@ -84,4 +84,8 @@ def converted(model: Model, found: Found, suggestion: Suggestion, objective: Obj
         failure = f"it has {count:,} parameters instead of {wanted.parameters:,}"
     if failure is not None:
         raise CollegialError(f"{type(model).__name__} with {wanted.design} does not run, so it is not returned: {failure}")
-    return rebuild(copied(model))
+    better = copied(model)
+    try:
+        return rebuild(better)
+    except (RuntimeError, MemoryError) as error:
+        raise CollegialError(f"{type(model).__name__} with {wanted.design} cannot be made: {sentence(error)}") from error

@@ -8,7 +8,7 @@ from torch import nn
 from .block import Block
 from .block_linear import BlockLinear
 from .layers import Layers, common_name
-from .refusals import Kind, Refusal
+from .refusals import Refusal, Verdict
 from .resize import Slot
 from .slots import Unknown, slot_of, vectors_of
 
@@ -56,18 +56,18 @@ def _judged(layers: Layers, chain: list[int], otherwise: str) -> Block | Refusal
     name = common_name(names, otherwise)
     reason = _reason(layers, chain, modules, names)
     if reason is not None:
-        return Refusal(name, Kind.NOT_COVERED, reason)
+        return Refusal(name, Verdict.NOT_COVERED, reason, "fully connected parts")
     between = [layers.flow.between(a, b) for a, b in zip(chain, chain[1:])]
     places = tuple(tuple(sorted(layers.activated(inside))) for inside in between)
     members, inner = getattr(modules[1], "groups", 1), modules[0].out_features
     try:
         slots = _slots(layers, names, between, inner)
     except Unknown as unknown:
-        return Refusal(name, Kind.NOT_COVERED, str(unknown))
+        return Refusal(name, Verdict.NOT_COVERED, str(unknown), "fully connected parts")
     span = f"{names[0]} to {names[-1]}"
     normed = any(slot.vector for slot in slots)
     return Block(
-        name, span, modules[0].in_features, modules[-1].out_features, members, inner // members, 1, 1, normed, False, places, slots,
+        name, span, modules[0].in_features, modules[-1].out_features, members, inner // members, (), 1, normed, False, places, slots,
         hidden=len(chain) - 1,
     )  # fmt: skip
 

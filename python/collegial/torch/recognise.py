@@ -66,7 +66,7 @@ def name_of(spec: Spec) -> str | None:
 
 def _known(block: Block) -> bool:
     """Whether specs of networks have such blocks."""
-    return block.hidden is None and block.dimensions == 2 and block.kernel == 3 and block.exact and block.variance_activations == ("relu", "relu")
+    return block.hidden is None and block.dimensions == 2 and block.kernels == (3,) and block.even and block.exact and block.variance_activations == ("relu", "relu")
 
 
 def block_designs(spec: Spec, design: str | None = None) -> list[tuple[int, int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 
 import torch
 from torch import nn
@@ -19,12 +20,19 @@ CHANNELS = ("num_features", "num_channels", "channels", "num_parameters")
 FRESH = {"weight": 1.0, "bias": 0.0, "running_mean": 0.0, "running_var": 1.0}
 
 
+def scaled(width: int, scale: Fraction) -> int:
+    """The width of a hidden layer whose widest neighbour has another, never below 1; halves
+    upwards, as specs round."""
+    return max(1, math.floor(width * scale + Fraction(1, 2)))
+
+
 @dataclass(frozen=True)
 class Slot:
     """A tensor of a module whose shape depends on a block's design.
 
     The axes `inner` are as long as all members together, `member` as one of them; a `vector` has
-    one entry per channel.
+    one entry per channel. `scale` is the width of the layer that `inner` belongs to, and
+    `member_scale` that of the layer before, both over the widest of the block.
     """
 
     module: str
@@ -34,14 +42,16 @@ class Slot:
     member: int | None
     learned: bool
     vector: bool
+    scale: Fraction = Fraction(1)
+    member_scale: Fraction = Fraction(1)
 
     def resized(self, members: int, width: int) -> tuple[int, ...]:
         """The shape with other members."""
         lengths = list(self.shape)
         for axis in self.inner:
-            lengths[axis] = members * width
+            lengths[axis] = members * scaled(width, self.scale)
         if self.member is not None:
-            lengths[self.member] = width
+            lengths[self.member] = scaled(width, self.member_scale)
         return tuple(lengths)
 
     def count(self, members: int, width: int) -> int:
@@ -117,7 +127,7 @@ def _fill(module: nn.Module, slot: Slot, old: torch.Tensor, new: torch.Tensor) -
 
 def _rename(module: nn.Module, slot: Slot, members: int, width: int) -> None:
     """The numbers of channels that a module remembers."""
-    inner = members * width
+    inner = members * scaled(width, slot.scale)
     if slot.vector:
         for name in CHANNELS:
             if name in vars(module):
@@ -127,13 +137,13 @@ def _rename(module: nn.Module, slot: Slot, members: int, width: int) -> None:
         if "num_groups" in vars(module):
             setattr(module, "num_groups", nearest_divisor(inner, vars(module)["num_groups"]))
     elif slot.tensor == "weight":
-        names = [name for axis, names in ((0, OUTPUTS), (1, INPUTS)) if axis in slot.inner for name in names]
+        lengths = {name: inner for axis, names in ((0, OUTPUTS), (1, INPUTS)) if axis in slot.inner for name in names}
         if slot.member is not None:
             setattr(module, "groups", members)
-            names.extend(INPUTS)
-        for name in names:
+            lengths.update({name: members * scaled(width, slot.member_scale) for name in INPUTS})
+        for name, length in lengths.items():
             if name in vars(module):
-                setattr(module, name, inner)
+                setattr(module, name, length)
         # Weights that are standardised at every call are divided by the root of their fan-in.
         scale = vars(module).get("scale")
         if isinstance(scale, float):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
 
 import torch
 from torch import nn
@@ -16,33 +18,34 @@ class Unknown(Exception):
 
 
 def slots_of(
-    layers: Layers, convolutions: tuple[int, int, int], inside: frozenset[int], gates: set[int], main: set[int]
+    layers: Layers, chain: Sequence[int], scales: Sequence[Fraction], inside: frozenset[int], gates: set[int], main: set[int]
 ) -> tuple[Slot, ...]:
-    """The tensors to be rebuilt, those of the three convolutions first; `main` are the calls that
-    the inner channels pass."""
-    start, middle, end = convolutions
-    channels = layers.flow.nodes[start].shape[1]
+    """The tensors to be rebuilt, those of the chain's convolutions first; `scales` are the widths
+    of its hidden layers over the widest, and `main` are the calls that the inner channels pass."""
     found: dict[tuple[str, str], Slot] = {}
+    start, *middles, end = chain
     for slot in [
-        *_convolution(layers, start, (0,), None),
-        *_convolution(layers, middle, (0,), 1),
-        *_convolution(layers, end, (1,), None),
+        *_convolution(layers, start, (0,), None, scales[0], scales[0]),
+        *(slot for place, middle in enumerate(middles, 1) for slot in _convolution(layers, middle, (0,), 1, scales[place], scales[place - 1])),
+        *_convolution(layers, end, (1,), None, scales[-1], scales[-1]),
     ]:
         found[slot.module, slot.tensor] = slot
-    for index in sorted(inside - {middle}):
-        if index in gates:
-            more = _gate(layers, index, channels, inside, gates, main)
-        elif index in main or not _behind(layers, index, inside, gates):
-            more = vectors_of(layers, index, channels)
-        else:
-            # A norm between a gate's layers has the gate's own width.
-            continue
-        for slot in more:
-            known = found.setdefault((slot.module, slot.tensor), slot)
-            if known != slot:
-                raise Unknown(f"its {slot.module} is used in two different ways")
-            if any(call not in inside for call in layers.calls(slot.module)):
-                raise Unknown(f"its {slot.module} is used by other layers too")
+    for place, scale in enumerate(scales):
+        channels = layers.flow.nodes[chain[place]].shape[1]
+        for index in sorted(layers.flow.between(chain[place], chain[place + 1])):
+            if index in gates:
+                more = _gate(layers, index, channels, inside, gates, main)
+            elif index in main or not _behind(layers, index, inside, gates):
+                more = vectors_of(layers, index, channels)
+            else:
+                # A norm between a gate's layers has the gate's own width.
+                continue
+            for slot in (replace(slot, scale=scale) for slot in more):
+                known = found.setdefault((slot.module, slot.tensor), slot)
+                if known != slot:
+                    raise Unknown(f"its {slot.module} is used in two different ways")
+                if any(call not in inside for call in layers.calls(slot.module)):
+                    raise Unknown(f"its {slot.module} is used by other layers too")
     return tuple(found.values())
 
 
@@ -57,18 +60,21 @@ def _tensors(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
             yield key, tensor
 
 
-def _convolution(layers: Layers, index: int, axes: tuple[int, ...], member: int | None) -> Iterator[Slot]:
+def _convolution(
+    layers: Layers, index: int, axes: tuple[int, ...], member: int | None, scale: Fraction, member_scale: Fraction
+) -> Iterator[Slot]:
     """The weight, and whatever else has an entry per output channel: biases, gains of standardised
     weights."""
     name = layers.owner(index)
     conv = layers.convolution(index)
     assert name is not None and conv is not None
-    yield slot_of(layers, name, "weight", axes, member)
+    weight = slot_of(layers, name, "weight", axes, member)
+    yield replace(weight, scale=scale, member_scale=member_scale if member is not None else Fraction(1))
     for key, tensor in _tensors(conv):
         if key != "weight" and 0 in axes and tensor.dim() > 0:
             if tensor.shape[0] != conv.out_channels:
                 raise Unknown(f"the {key} of its {type(conv).__name__} depends on the inner width in a way that is not known here")
-            yield slot_of(layers, name, key, (0,))
+            yield replace(slot_of(layers, name, key, (0,)), scale=scale)
 
 
 def _gate(

@@ -18,7 +18,8 @@ from .blocks import Found, find_blocks
 from .family import Family
 from .module_choice import Rule
 from .recognise import name_of, recognised
-from .refusals import Refused
+from .refusals import Refused, Verdict, by_layers
+from .resize import scaled
 from .weights import unwrapped
 
 PROBLEMS = ("baseline", "primal", "dual")
@@ -31,7 +32,9 @@ class Suggestion(Result):
     and variances means over all blocks; `network` is its name, or None where it has none. Where
     `scope` is "block", designs and variances are those of the block `analysed`. `block_designs` of a
     design are m and n of each of the `blocks`, `flops` those per input (two per multiply-accumulate).
-    `kind` says what the blocks are; `untouched` is the share of the model's parameters that no design changes.
+    `kind` says what the blocks are. `verdict` is `Verdict.VARIANCE`, refusals have the other two;
+    `verdicts` has one for each kind of layers of the model, with how many layers it is about and why.
+    `untouched` is the share of the model's parameters that no design changes.
     `activations` are those of the analysed block, by PyTorch's names, and `variance_activations`
     those that the variances were computed with, by the names of specs: others where specs have none
     like the block's, and None where the variances are those of a law with a given alpha.
@@ -44,6 +47,7 @@ class Suggestion(Result):
     scope: Literal["network", "block"]
     network: str | None
     kind: Literal["bottleneck block", "fully connected network"]
+    verdicts: list[Record]
     blocks: list[str]
     skipped: list[Record]
     analysed: str
@@ -56,6 +60,11 @@ class Suggestion(Result):
     baseline: Record
     primal: Record
     dual: Record
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the blocks are a question of."""
+        return Verdict(self._record["verdict"])
 
     def tables(self) -> list[str]:
         """What `to_pandas` can be asked for."""
@@ -152,6 +161,8 @@ def suggested(model: nn.Module, found: Found, rule: Rule | None, most: float, op
         "scope": "network" if known else "block",
         "network": name_of(known) if known else None,
         "kind": "bottleneck block" if analysed.hidden is None else "fully connected network",
+        "verdict": Verdict.VARIANCE.value,
+        "verdicts": by_layers("bottleneck blocks" if analysed.hidden is None else "fully connected parts", len(found.blocks), found.refusals),
         "blocks": [block.name for block in found.blocks],
         "skipped": [refusal.to_dict() for refusal in found.refusals],
         "analysed": analysed.name,
@@ -160,7 +171,7 @@ def suggested(model: nn.Module, found: Found, rule: Rule | None, most: float, op
         "untouched": family.fixed / family.total,
         **(family.of_network(known, rule, most, options) if known else of_block(family, rule, most, options)),
     }
-    notes = [*_gates(found), *(_activations(found, analysed) if drawn else [])]
+    notes = [*_gates(found), *_widths(analysed), *(_activations(found, analysed) if drawn else [])]
     return Suggestion(Kept(json.dumps(document), *_show(document, notes)))
 
 
@@ -168,6 +179,14 @@ def _gates(found: Found) -> list[str]:
     """That the theory leaves gates out of account."""
     gated = sum(block.gated for block in found.blocks)
     return [f"{_blocks(gated)} with gates on the inner channels, which the theory leaves out of account."] if gated else []
+
+
+def _widths(analysed: Block) -> list[str]:
+    """What n means where the inner layers are not equally wide."""
+    if analysed.even:
+        return []
+    widths = ", ".join(str(scaled(analysed.width, scale)) for scale in analysed.scales)
+    return [f"A member's inner layers are {widths} channels wide; n is the widest, and they keep their proportions."]
 
 
 def _blocks(count: int, kind: str = "block") -> str:

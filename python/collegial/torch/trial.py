@@ -13,7 +13,7 @@ from torch import nn
 
 from .flops import count_flops
 from .flow import Flow, Recorder, Shapes, tensors_in
-from .refusals import Kind, Refusal, Refused
+from .refusals import Refusal, Refused, Verdict
 
 Model = TypeVar("Model", bound=nn.Module)
 # What models take that do not say what they take: side lengths of images, in the order in which
@@ -41,9 +41,9 @@ def copied(model: Model, memo: dict[int, Any] | None = None) -> Model:
     """A deep copy, or a refusal."""
     try:
         return copy.deepcopy(model, memo or {})
-    except (RuntimeError, TypeError) as error:
-        reason = f"it cannot be copied: {_sentence(error)}"
-        raise Refused(type(model).__name__, [Refusal("", Kind.NOT_COVERED, reason)]) from error
+    except (RuntimeError, TypeError, MemoryError) as error:
+        reason = f"it cannot be copied: {sentence(error)}"
+        raise Refused(type(model).__name__, [Refusal("", Verdict.NOT_COVERED, reason, "other layers")]) from error
 
 
 class Trial:
@@ -57,14 +57,14 @@ class Trial:
                 with torch.no_grad(), recorder:
                     outputs = meta(*example)
             except Exception as error:  # noqa: BLE001: a model may raise anything
-                failures.append(_sentence(error))
+                failures.append(sentence(error))
                 continue
             self.meta, self.example = meta, example
             self.flow: Flow = recorder.flow(outputs)
             self.shapes = [tuple(tensor.shape) for tensor in tensors_in(outputs)]
             return
         reason = f"its forward pass could not be tried ({failures[-1]}); give inputs=, a tensor or tuple that it takes"
-        raise Refused(type(model).__name__, [Refusal("", Kind.NOT_COVERED, reason)])
+        raise Refused(type(model).__name__, [Refusal("", Verdict.NOT_COVERED, reason, "other layers")])
 
     @staticmethod
     def _ways(model: nn.Module, inputs: Any) -> Iterator[tuple[nn.Module, tuple[Any, ...]]]:
@@ -100,7 +100,7 @@ class Trial:
                 with torch.no_grad(), Shapes():
                     outputs = meta.train(training)(*self.example)
             except Exception as error:  # noqa: BLE001
-                return _sentence(error)
+                return sentence(error)
             shapes = [tuple(tensor.shape) for tensor in tensors_in(outputs)]
             if not training and shapes != self.shapes:
                 return f"it gives {shapes} instead of {self.shapes}"
@@ -143,6 +143,7 @@ def _shapes(model: nn.Module) -> Iterator[tuple[int, ...]]:
     yield from ((3, side, side) for side in SIDES)
 
 
-def _sentence(error: Exception) -> str:
+def sentence(error: Exception) -> str:
+    """What an error says, in a line."""
     text = " ".join(str(error).split()) or type(error).__name__
     return text if len(text) <= 160 else f"{text[:157]}..."

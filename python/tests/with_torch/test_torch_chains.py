@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 import collegial
-from collegial.torch import Kind, Refused, convert, suggest
+from collegial.torch import Refused, Verdict, convert, suggest
 from collegial.torch.block_linear import BlockLinear
 from collegial.torch.blocks import find_blocks
 from collegial.torch.kernels import moments
@@ -85,18 +85,18 @@ class Einsum(nn.Module):
 
 
 REFUSED = {
-    "one hidden layer": (lambda: mlp(20, 48, 3), Kind.SPLIT_NEUTRAL, "one hidden layer"),
-    "different widths": (lambda: mlp(20, 300, 100, 3), Kind.NOT_COVERED, "different widths, 300, 100"),
-    "three dimensions": (lambda: bottleneck(nn.Conv3d, 32), Kind.NOT_COVERED, "three dimensions"),
-    "members by einsum": (Einsum, Kind.NOT_COVERED, "multiplied by einsum"),
+    "one hidden layer": (lambda: mlp(20, 48, 3), Verdict.SPLIT_NEUTRAL, "one hidden layer"),
+    "different widths": (lambda: mlp(20, 300, 100, 3), Verdict.NOT_COVERED, "different widths, 300, 100"),
+    "three dimensions": (lambda: bottleneck(nn.Conv3d, 32), Verdict.NOT_COVERED, "three dimensions"),
+    "members by einsum": (Einsum, Verdict.NOT_COVERED, "multiplied by einsum"),
 }
 
 
-@pytest.mark.parametrize("make, kind, reason", REFUSED.values(), ids=REFUSED)
-def test_what_is_refused_has_the_true_reason(make, kind, reason):
+@pytest.mark.parametrize("make, verdict, reason", REFUSED.values(), ids=REFUSED)
+def test_what_is_refused_has_the_true_reason(make, verdict, reason):
     with pytest.raises(Refused, match=reason) as refused:
         suggest(make())
-    assert refused.value.kind is kind
+    assert refused.value.verdict is verdict
 
 
 def bottleneck(conv, inner, channels=16, groups=1, bias=True):

@@ -8,7 +8,7 @@ import torch
 import torchvision
 from torch import nn
 
-from collegial.torch import Kind, Refusal, Refused, suggest
+from collegial.torch import Refusal, Refused, Verdict, suggest
 from collegial.torch import convert as conversion
 from collegial.torch.blocks import find_blocks
 
@@ -297,7 +297,7 @@ LEFT_ALONE = {
 def test_what_cannot_be_rebuilt_is_left_alone(make, reason):
     with pytest.raises(Refused, match=reason) as refused:
         suggest(make(), alpha=ALPHA)
-    assert refused.value.kind is Kind.NOT_COVERED
+    assert refused.value.verdict is Verdict.NOT_COVERED
 
 
 class RootMeanSquare(nn.Module):
@@ -332,7 +332,7 @@ def test_one_hidden_layer_is_outside_the_theory():
     mlp = nn.Sequential(nn.Linear(20, 50), nn.ReLU(), nn.Linear(50, 3))
     with pytest.raises(Refused, match="splitting changes nothing") as refused:
         suggest(mlp)
-    assert refused.value.kind is Kind.SPLIT_NEUTRAL
+    assert refused.value.verdict is Verdict.SPLIT_NEUTRAL
 
 
 class Basic(nn.Module):
@@ -372,11 +372,11 @@ class Aggregation(nn.Module):
 def test_a_gated_hidden_layer_is_one():
     with pytest.raises(Refused, match="splitting changes nothing") as refused:
         suggest(network(Basic(Gate(64)), Basic(Gate(64))))
-    assert refused.value.kind is Kind.SPLIT_NEUTRAL
+    assert refused.value.verdict is Verdict.SPLIT_NEUTRAL
     for more in (Basic(Beside()), Aggregation()):
         with pytest.raises(Refused) as refused:
             suggest(network(more))
-        assert refused.value.kind is Kind.NOT_COVERED
+        assert refused.value.verdict is Verdict.NOT_COVERED
 
 
 def test_refusals_are_values():
@@ -385,8 +385,8 @@ def test_refusals_are_values():
     again = pickle.loads(pickle.dumps(refused.value))
     assert str(again) == str(refused.value) and again.refusals == refused.value.refusals
     first = refused.value.refusals[0]
-    assert first == Refusal(first.block, Kind.NOT_COVERED, first.reason)
-    assert first.to_dict()["kind"] == "not covered"
+    assert first == Refusal(first.block, Verdict.NOT_COVERED, first.reason)
+    assert first.to_dict()["verdict"] == "not-covered" and again.verdict is Verdict.NOT_COVERED
 
 
 def test_a_model_that_cannot_be_tried_is_refused():
