@@ -4,10 +4,11 @@ what it leaves alone, and why.
     python interop/survey.py --out docs/torch-models.md
 
 Takes all of torchvision's classifiers and timm's, up to --per-family of a family and three times as
-many where blocks are bottlenecks. Models are made
-on the meta device where they can be, so that they need no memory, each in a process of its own with
-a limit on memory and time: one that breaks it is a crash in the table. Every model is asked the
-default way, `suggest(model)`, converted by both objectives, counted, and run forward and backward.
+many where blocks are bottlenecks: first one of every family, the smallest by its name, then a second
+one, and so on. Models are made on the meta device where they can be, so that they need no memory,
+each in a process of its own with a limit on memory and time: one that breaks it is a crash in the
+table. What is known of a model is kept, so that a run that was stopped goes on. Every model is asked
+the default way, `suggest(model)`, converted by both objectives, counted, and run forward and backward.
 Where there is nothing to gain, its blocks are given one member more, each three channels wider, and
 run with those, so that every model with blocks has been rebuilt.
 """
@@ -18,6 +19,7 @@ import csv
 import json
 import math
 import multiprocessing
+import re
 import resource
 import statistics
 import sys
@@ -30,7 +32,7 @@ FORK = multiprocessing.get_context("fork")
 
 
 def names(per_family):
-    """Every model's name, timm's with `timm/` in front; of large families evenly spaced ones."""
+    """Every model's name, timm's with `timm/` in front."""
     import timm
     import torchvision
 
@@ -38,9 +40,26 @@ def names(per_family):
     families = collections.defaultdict(list)
     for name in timm.list_models():
         families[timm.models._registry._model_to_module[name]].append(name)
-    for family, members in sorted(families.items()):
-        count = min(3 * per_family if family in BOTTLENECKS else per_family, len(members))
-        yield from (f"timm/{members[index * len(members) // count]}" for index in range(count))
+    for place in range(3 * per_family):
+        for family, members in sorted(families.items()):
+            if place < min(3 * per_family if family in BOTTLENECKS else per_family, len(members)):
+                yield f"timm/{sorted(members, key=size)[place]}"
+
+
+# What names call sizes, the smallest first.
+SIZES = [
+    ["zepto"], ["atto", "xxt", "xxs", "xx"], ["femto", "xt", "xs", "x"], ["pico", "lite", "lightweight"], ["nano", "mini"], ["tiny", "t", "t0", "s0", "b0", "f0"],
+    ["small", "s", "s1", "t1", "b1", "f1"], ["medium", "m", "mediumd", "t2", "b2", "f2"], ["base", "b", "b3", "f3"], ["large", "l", "b4", "f4"],
+    ["xlarge", "xl", "b5", "f5"], ["huge", "h", "b6"], ["giant", "g", "b7"], ["gigantic", "enormous", "2b", "3b", "7b", "b8"],
+]  # fmt: skip
+
+
+def size(name):
+    """The order of a family's members: by the words for sizes in a name, then by its numbers."""
+    words = re.split("[_-]", name)
+    ranks = [rank for rank, same in enumerate(SIZES) for word in words if word in same]
+    numbers = [int(number) for number in re.findall(r"\d+", name)]
+    return max(ranks, default=6), sum(numbers), name
 
 
 def make(name):
@@ -69,12 +88,12 @@ def judge(name):
         found = find_blocks(model)
         suggestion = suggested(model, found, None, math.inf, {})
     except Refused as refused:
-        return {**row, "verdict": refused.kind.value, "reason": refused.refusals[0].reason}
+        return {**row, "verdict": refused.verdict.value, "layers": _layers(refused.verdicts), "reason": refused.refusals[0].reason}
     blocks = [type(model.get_submodule(block)).__name__ for block in suggestion.blocks if block in dict(model.named_modules())]
     skipped = [refusal.reason for refusal in suggestion.skipped]
     reason = f"{len(skipped)} left alone: {skipped[0]}" if skipped else ""
     verdict = "served" if any(gains(suggestion, objective) for objective in ("primal", "dual")) else "no gain"
-    row.update(verdict=verdict, reason=reason, blocks=len(suggestion.blocks), classes=sorted(set(blocks)))
+    row.update(verdict=verdict, layers=_layers(suggestion.verdicts), reason=reason, blocks=len(suggestion.blocks), classes=sorted(set(blocks)))
     row.update(shape=shape(found.blocks[0]), scope=suggestion.scope, network=suggestion.network or "", untouched=suggestion.untouched)
     if gains(suggestion, "primal"):
         row["less_variance"] = suggestion.primal.variance_reduction
@@ -85,6 +104,11 @@ def judge(name):
     return row
 
 
+def _layers(verdicts):
+    """The verdict of every kind of layers, in a line."""
+    return "; ".join(f"{row['count']} {row['layers']}: {row['verdict']}" for row in verdicts)
+
+
 def shape(block):
     """What was found, for a person to check: channels in, members and their width, channels out, the
     kernel, gates and activations."""
@@ -92,7 +116,8 @@ def shape(block):
         return f"{block.inputs} -> {block.hidden} x {block.width} -> {block.outputs}, fully connected, {block.activated}"
     gate = ", gated" if block.gated else ""
     widths = f"{block.inputs} -> {block.members}x{block.width}d -> {block.outputs}"
-    return f"{widths}, {block.kernel}x{block.kernel}{gate}, {block.activated}"
+    kernels = " and ".join(f"{kernel}x{kernel}" for kernel in block.kernels)
+    return f"{widths}, {kernels}{gate}, {block.activated}"
 
 
 def _converted(model, found, suggestion, objective):
@@ -161,6 +186,8 @@ def child(name, memory, seconds, pipe):
     """The body of a model's own process."""
     import torch
 
+    from collegial.torch import block_search
+
     torch.set_num_threads(1)
     resource.setrlimit(resource.RLIMIT_DATA, (memory << 30, memory << 30))
     # Of the process, not of the clock: on a busy machine a model is not a crash.
@@ -169,18 +196,22 @@ def child(name, memory, seconds, pipe):
         row = judge(name)
     except Exception as error:  # noqa: BLE001: what this looks for
         row = {"model": name, "family": "?", "verdict": "crash", "reason": f"{type(error).__name__}: {str(error)[:200]}"}
-    pipe.send(row)
+    pipe.send((row, block_search.SEARCHED))
 
 
 def asked(name, options):
     """The row of a model, whatever becomes of its process; forked, so that PyTorch is loaded once.
     """
+    from collegial.torch import block_search
+
     ours, theirs = FORK.Pipe(duplex=False)
     process = FORK.Process(target=child, args=(name, options.memory, options.seconds, theirs))
     process.start()
     theirs.close()
     try:
-        row = ours.recv()
+        row, searched = ours.recv()
+        # So that the next model with such a block does not draw it again.
+        block_search.SEARCHED.update(searched)
     except EOFError:
         row = None
     process.join()
@@ -204,7 +235,9 @@ def survey(chosen, options):
     return [done[name] for name in chosen if name in done]
 
 
-VERDICTS = ("served", "no gain", "split-neutral", "not covered")
+# The heading below which the page is written by hand.
+CASES = "## Case by case"
+VERDICTS = ("served", "no gain", "split-neutral", "not-covered")
 
 
 def page(rows, table):
@@ -230,22 +263,21 @@ def page(rows, table):
         "",
         "## The verdicts",
         "",
-        *_wrapped("- *Served*: there are bottleneck blocks (1x1, k x k, 1x1, with activations between) or a fully connected part with two hidden "
-                  "layers, and a design with less kernel variance or fewer parameters.", "  "),
-        *_wrapped("- *No gain*: there are such blocks, and the model has the best design already.", "  "),
-        *_wrapped("- *Split-neutral*: blocks have one hidden layer (ResNet-18, feed-forward layers of transformers), and m of them in parallel "
-                  "are one again. Kernel variance does not choose: choose by speed.", "  "),
-        *_wrapped("- *Not covered*: the theory may have an answer, but no variance is known here, or the blocks cannot be rebuilt.", "  "),
+        *_wrapped("- `variance`: there are bottleneck blocks (1x1, one or several k x k, 1x1) or a fully connected part with two hidden layers. "
+                  "*Served*: a design has less kernel variance or fewer parameters. *No gain*: the model has the best design already.", "  "),
+        *_wrapped("- `split-neutral`: blocks have one hidden layer (ResNet-18, ConvNeXt, feed-forward branches of transformers), and m of them in "
+                  "parallel are one again. Kernel variance does not choose: choose by speed.", "  "),
+        *_wrapped("- `not-covered`: the theory may have an answer, but no variance is known here, or the blocks cannot be rebuilt.", "  "),
         "",
         *_wrapped("Models were asked without options. Of every served one both conversions ran forward and backward and had the announced number "
                   "of parameters. Models without a gain were rebuilt with one member more, each three channels wider, and run."),
         "",
         *_wrapped(f"Variances are those at initialisation, not errors of trained networks. A line per model is in [{table.name}]({table.name}). "
-                  "Written by `python interop/survey.py --out docs/torch-models.md`; forty models are asked by the tests."),
+                  "Written by `python interop/survey.py --out docs/torch-models.md`; the tests ask some models of every verdict."),
         "",
         "## By family",
         "",
-        "| family | of | models | served | no gain | split-neutral | not covered | most frequent reason |",
+        "| family | of | models | served | no gain | split-neutral | not-covered | most frequent reason |",
         "|---|---|---:|---:|---:|---:|---:|---|",
     ]
     for (family, library), members in sorted(_families(rows).items()):
@@ -255,6 +287,12 @@ def page(rows, table):
         cells = [family, library, len(members), *(counts[verdict] or "" for verdict in VERDICTS), reason]
         lines.append("| " + " | ".join(str(cell).replace("|", "/") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
+
+
+def kept(path):
+    """What people wrote below the tables."""
+    text = path.read_text() if path.is_file() else ""
+    return "\n" + text[text.index(CASES):] if CASES in text else ""
 
 
 def _families(rows):
@@ -314,7 +352,7 @@ def _summary(rows):
 def write_table(path, rows):
     """A line per model as CSV."""
     columns = [
-        "model", "family", "verdict", "scope", "network", "blocks", "shape", "untouched", "primal", "less_variance", "dual",
+        "model", "family", "verdict", "layers", "scope", "network", "blocks", "shape", "untouched", "primal", "less_variance", "dual",
         "fewer_parameters", "reason",
     ]
     rounded = lambda row: {key: f"{value:.3g}" if isinstance(value, float) else value for key, value in row.items()}
@@ -342,7 +380,7 @@ def main():
     if options.out:
         table = options.out.with_suffix(".csv")
         write_table(table, rows)
-        options.out.write_text(page(rows, table))
+        options.out.write_text(page(rows, table) + kept(options.out))
     return int(any(row["verdict"] == "crash" for row in rows))
 
 
