@@ -107,6 +107,12 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Of lines, their sums and the elements that a training step keeps.
+    pub(crate) fn of_lines(layers: Vec<LayerCounts>, sums: &Wide, stored: u128) -> Result<Self, Error> {
+        let stored_per_image = narrow("stored activations", stored)?;
+        Ok(Self { layers, total: sums.narrow()?, stored_per_image })
+    }
+
     /// Bytes of the weights in single precision.
     pub fn weight_bytes(&self) -> u128 {
         4 * u128::from(self.total.parameters)
@@ -142,8 +148,7 @@ impl Graph {
                 });
             }
         }
-        let stored_per_image = narrow("stored activations", stored)?;
-        Ok(Counts { layers, total: sums.narrow()?, stored_per_image })
+        Counts::of_lines(layers, &sums, stored)
     }
 
     /// The shape that a node reads first; the input's own, which reads nothing.
@@ -189,11 +194,11 @@ impl Layers for Tally {
 
 /// Counts in 128 bits, which no accepted spec can overflow (see [`crate::MAX_DIMENSION`]).
 #[derive(Default, PartialEq)]
-struct Wide {
-    parameters: u128,
-    macs: u128,
-    flops: u128,
-    activations: u128,
+pub(crate) struct Wide {
+    pub parameters: u128,
+    pub macs: u128,
+    pub flops: u128,
+    pub activations: u128,
 }
 
 impl Wide {
@@ -223,14 +228,14 @@ impl Wide {
         }
     }
 
-    fn add(&mut self, other: &Self) {
+    pub fn add(&mut self, other: &Self) {
         self.parameters += other.parameters;
         self.macs += other.macs;
         self.flops += other.flops;
         self.activations += other.activations;
     }
 
-    fn narrow(&self) -> Result<Totals, Error> {
+    pub fn narrow(&self) -> Result<Totals, Error> {
         Ok(Totals {
             parameters: narrow("parameter count", self.parameters)?,
             macs: narrow("multiply-accumulate count", self.macs)?,

@@ -62,6 +62,15 @@ pub enum Error {
         /// The model's name.
         model: String,
     },
+    /// A layer that no engine here runs.
+    #[error(
+        "{model} has attention, a gate, a router or biases in its feed-forward layers, which the CPU engine does not run: it \
+         can be asked by info, moments and search, but not drawn, fitted, trained or exported"
+    )]
+    NoGraph {
+        /// The model's name.
+        model: String,
+    },
     /// A number outside what is accepted.
     #[error("{what} is {value}; it must be between {low} and {high}")]
     OutOfRange {

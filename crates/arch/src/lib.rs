@@ -25,6 +25,7 @@ mod error;
 mod fully_connected;
 mod graph;
 mod layers;
+mod library;
 mod module;
 mod names;
 mod outside;
@@ -38,6 +39,7 @@ mod spec;
 mod squeeze_excitation;
 mod stage_design;
 mod toml_error;
+mod transformer;
 mod wide_resnet;
 mod zoo;
 
@@ -58,5 +60,8 @@ pub use shape::Shape;
 pub use spec::Spec;
 pub use stage_design::{Designs, StageDesign};
 pub use toml_error::plain_words;
+pub use transformer::{
+    Attention, Embedding, FeedForward, Logits, NormOrder, Output, TokenNorm, Transformer, TransformerStage,
+};
 pub use wide_resnet::WideResnet;
 pub use zoo::{Family, Model, NAME_FORMS, families, models};

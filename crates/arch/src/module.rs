@@ -4,6 +4,7 @@ use crate::bottleneck::Bottleneck;
 use crate::counts::{Cost, Tally};
 use crate::fully_connected::FullyConnected;
 use crate::sequence::{Sequence, Shortcut};
+use crate::transformer::FeedForward;
 use crate::{Error, Spec};
 
 /// A building block with a width vector **n** and a multiplicity m.
@@ -15,6 +16,8 @@ pub enum Module {
     Bottleneck(Bottleneck),
     /// The user's own chain of layers.
     Sequence(Sequence),
+    /// A feed-forward layer without gate, router and biases.
+    FeedForward(FeedForward),
 }
 
 impl Module {
@@ -30,6 +33,7 @@ impl Module {
             Self::FullyConnected(module) => module.sequence(),
             Self::Bottleneck(module) => module.sequence(),
             Self::Sequence(module) => module.clone(),
+            Self::FeedForward(module) => module.sequence(),
         }
     }
 
@@ -39,6 +43,7 @@ impl Module {
             Self::FullyConnected(module) => module.members,
             Self::Bottleneck(module) => module.members,
             Self::Sequence(module) => module.members,
+            Self::FeedForward(module) => module.members,
         }
     }
 
@@ -82,6 +87,9 @@ impl Module {
             }
             Self::Bottleneck(module) => Self::Bottleneck(module.with_widths([widths[0], widths[1]])),
             Self::Sequence(module) => Self::Sequence(module.with_widths(widths)),
+            Self::FeedForward(module) => {
+                Self::FeedForward(FeedForward { widths: widths.to_vec(), ..module.clone() })
+            }
         };
         module.sequence().check()?;
         Ok(module)
@@ -93,6 +101,7 @@ impl Module {
             Self::FullyConnected(module) => Self::FullyConnected(FullyConnected { members, ..module }),
             Self::Bottleneck(module) => Self::Bottleneck(Bottleneck { members, ..module }),
             Self::Sequence(module) => Self::Sequence(Sequence { members, ..module }),
+            Self::FeedForward(module) => Self::FeedForward(FeedForward { members, ..module }),
         };
         module.sequence().check()?;
         Ok(module)
@@ -119,6 +128,7 @@ impl Module {
             Self::FullyConnected(module) => module.name(),
             Self::Bottleneck(module) => module.name(),
             Self::Sequence(module) => module.name.clone(),
+            Self::FeedForward(module) => module.name(),
         }
     }
 }
@@ -129,6 +139,7 @@ impl From<Module> for Spec {
             Module::FullyConnected(module) => Self::FullyConnected(module),
             Module::Bottleneck(module) => Self::Bottleneck(module),
             Module::Sequence(module) => Self::Sequence(module),
+            Module::FeedForward(module) => Self::FeedForward(module),
         }
     }
 }

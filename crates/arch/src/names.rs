@@ -7,14 +7,24 @@ use crate::error::{MAX_NAME, shortened};
 use crate::fully_connected::FullyConnected;
 use crate::resnext::{Resnext, SQUEEZE, Stem};
 use crate::stage_design::{Designs, StageDesign};
+use crate::transformer::names as transformers;
 use crate::wide_resnet::WideResnet;
-use crate::{Error, Spec, outside, regnet_models, zoo};
+use crate::{Error, Spec, library, outside, regnet_models, zoo};
 
 /// Reads a name; one of a well-known family without specs is answered with the reason, an unknown
 /// one with the nearest known names.
 pub(crate) fn parse(name: &str) -> Result<Spec, Error> {
-    if let Some(known) = outside::reason(name) {
+    if let Some(spec) = library::parse(name) {
+        return spec;
+    }
+    let transformer = transformers::find(&name.to_ascii_lowercase());
+    if let (None, Some(known)) = (&transformer, outside::reason(name)) {
         return Err(known);
+    }
+    if let Some(network) = transformer {
+        let spec = Spec::Transformer(network?);
+        spec.check()?;
+        return Ok(spec);
     }
     let spec = match_form(&name.to_ascii_lowercase()).unwrap_or_else(|| Err(zoo::unknown(name))).map_err(
         |error| match error {

@@ -38,10 +38,24 @@ const FAMILIES: &[(&[&str], Known)] = &[
         ),
     ),
     (
-        &["vit_", "vit-", "deit", "swin"],
-        Known::Outside(
-            "it has attention, and its other blocks have one hidden layer, where splitting changes nothing; the heads of an \
-             attention block can be compared with collegial.torch.search",
+        &[
+            "vit",
+            "deit",
+            "swin",
+            "beit",
+            "cait",
+            "eva",
+            "xcit",
+            "llama",
+            "mistral",
+            "mixtral",
+            "roberta",
+            "distilbert",
+            "gpt",
+        ],
+        Known::Unnamed(
+            "it is another transformer than those with names (collegial models lists them); its Hugging Face config.json, or a \
+             TOML spec of kind transformer, can be given by its path",
         ),
     ),
     (

@@ -2,6 +2,7 @@
 //! module.
 
 use crate::shape::Shape;
+use crate::transformer::{Embedding, Output};
 use crate::{Error, Spec};
 
 /// What to change in a spec; `None` keeps it.
@@ -75,6 +76,30 @@ impl Spec {
                 set(&mut network.classes, classes);
                 set(&mut network.image, image);
             }
+            Spec::Attention(layer) => {
+                forbid(classes, || refuse("classes", WRITTEN_HINT))?;
+                forbid(outputs, || refuse("outputs", WRITTEN_HINT))?;
+                forbid(image, || refuse("image", FLAT_HINT))?;
+                set(&mut layer.inputs, inputs);
+            }
+            Spec::FeedForward(layer) => {
+                forbid(classes, || refuse("classes", WRITTEN_HINT))?;
+                forbid(outputs, || refuse("outputs", WRITTEN_HINT))?;
+                forbid(image, || refuse("image", FLAT_HINT))?;
+                set(&mut layer.inputs, inputs);
+            }
+            Spec::Transformer(network) => {
+                forbid(inputs, || refuse("inputs", WRITTEN_HINT))?;
+                forbid(outputs, || refuse("outputs", WRITTEN_HINT))?;
+                match &mut network.output {
+                    Output::Classes { classes: own } => set(own, classes),
+                    _ => forbid(classes, || refuse("classes", WRITTEN_HINT))?,
+                }
+                match &mut network.embedding {
+                    Embedding::Patches { image: own, .. } => set(own, image),
+                    _ => forbid(image, || refuse("image", FLAT_HINT))?,
+                }
+            }
         }
         spec.check()?;
         Ok(spec)
@@ -118,7 +143,18 @@ impl Spec {
             Self::Resnext(network) => of_images(network.classes, network.image),
             Self::Regnet(network) => of_images(network.classes, network.image),
             Self::WideResnet(network) => of_images(network.classes, network.image),
-            Self::Sequence(_) => Overrides::default(),
+            Self::Transformer(network) => Overrides {
+                classes: match network.output {
+                    Output::Classes { classes } => Some(classes),
+                    _ => None,
+                },
+                image: match network.embedding {
+                    Embedding::Patches { image, .. } => Some(image),
+                    _ => None,
+                },
+                ..Overrides::default()
+            },
+            Self::Sequence(_) | Self::Attention(_) | Self::FeedForward(_) => Overrides::default(),
         }
     }
 }

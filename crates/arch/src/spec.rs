@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::block::Block;
 use crate::bottleneck::Bottleneck;
-use crate::counts::{Tally, Totals};
+use crate::counts::{Counts, Tally, Totals};
 use crate::design::Design;
 use crate::error::{MAX_TEXT, within};
 use crate::fully_connected::FullyConnected;
@@ -19,6 +19,7 @@ use crate::resnext::Resnext;
 use crate::sequence::Sequence;
 use crate::stage_design::{Designs, StageDesign};
 use crate::toml_error::{explained, plain_words};
+use crate::transformer::{Attention, FeedForward, Transformer, hugging_face};
 use crate::wide_resnet::WideResnet;
 use crate::{Error, names};
 
@@ -38,6 +39,12 @@ pub enum Spec {
     Regnet(Regnet),
     /// A Wide ResNet.
     WideResnet(WideResnet),
+    /// An attention layer.
+    Attention(Attention),
+    /// A feed-forward layer of a transformer.
+    FeedForward(FeedForward),
+    /// A transformer.
+    Transformer(Transformer),
 }
 
 impl Spec {
@@ -89,13 +96,20 @@ impl Spec {
         Ok(spec)
     }
 
-    /// Reads the JSON form and checks it.
+    /// Reads the JSON form, or a configuration file of Hugging Face's (`config.json`, which has a
+    /// `model_type`), and checks it.
     pub fn from_json(text: &str) -> Result<Self, Error> {
         check_length(text)?;
-        let spec: Self = serde_json::from_str(text).map_err(|error| Error::Malformed {
+        let malformed = |error: serde_json::Error| Error::Malformed {
             path: "the spec".into(),
             message: plain_words(&error.to_string()),
-        })?;
+        };
+        let document: serde_json::Value = serde_json::from_str(text).map_err(malformed)?;
+        if hugging_face::is_meant(&document) {
+            return hugging_face::read(&document);
+        }
+        // The text again: only its reader says line and column.
+        let spec: Self = serde_json::from_str(text).map_err(malformed)?;
         spec.check()?;
         Ok(spec)
     }
@@ -110,7 +124,12 @@ impl Spec {
         if let Self::Sequence(sequence) = self {
             names::check(&sequence.name)?;
         }
-        self.build::<Tally>().map(|_| ())
+        match self {
+            Self::Attention(layer) => layer.check(),
+            Self::FeedForward(layer) => layer.check(),
+            Self::Transformer(network) => network.check(),
+            _ => self.build::<Tally>().map(|_| ()),
+        }
     }
 
     /// The elementary operations by their names, for engines and for counts per layer.
@@ -118,9 +137,22 @@ impl Spec {
         self.build()
     }
 
+    /// The counts per layer and in all.
+    pub fn counts(&self) -> Result<Counts, Error> {
+        match self {
+            Self::Attention(layer) => layer.counts(),
+            Self::FeedForward(layer) => layer.counts(),
+            Self::Transformer(network) => network.counts(),
+            _ => self.graph()?.counts(),
+        }
+    }
+
     /// The counts in all: those of its graph, which is not built for them.
     pub fn totals(&self) -> Result<Totals, Error> {
-        self.build::<Tally>()?.totals()
+        match self {
+            Self::Attention(_) | Self::FeedForward(_) | Self::Transformer(_) => Ok(self.counts()?.total),
+            _ => self.build::<Tally>()?.totals(),
+        }
     }
 
     fn build<L: Layers>(&self) -> Result<L, Error> {
@@ -134,6 +166,10 @@ impl Spec {
             Self::Resnext(network) => network.build(),
             Self::Regnet(network) => network.build(),
             Self::WideResnet(network) => network.build(),
+            Self::FeedForward(layer) if layer.is_plain() => layer.sequence().build(),
+            Self::FeedForward(_) | Self::Attention(_) | Self::Transformer(_) => {
+                Err(Error::NoGraph { model: self.name() })
+            }
         }
     }
 
@@ -143,6 +179,8 @@ impl Spec {
             Self::FullyConnected(module) => Some(Module::FullyConnected(module)),
             Self::Bottleneck(module) => Some(Module::Bottleneck(module)),
             Self::Sequence(module) => Some(Module::Sequence(module)),
+            Self::FeedForward(module) if module.is_plain() => Some(Module::FeedForward(module)),
+            Self::FeedForward(_) | Self::Attention(_) | Self::Transformer(_) => None,
             Self::Resnext(_) | Self::Regnet(_) | Self::WideResnet(_) => None,
         }
     }
@@ -157,6 +195,9 @@ impl Spec {
                 self.name()
             ))),
             Self::WideResnet(_) => Err(self.basic_blocks()),
+            Self::FeedForward(_) | Self::Attention(_) | Self::Transformer(_) if self.module().is_none() => {
+                Err(Error::NoGraph { model: self.name() })
+            }
             _ => self.module().ok_or_else(|| Error::NoBlocks { model: self.name() }),
         }
     }
@@ -248,6 +289,9 @@ impl Spec {
             Self::Resnext(network) => network.name(),
             Self::Regnet(network) => network.name(),
             Self::WideResnet(network) => network.name(),
+            Self::Attention(layer) => layer.name(),
+            Self::FeedForward(layer) => layer.name(),
+            Self::Transformer(network) => network.name.clone(),
         }
     }
 }

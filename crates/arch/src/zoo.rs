@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::counts::Totals;
+use crate::transformer::names as transformers;
 use crate::{Error, Spec, regnet_models};
 
 /// Networks that are told apart by a few numbers in their names.
@@ -91,6 +92,18 @@ const FAMILIES: &[(&str, &str, &[&str])] = &[
         &["fc6-500", "fc6-200", "fc6-30x48"],
     ),
     ("Bottleneck block", "bottleneck-37x10d: one block by itself", &["bottleneck-128"]),
+    (
+        "Vision transformer",
+        "vit_b_16 and swin_t as torchvision has them, vit_base_patch16_224, deit_small_patch16_224 and \
+         swin_tiny_patch4_window7_224 as timm has them: counts, variances and verdicts, no training",
+        transformers::VISION,
+    ),
+    (
+        "Transformer of text",
+        "gpt2-xl and bert-large as Hugging Face has them; llama-4096x32x8x14336 is a layer as Llama has it, by width, heads, \
+         key/value heads and feed-forward width (x32 behind it: 32 such layers), at 2,048 tokens",
+        transformers::TEXT,
+    ),
 ];
 
 /// Names of other libraries that are understood but not listed: they mean a listed network.
@@ -111,7 +124,7 @@ const ALIASES: [&str; 12] = [
 
 /// The forms that names take.
 pub const NAME_FORMS: &str = "resnext29-37x10d, resnet50, regnet_x_400mf, wrn28-10, fc6-500, fc6-30x48, bottleneck-128, \
-                              or the path of a TOML spec";
+                              vit_b_16, gpt2, llama-4096x32x8x14336, or the path of a TOML spec";
 
 /// Every family with the names worth listing.
 pub fn families() -> Vec<Family> {

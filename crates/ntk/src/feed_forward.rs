@@ -16,6 +16,17 @@ use crate::sampler::activation::{derivative, phi};
 
 /// c of a layer, with a gate or without.
 pub fn constant(activation: Activation, gated: bool) -> f64 {
+    let (mean, square) = moments(activation, gated);
+    square / (mean * mean) - 1.0
+}
+
+/// E[K], which no width changes.
+pub fn mean(activation: Activation, gated: bool) -> f64 {
+    moments(activation, gated).0
+}
+
+/// E[k] and E[k^2] of one neuron.
+fn moments(activation: Activation, gated: bool) -> (f64, f64) {
     let value = |x: f64| phi(activation, x).powi(2);
     let slope = |x: f64| derivative(activation, x).powi(2);
     let (values, slopes) = (normal_mean(value), normal_mean(slope));
@@ -23,12 +34,11 @@ pub fn constant(activation: Activation, gated: bool) -> f64 {
     let slope_squares = normal_mean(|x| slope(x).powi(2));
     let products = normal_mean(|x| value(x) * slope(x));
     // E[w^4] = 3, and u and w are independent of h and of each other.
-    let (mean, square) = if gated {
+    if gated {
         (2.0 * values + slopes, 8.0 * value_squares + 12.0 * products + 9.0 * slope_squares)
     } else {
         (values + slopes, value_squares + 2.0 * products + 3.0 * slope_squares)
-    };
-    square / (mean * mean) - 1.0
+    }
 }
 
 /// E[φ(x) φ(y)] of standard normal numbers of this correlation; with a gate times the correlation of

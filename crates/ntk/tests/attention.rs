@@ -3,7 +3,7 @@
 use collegial_arch::Activation;
 use collegial_core::{Moments, Rng, Silent};
 use collegial_ntk::attention::{Head, Logits, Tokens};
-use collegial_ntk::feed_forward::constant;
+use collegial_ntk::feed_forward::{constant, mean};
 use rayon::prelude::*;
 
 /// A matrix of standard normal weights.
@@ -218,6 +218,56 @@ fn feed_forward_layers_have_their_constants() {
     ] {
         let found = constant(activation, gated);
         assert!((found - expected).abs() <= digits, "{activation} {gated}: {found}");
+    }
+}
+
+/// Layers with all their weights, of two features per token and five neurons: mean and variance of every
+/// activation, with a gate and without.
+#[test]
+fn feed_forward_layers_have_the_moments_of_explicit_weights() {
+    type Function = fn(f64) -> f64;
+    let logistic = |x: f64| 1.0 / (1.0 + (-x).exp());
+    // The slopes are derived here by hand, apart from the crate's.
+    let silu: Function = |x| x / (1.0 + (-x).exp());
+    let silu_slope = move |x: f64| logistic(x) * (1.0 + x * (1.0 - logistic(x)));
+    let cases: [(Activation, Function, Box<dyn Fn(f64) -> f64 + Sync>); 4] = [
+        (Activation::Relu, |x| x.max(0.0), Box::new(|x| f64::from(u8::from(x > 0.0)))),
+        (Activation::None, |x| x, Box::new(|_| 1.0)),
+        (Activation::Tanh, f64::tanh, Box::new(|x| 1.0 - x.tanh().powi(2))),
+        (Activation::Silu, silu, Box::new(silu_slope)),
+    ];
+    let (x, neurons) = ([0.6_f64, 1.28062484748657], 5);
+    let root = 2.0_f64.sqrt();
+    for (index, (activation, phi, slope)) in cases.iter().enumerate() {
+        for gated in [false, true] {
+            let kernel = |draw: u64| -> f64 {
+                let mut rng = Rng::new(11, index as u32, draw);
+                let scale = 1.0 / (neurons as f64).sqrt();
+                let matrix = |rng: &mut Rng| weights(neurons, 2, rng);
+                let (first, gate, last) = (matrix(&mut rng), matrix(&mut rng), weights(1, neurons, &mut rng));
+                let mut sum = 0.0;
+                for j in 0..neurons {
+                    let h = inner(&first[j], &x) / root;
+                    let u = if gated { inner(&gate[j], &x) / root } else { 1.0 };
+                    sum += (scale * phi(h) * u).powi(2);
+                    for feature in x {
+                        sum += (scale * last[0][j] * slope(h) * u * feature / root).powi(2);
+                        if gated {
+                            sum += (scale * last[0][j] * phi(h) * feature / root).powi(2);
+                        }
+                    }
+                }
+                sum
+            };
+            let drawn: Vec<f64> = (0..100_000).into_par_iter().map(kernel).collect();
+            let found: Moments = drawn.into_iter().collect();
+            let variance = constant(*activation, gated) / neurons as f64;
+            let error = found.second_moment_ratio_standard_error();
+            let name = format!("{activation}, gated {gated}");
+            assert!((found.second_moment_ratio() - 1.0 - variance).abs() < 3.0 * error, "{name}: {found:?}");
+            let off = found.mean() - mean(*activation, gated);
+            assert!(off.abs() < 3.0 * found.standard_error(), "{name}: {off}");
+        }
     }
 }
 

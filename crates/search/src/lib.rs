@@ -20,6 +20,7 @@ mod limits;
 pub mod paper;
 mod problem;
 pub mod timing;
+mod verdict;
 
 pub use costs::{Costs, NotCosts};
 pub use curve::{CurvePoint, Flat};
@@ -32,3 +33,4 @@ pub use error::Error;
 pub use limits::Limits;
 pub use problem::{Problem, Rule, VarianceSource};
 pub use timing::{Runtime, Timing, Timings};
+pub use verdict::Verdict;

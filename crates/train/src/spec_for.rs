@@ -33,7 +33,11 @@ pub fn spec_for(spec: &Spec, given: &Overrides, dataset: &Dataset) -> Result<Spe
             agree("image", given.image, shape.height, "pixels per side")?;
             Overrides { classes: Some(classes), image: Some(shape.height), ..*given }
         }
-        Spec::Bottleneck(_) | Spec::Sequence(_) => *given,
+        Spec::Bottleneck(_)
+        | Spec::Sequence(_)
+        | Spec::Attention(_)
+        | Spec::FeedForward(_)
+        | Spec::Transformer(_) => *given,
     };
     let spec = spec.with(&wanted)?;
     let graph = spec.graph()?;

@@ -50,7 +50,8 @@ impl Experiment {
 
     fn read(name: &'static str, file: String, folder: PathBuf, text: &str) -> Result<Self, Error> {
         let wrong = |reason: String| Error::experiment(&file, reason);
-        let mut tables: Keys = toml::from_str(text).map_err(|error| wrong(plain_words(&one_line(error.message()))))?;
+        let mut tables: Keys =
+            toml::from_str(text).map_err(|error| wrong(plain_words(&one_line(error.message()))))?;
         let mut text = |key: &'static str| match tables.remove(key) {
             Some(Value::String(text)) => Ok(text.trim().to_owned()),
             _ => Err(wrong(format!("there is no {key}"))),

@@ -10,7 +10,7 @@
 //! What is neglected: positions that are hidden from a token (causal heads: c is that of tokens that see
 //! as many others), position embeddings inside attention, and biases.
 
-use collegial_arch::Activation;
+use collegial_arch::{Activation, NormOrder};
 use collegial_core::Rng;
 
 use super::{Tokens, dot, softmax};
@@ -22,15 +22,6 @@ const DRAWS: u64 = 256;
 
 /// The seed of these draws: they stand for an integral, and nobody chooses them.
 const SEED: u64 = 0x746f_6b65_6e73;
-
-/// Where the norms of a layer stand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NormOrder {
-    /// x + f(norm(x)): ViT, GPT-2, Llama.
-    Before,
-    /// norm(x + f(x)): BERT.
-    After,
-}
 
 /// A layer of a transformer: attention, then a feed-forward layer.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -40,27 +40,17 @@ mod depth;
 mod tokens;
 mod wishart;
 
-use collegial_core::{Moments, Monitor, Rng, sample_blocks};
-use serde::{Deserialize, Serialize};
-
+use crate::Error;
 use crate::sampler::Factor;
-pub use depth::{Block, NormOrder, correlations};
+use collegial_arch::Attention;
+pub use collegial_arch::{Logits, NormOrder};
+use collegial_core::{Moments, Monitor, Rng, sample_blocks};
+pub use depth::{Block, correlations};
 pub use tokens::Tokens;
 use wishart::Bartlett;
 
 /// Draws that are made one after another.
 const BLOCK: u64 = 64;
-
-/// What logits are divided by.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Logits {
-    /// q·k / √n, as in nearly all networks.
-    #[default]
-    InverseRoot,
-    /// q·k / n, as in the maximal update parametrisation.
-    InverseWidth,
-}
 
 /// An attention head, or several that share keys and values, seen at one query token.
 #[derive(Clone, Debug)]
@@ -98,6 +88,18 @@ impl Head {
     /// shares nothing, and its logits are divided by √n.
     pub fn new(tokens: Tokens, width: usize) -> Self {
         Self { tokens, query: 0, width: Some(width.max(1)), sharing: 1, logits: Logits::default() }
+    }
+
+    /// The heads of an attention layer that share keys and values; a causal one is seen at its last
+    /// token, which sees all others. The layer's kernel is the mean over such groups of heads.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tokens::correlated`].
+    pub fn of_layer(layer: &Attention) -> Result<Self, Error> {
+        let tokens = Tokens::correlated(layer.tokens, layer.correlation)?;
+        let query = if layer.causal { layer.tokens - 1 } else { 0 };
+        Ok(Self::new(tokens, layer.width).query(query).sharing(layer.sharing()).logits(layer.logits))
     }
 
     /// The limit of infinite width, where attention weights are still random.

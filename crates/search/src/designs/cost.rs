@@ -122,7 +122,7 @@ impl StageCost<Counts> {
 impl<'a> CostModel<'a> {
     pub fn new(spec: &'a Spec) -> Result<Self, Error> {
         match spec {
-            Spec::FullyConnected(_) | Spec::Sequence(_) => Ok(Self::Counted { spec }),
+            Spec::FullyConnected(_) | Spec::Sequence(_) | Spec::FeedForward(_) => Ok(Self::Counted { spec }),
             _ => {
                 let (fixed, stages) = stage_costs(spec)?;
                 Ok(Self::Blocks { spec, fixed, stages })
@@ -180,7 +180,7 @@ pub(super) fn has_equal_members(spec: &Spec) -> bool {
 /// The number of members at every stage; a module has one stage.
 pub(super) fn members(spec: &Spec, design: Design) -> Result<Vec<usize>, Error> {
     match spec {
-        Spec::FullyConnected(_) | Spec::Sequence(_) => Ok(vec![design.multiplicity]),
+        Spec::FullyConnected(_) | Spec::Sequence(_) | Spec::FeedForward(_) => Ok(vec![design.multiplicity]),
         _ => Ok(spec.stage_designs(design)?.iter().map(|stage| stage.multiplicity).collect()),
     }
 }

@@ -32,7 +32,7 @@ pub fn recipe_for(spec: &Spec) -> Builtin {
         Spec::WideResnet(network) => by_image(network.image, network.classes),
         Spec::FullyConnected(network) if network.inputs != 3072 => Builtin::Mnist,
         Spec::FullyConnected(network) => by_image(32, network.outputs),
-        Spec::Bottleneck(_) | Spec::Sequence(_) => Builtin::Cifar10,
+        _ => Builtin::Cifar10,
     }
 }
 
@@ -84,7 +84,7 @@ pub fn script(spec: &Spec, recipe: &Recipe, data: Option<Kind>) -> Result<String
             );
             (FULLY_CONNECTED, call)
         }
-        Spec::Bottleneck(_) | Spec::Sequence(_) => {
+        _ => {
             return Err(Error::Invalid(format!(
                 "{model} has no PyTorch module; resnext, wrn and fc models have one (onnx and safetensors \
              take all)",
