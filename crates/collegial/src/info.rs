@@ -85,7 +85,7 @@ pub fn run(request: &Request, _monitor: &dyn Monitor) -> Result<InfoAnswer, Erro
         Source::Spec(_) => None,
     };
     let spec = source.into_spec().with(&request.model.overrides())?;
-    let counts = spec.graph()?.counts()?;
+    let counts = spec.counts()?;
     Ok(InfoAnswer {
         model: spec.name(),
         parameters: counts.total.parameters,

@@ -54,6 +54,7 @@ mod style;
 pub mod sweep;
 mod threads;
 pub mod train;
+pub mod transformer;
 pub mod validate;
 pub mod widths;
 mod written;

@@ -14,7 +14,8 @@ use crate::{ContentError, Error, ModelRef, Monitor};
 options! {
     /// A model by name or file, with the settings that its name leaves open.
     pub struct Model {
-        /// Name of a model, or path of a TOML spec
+        /// Name of a model (timm/ or torchvision/ may stand before it), or path of a TOML spec or of a
+        /// Hugging Face config.json
         #[arg(value_name = "MODEL", value_hint = clap::ValueHint::AnyPath)]
         pub model: ModelRef,
         /// Number of classes of a network

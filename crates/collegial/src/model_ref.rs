@@ -68,8 +68,17 @@ impl ModelRef {
     }
 }
 
-/// A spec's file, a file of weights, or the directory of a run.
+/// What a directory of Hugging Face's has beside the weights.
+const CONFIGURATION: &str = "config.json";
+
+/// A spec's file, a configuration of Hugging Face's or a directory with one, a file of weights, or the
+/// directory of a run.
 fn open(path: &Path) -> Result<Source, Error> {
+    let configuration = path.join(CONFIGURATION);
+    if configuration.is_file() {
+        let text = read_regular_text(&configuration).map_err(Error::reading(&configuration))?;
+        return Ok(Source::Spec(Spec::of_file(&configuration, &text)?));
+    }
     let ending = path.extension().and_then(|ending| ending.to_str());
     let is_spec = matches!(ending, Some("toml" | "json"));
     match path.to_str() {
@@ -222,6 +231,50 @@ mod tests {
     }
 
     /// A word is a model's name first; a directory's only if it is none.
+    #[test]
+    fn configurations_are_read_by_their_file_or_directory() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, file) = (directory.path(), directory.path().join(CONFIGURATION));
+        let bert = r#"{"model_type": "bert", "_name_or_path": "a/tiny-bert", "vocab_size": 100,
+            "max_position_embeddings": 16, "hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2,
+            "intermediate_size": 32}"#;
+        std::fs::write(&file, bert).unwrap();
+        for given in [path, &file] {
+            let spec = of(given.to_str().unwrap()).open().unwrap().into_spec();
+            assert_eq!(spec.name(), "tiny-bert");
+        }
+        std::fs::write(&file, r#"{"model_type": "bert"}"#).unwrap();
+        let Err(error) = of(path.to_str().unwrap()).open() else { panic!("a key is missing") };
+        assert!(error.to_string().contains("lacks the key \"max_position_embeddings\""), "{error}");
+    }
+
+    #[test]
+    fn libraries_stand_before_their_names() {
+        for (name, same) in [
+            ("timm/regnety_016", "regnety_016"),
+            ("timm/resnet50.a1_in1k", "resnet50"),
+            ("torchvision/resnet101", "resnet101"),
+            ("torchvision/vit_b_16", "vit_b_16"),
+        ] {
+            let spec: Spec = same.parse().unwrap();
+            assert_eq!(of(name).open().unwrap().into_spec(), spec, "{name}");
+            assert_eq!(of(name).without_files().unwrap(), spec, "{name}");
+        }
+        for (name, said) in [
+            (
+                "timm/efficientnet_b0.ra_in1k",
+                "collegial.torch.suggest(timm.create_model(\"efficientnet_b0\")) answers",
+            ),
+            ("torchvision/vgg16", "collegial.torch.suggest(torchvision.models.get_model(\"vgg16\")) answers"),
+            ("timm/gpt2", "has no spec here"),
+            ("timm/fc6-500", "is no name of a model of timm"),
+            ("timm/", "is no name of a model of timm"),
+        ] {
+            let Err(error) = of(name).open() else { panic!("{name}") };
+            assert!(error.to_string().contains(said), "{name}: {error}");
+        }
+    }
+
     #[test]
     fn only_open_looks_at_files() {
         assert!(of("src").without_files().is_err());

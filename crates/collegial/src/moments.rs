@@ -14,7 +14,8 @@ use crate::array;
 use crate::message::{invalid, option, verb};
 use crate::options::options;
 use crate::style::wrapped;
-use crate::{Answer, Error, ModelRef, Style, Widths};
+use crate::transformer::{self, moments::TransformerMoments};
+use crate::{Answer, Error, InvalidRequest, ModelRef, Monitor, Style, Widths};
 
 options! {
     /// Exact mean and variance of the kernel of a fully connected network or a bottleneck block,
@@ -32,10 +33,15 @@ options! {
     /// variance is that of `search` with --block-inputs white: the patches that the unit sees are
     /// orthogonal and of equal length. The effective alpha is ln(1 + variance) over the sum of
     /// inverse fan-ins: with it the paper's law would give this variance of a member.
+    ///
+    /// Of a transformer, an attention layer or a feed-forward layer: the variance of every kind of layer,
+    /// at the first and the last layer of every stage. Heads are drawn from their law (--draws), and
+    /// standard errors are given.
     #[command(after_help = "Example:\n  collegial moments bottleneck-37x10d")]
     #[serde(deny_unknown_fields)]
     pub struct Request {
-        /// A module: fc6-500, fc6-30x48, bottleneck-128, or a TOML spec of a chain
+        /// A module: fc6-500, fc6-30x48, bottleneck-128, a TOML spec of a chain; or a transformer, such
+        /// as vit_b_16
         #[arg(
             value_name = "MODULE",
             required_unless_present = "widths",
@@ -58,12 +64,29 @@ options! {
         /// gain
         #[arg(long, value_enum)]
         pub parametrisation: Parametrisation = Parametrisation::Ntk,
+        /// Draws of what has no closed form: attention heads, and feed-forward layers with matrices
+        /// inside [default: fewer for more tokens]
+        #[arg(long, value_name = "T", value_parser = clap::value_parser!(u64).range(2..=100_000_000))]
+        pub draws: Option<u64>,
+        /// Seed of the draws
+        #[arg(skip)]
+        pub seed: u64,
     }
+}
+
+/// Of a chain, or of the layers of a transformer.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum MomentsAnswer {
+    /// Of a chain, exact.
+    Chain(Box<ChainMoments>),
+    /// Of layers, drawn where there is no closed form.
+    Transformer(Box<TransformerMoments>),
 }
 
 /// Mean and variance of one diagonal entry of the kernel.
 #[derive(Clone, Debug, Serialize)]
-pub struct MomentsAnswer {
+pub struct ChainMoments {
     /// The module's name; `null` where widths were given.
     pub module: Option<String>,
     /// The input's first.
@@ -99,8 +122,45 @@ pub struct MomentsAnswer {
 ///
 /// Where there is no such module, no closed form for it (the layer is named), or the input does not
 /// fit it.
-pub fn run(request: &Request) -> Result<MomentsAnswer, Error> {
-    let module = module(request)?;
+pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<MomentsAnswer, Error> {
+    let spec = spec(request)?;
+    if matches!(spec, Spec::Transformer(_) | Spec::Attention(_) | Spec::FeedForward(_)) {
+        return of_transformer(request, &spec, monitor);
+    }
+    if request.draws.is_some() {
+        return Err(invalid![
+            format!("the moments of {} are exact; leave ", spec.name()),
+            option("draws"),
+            " out"
+        ]
+        .into());
+    }
+    Ok(MomentsAnswer::Chain(Box::new(of_chain(request, &module(&spec)?)?)))
+}
+
+fn of_transformer(request: &Request, spec: &Spec, monitor: &dyn Monitor) -> Result<MomentsAnswer, Error> {
+    let other = Parametrisation::Ntk != request.parametrisation;
+    if request.input.is_some() || request.array.is_some() || other {
+        return Err(invalid![
+            format!(
+                "the layers of {} are seen at tokens of variance 1 in the NTK parametrisation; leave ",
+                spec.name()
+            ),
+            option("input"),
+            " and ",
+            option("parametrisation"),
+            " out"
+        ]
+        .into());
+    }
+    if matches!(request.draws, Some(..2)) {
+        return Err(InvalidRequest::out_of_range("draws", request.draws.unwrap_or(0), 2.0, 1e8).into());
+    }
+    let found = transformer::moments::run(spec, request.draws, request.seed, monitor)?;
+    Ok(MomentsAnswer::Transformer(Box::new(found)))
+}
+
+fn of_chain(request: &Request, module: &Module) -> Result<ChainMoments, Error> {
     let chain = module.member();
     if module.widths().is_empty() {
         return Err(invalid![
@@ -135,7 +195,7 @@ pub fn run(request: &Request) -> Result<MomentsAnswer, Error> {
         Some(_) if exact.columns() > 1 => Some(exact.white()?.variance() / members as f64),
         _ => None,
     };
-    Ok(MomentsAnswer {
+    Ok(ChainMoments {
         module: request.model.is_some().then(|| module.name()),
         widths: [chain.input.channels].into_iter().chain(module.widths()).collect(),
         members,
@@ -152,7 +212,7 @@ pub fn run(request: &Request) -> Result<MomentsAnswer, Error> {
     })
 }
 
-impl MomentsAnswer {
+impl ChainMoments {
     /// What two lines of the table are.
     fn sentences(&self) -> Vec<String> {
         let alpha = "The effective alpha is the one with which the law E[K^2] / E[K]^2 = exp(alpha S), S the \
@@ -172,7 +232,7 @@ fn input(request: &Request) -> Result<Option<Tensor>, Error> {
     }
 }
 
-fn module(request: &Request) -> Result<Module, Error> {
+fn spec(request: &Request) -> Result<Spec, Error> {
     let spec = match (&request.model, &request.widths) {
         (Some(_), Some(_)) => {
             return Err(invalid![
@@ -195,6 +255,10 @@ fn module(request: &Request) -> Result<Module, Error> {
         (None, None) => return Err(invalid!["give a model or ", option("widths")].into()),
     };
     spec.check()?;
+    Ok(spec)
+}
+
+fn module(spec: &Spec) -> Result<Module, Error> {
     Ok(spec.module().ok_or_else(|| {
         invalid![
             format!(
@@ -209,7 +273,30 @@ fn module(request: &Request) -> Result<Module, Error> {
     })?)
 }
 
+impl MomentsAnswer {
+    fn inner(&self) -> &dyn Answer {
+        match self {
+            Self::Chain(chain) => chain.as_ref(),
+            Self::Transformer(layers) => layers.as_ref(),
+        }
+    }
+}
+
 impl Answer for MomentsAnswer {
+    fn text(&self, style: &Style) -> String {
+        self.inner().text(style)
+    }
+
+    fn summary(&self) -> (Vec<String>, Table) {
+        self.inner().summary()
+    }
+
+    fn table(&self) -> Table {
+        self.inner().table()
+    }
+}
+
+impl Answer for ChainMoments {
     fn text(&self, _style: &Style) -> String {
         format!("{}\n{}", self.table().to_text(), wrapped(&self.sentences().join(" ")).join("\n") + "\n")
     }
@@ -250,12 +337,19 @@ mod tests {
 
     use super::*;
 
+    fn chain(request: &Request) -> Result<ChainMoments, Error> {
+        match run(request, &crate::Silent)? {
+            MomentsAnswer::Chain(chain) => Ok(*chain),
+            MomentsAnswer::Transformer(_) => panic!("a chain"),
+        }
+    }
+
     /// At white patches `moments` and the exact variance of Algorithm 2 are one number; both tend to
     /// it with the number of input channels.
     #[test]
     fn white_patches_are_those_of_the_search() {
         let model: ModelRef = "bottleneck-37x10d".parse().unwrap();
-        let answer = run(&Request { model: Some(model.clone()), ..Request::default() }).unwrap();
+        let answer = chain(&Request { model: Some(model.clone()), ..Request::default() }).unwrap();
         let block = model.open().unwrap().into_spec().module().unwrap();
         let searched = Exact.of(&block).unwrap().value;
         let white = answer.white_variance.unwrap();
@@ -277,14 +371,14 @@ mod tests {
             let parametrisation = Parametrisation::Standard;
             let request =
                 Request { model: Some(model.parse().unwrap()), parametrisation, ..Request::default() };
-            let found = run(&request).unwrap().variance;
+            let found = chain(&request).unwrap().variance;
             assert!((found - variance).abs() <= 5.1e-4, "{model}: {found}");
         }
     }
 
     #[test]
     fn a_variance_beyond_all_numbers_is_refused() {
-        let of = |model: &str| run(&Request { model: Some(model.parse().unwrap()), ..Request::default() });
+        let of = |model: &str| chain(&Request { model: Some(model.parse().unwrap()), ..Request::default() });
         assert!(of("fc1000-48").unwrap().variance > 1e40);
         let said = of("fc10000-48").unwrap_err().to_string();
         assert!(said.contains("fc10000-48") && said.contains("wider or fewer layers"), "{said}");

@@ -55,10 +55,14 @@ fn functions_of_the_python_package() {
 
 /// Verbs, and words whose answers have every form that the verb's JSON takes. The first row of each
 /// makes the schema, later ones too; every answer must then keep to it.
-const ASKED: [(&str, &[&str]); 20] = [
+const ASKED: [(&str, &[&str]); 22] = [
     ("info", &["info resnext29-37x10d", "info fc6-30x48", "info own.toml"]),
     ("models", &["models"]),
     ("moments", &["moments fc6-30x48", "moments --widths 784,48,48", "moments bottleneck-64"]),
+    (
+        "moments-transformer",
+        &["moments llama-64x4x2x128 --draws 100", "moments layer.toml --draws 100", "moments attention.toml"],
+    ),
     ("ntk", &["ntk fc3-20 --count 2"]),
     (
         "ntk-tiles",
@@ -92,6 +96,7 @@ const ASKED: [(&str, &[&str]); 20] = [
             "search fc6-500 --free-widths",
         ],
     ),
+    ("search-verdicts", &["search llama-64x4x2x128", "search attention.toml", "search gated.toml"]),
     ("score", &["score table.csv --target error"]),
     ("evaluate", &["evaluate run --data data"]),
     ("export", &["export fc3-20 --to onnx --out small.onnx"]),
@@ -184,6 +189,12 @@ fn prepare(place: &Path) {
     std::fs::write(place.join("mine.toml"), mine).unwrap();
     std::fs::write(place.join("own.toml"), "kind = \"bottleneck\"\ninputs = 64\noutputs = 64\nwidth = 16\n")
         .unwrap();
+    let attention = "kind = \"attention\"\ninputs = 64\nheads = 4\nwidth = 16\ntokens = 8\n";
+    std::fs::write(place.join("attention.toml"), attention).unwrap();
+    let layer = "kind = \"feed-forward\"\ninputs = 16\nwidths = [8, 8]\n";
+    std::fs::write(place.join("layer.toml"), layer).unwrap();
+    let gated = "kind = \"feed-forward\"\ninputs = 16\nwidths = [32]\ngated = true\n";
+    std::fs::write(place.join("gated.toml"), gated).unwrap();
     std::fs::write(place.join("times.csv"), "model,seconds\nfc3-100,0.01\nfc3-4x40,0.008\nfc3-8x20,0.007\n")
         .unwrap();
     let table = "model,error\nresnext29-1x64d,5.1\nresnext29-2x64d,4.9\nresnext29-8x16d,4.8\nresnext29-4x16d,5.3\nresnext29-4x20d,\n\

@@ -61,8 +61,8 @@ fn ask<'py>(
         // What is counted or in closed form needs no threads.
         "info" => Answer::boxed(ops::info::run(&ops::request(&request)?, watch)?),
         "models" => Answer::boxed(ops::models::run(ops::request(&request)?)?),
-        "moments" => Answer::boxed(ops::moments::run(&ops::request(&request)?)?),
         verb => pool::on_threads(threads, || match verb {
+            "moments" => Answer::boxed(ops::moments::run(&ops::request(&request)?, watch)?),
             "fit" => Answer::boxed(ops::fit::run(&ops::request(&request)?, watch)?),
             "regress" => Answer::boxed(ops::ntk::regress::run(&ops::request(&request)?, watch)?),
             "merge" => Answer::boxed(ops::merge::run(&ops::request(&request)?, watch)?),

@@ -84,6 +84,9 @@ pub(super) fn ask_watched(verb: &str, body: &[u8], monitor: &dyn Monitor) -> Res
             check_cost(&request)?;
             request.model = without_files(&request.model)?;
             let found = ops::search::run(&request, monitor)?;
+            if let ops::search::SearchAnswer::Verdicts(verdicts) = &found {
+                return Err(Refusal(verdicts.summary().0.join(" ")));
+            }
             let mut answer: Value = serde_json::from_str(&found.json()?).map_err(Error::Json)?;
             answer["sentences"] = found.summary().0.into();
             answer["cards"] = found.cards().iter().map(card).collect();

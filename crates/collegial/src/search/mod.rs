@@ -21,6 +21,8 @@ use crate::message::{invalid, option, option_with, verb};
 use crate::ntk::NormPolicy;
 use crate::options::options;
 use crate::runtime::Runtimes;
+use crate::transformer::verdicts;
+pub use crate::transformer::verdicts::Verdicts;
 use crate::{Answer, Budget, Error, Model, Monitor, Paged, Silent, Style, Widths};
 pub use designs::{Checked, Designs};
 pub use paper::Paper;
@@ -38,6 +40,9 @@ options! {
     ///
     /// --paper is Algorithm 2 as printed, on one block with a fitted law. --alpha, --trials,
     /// --variance law and --variance measured imply it.
+    ///
+    /// Layers of a transformer get a verdict instead: whether splitting them is a question of variance,
+    /// of speed alone (split-neutral), or of something that the theory does not cover.
     #[command(after_help = "Example:\n  collegial search resnext50-1x64d --cost flops --multiple-of 8")]
     #[serde(deny_unknown_fields)]
     pub struct Request {
@@ -163,6 +168,8 @@ pub enum SearchAnswer {
     Designs(Box<Designs>),
     /// Of one block, as printed.
     Paper(Box<Paper>),
+    /// What splitting is a question of, where nothing is to be searched: layers of transformers.
+    Verdicts(Box<Verdicts>),
 }
 
 /// Searches.
@@ -182,6 +189,17 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<SearchAnswer, Err
 pub fn run_with(request: &Request, runtimes: Runtimes, monitor: &dyn Monitor) -> Result<SearchAnswer, Error> {
     let request = &request.clone().timed();
     Runtimes::check(request)?;
+    let (baseline, images) = designs::baseline(request, monitor)?;
+    if verdicts::apply(&baseline) {
+        return judged(request, &baseline, monitor);
+    }
+    if matches!(&baseline, Spec::FeedForward(layer) if layer.bias) {
+        return Err(invalid![format!(
+            "{} has biases, which a search does not count; set bias = false",
+            baseline.name()
+        )]
+        .into());
+    }
     if !request.check && (request.draws.is_some() || request.norm.is_some()) {
         return Err(invalid![
             option("draws"),
@@ -208,7 +226,6 @@ pub fn run_with(request: &Request, runtimes: Runtimes, monitor: &dyn Monitor) ->
         ]
         .into());
     }
-    let (baseline, images) = designs::baseline(request, monitor)?;
     if request.timings.is_some() && !request.cost.has(Cost::Time) {
         return Err(invalid![
             option("timings"),
@@ -272,12 +289,38 @@ pub fn fine_curve(request: &Request) -> Result<Vec<FinePoint>, Error> {
     Ok(designs::question(request, &baseline).images(images).fine_curve()?)
 }
 
+/// The verdicts on a transformer's layers; of the options only the head widths apply.
+fn judged(request: &Request, baseline: &Spec, monitor: &dyn Monitor) -> Result<SearchAnswer, Error> {
+    let usual = Request {
+        model: request.model.clone(),
+        widths: request.widths.clone(),
+        seed: request.seed,
+        ..Request::default()
+    };
+    let fields = |request: &Request| serde_json::to_value(request).map_err(Error::Json);
+    let (given, usual) = (fields(request)?, fields(&usual)?);
+    let other =
+        given.as_object().and_then(|given| given.iter().find(|(name, value)| usual[*name] != **value));
+    if let Some((name, _)) = other {
+        return Err(invalid![
+            option(name),
+            format!(
+                " does not apply to {}, whose layers get verdicts instead of designs; leave it out",
+                baseline.name()
+            )
+        ]
+        .into());
+    }
+    let found = verdicts::run(baseline, request.widths.as_ref(), request.seed, monitor)?;
+    Ok(SearchAnswer::Verdicts(Box::new(found)))
+}
+
 impl SearchAnswer {
     /// What designs of their own for every stage gain, where they were asked for.
     pub fn stage_cards(&self) -> Option<[Card; 2]> {
         match self {
             Self::Designs(designs) => designs.stage_cards(),
-            Self::Paper(_) => None,
+            Self::Paper(_) | Self::Verdicts(_) => None,
         }
     }
 
@@ -285,6 +328,7 @@ impl SearchAnswer {
         match self {
             Self::Designs(designs) => designs.as_ref(),
             Self::Paper(paper) => paper.as_ref(),
+            Self::Verdicts(verdicts) => verdicts.as_ref(),
         }
     }
 }

@@ -20,7 +20,7 @@ use collegial_core::Instant;
 use collegial_experiments::evidence::Evidence;
 use collegial_ntk::covariance::Images;
 use collegial_report::{Card, Figure, Table};
-use collegial_search::{DesignAnswer, DesignSearch, Freedom, StageAnswer, VarianceSource};
+use collegial_search::{DesignAnswer, DesignSearch, Freedom, StageAnswer, VarianceSource, Verdict};
 use collegial_train::data::{Dataset, Part};
 use collegial_train::{Error as TrainError, spec_for};
 use serde::Serialize;
@@ -35,6 +35,8 @@ pub(super) use check::FEWEST;
 /// Both optima of the whole network.
 #[derive(Clone, Debug, Serialize)]
 pub struct Designs {
+    /// What splitting is a question of: here of the variance.
+    pub verdict: Verdict,
     /// The optima, their neighbours and the curve.
     #[serde(flatten)]
     pub answer: DesignAnswer,
@@ -90,7 +92,7 @@ impl Subject {
     fn of(spec: &Spec) -> Self {
         match spec {
             Spec::FullyConnected(_) => Self::FullyConnected,
-            Spec::Sequence(_) => Self::Module,
+            Spec::Sequence(_) | Spec::FeedForward(_) => Self::Module,
             _ => Self::Block,
         }
     }
@@ -136,6 +138,7 @@ pub(super) fn run(
     };
     let name = |design: Design| Ok::<_, Error>(called::known(&baseline.with_design(design)?));
     Ok(Designs {
+        verdict: Verdict::Variance,
         primal_model: name(answer.primal.design)?,
         dual_model: name(answer.dual.design)?,
         next: next::steps(request, baseline, &answer, stages.as_ref())?,
