@@ -33,7 +33,7 @@ fn every_kind_of_layer_gets_a_verdict() {
     let widths: Vec<u64> = heads.iter().map(|head| head["width"].as_u64().unwrap()).collect();
     assert_eq!(widths, [16, 64, 16, 64]);
     assert_eq!(heads[0]["correlation"], 0.0);
-    assert!(heads[2]["correlation"].as_f64().unwrap() > 0.1, "{heads:?}");
+    assert!(heads[2]["correlation"].as_f64().unwrap() > 0.0, "{heads:?}");
     for head in heads {
         assert_eq!(head["heads"].as_u64().unwrap() * head["width"].as_u64().unwrap(), 256);
     }
