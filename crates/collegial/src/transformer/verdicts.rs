@@ -172,11 +172,20 @@ fn of_heads(layer: &Attention, stage: usize, count: usize, heads: Vec<HeadWidth>
     }
 }
 
+/// Whether two variances differ by more than sampling explains.
+fn differ(a: &HeadWidth, b: &HeadWidth) -> bool {
+    (a.variance - b.variance).abs() > 3.0 * a.standard_error.hypot(b.standard_error)
+}
+
 /// What the widths come to at one end.
 fn spread(end: &[HeadWidth]) -> String {
     let by_variance = |a: &&HeadWidth, b: &&HeadWidth| a.variance.total_cmp(&b.variance);
     let (least, most) = (end.iter().min_by(by_variance), end.iter().max_by(by_variance));
     match (least, most) {
+        (Some(least), Some(most)) if least.width != most.width && !differ(least, most) => format!(
+            "layer {} (token correlation {:.2}) has no widths that differ by three standard errors",
+            least.layer, least.correlation,
+        ),
         (Some(least), Some(most)) if least.width != most.width => format!(
             "layer {} (token correlation {:.2}) has the least variance at width {} and {} times as much at width {}",
             least.layer,
