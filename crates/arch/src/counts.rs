@@ -193,7 +193,7 @@ impl Layers for Tally {
 }
 
 /// Counts in 128 bits, which no accepted spec can overflow (see [`crate::MAX_DIMENSION`]).
-#[derive(Default, PartialEq)]
+#[derive(Clone, Copy, Default, PartialEq)]
 pub(crate) struct Wide {
     pub parameters: u128,
     pub macs: u128,

@@ -217,7 +217,8 @@ fn one() -> usize {
     1
 }
 
-fn unnamed() -> String {
+/// The name of a module that says none.
+pub(crate) fn unnamed() -> String {
     "sequence".into()
 }
 

@@ -16,7 +16,7 @@ use crate::layers::Layers;
 use crate::module::Module;
 use crate::regnet::Regnet;
 use crate::resnext::Resnext;
-use crate::sequence::Sequence;
+use crate::sequence::{Sequence, unnamed};
 use crate::stage_design::{Designs, StageDesign};
 use crate::toml_error::{explained, plain_words};
 use crate::transformer::{Attention, FeedForward, Transformer, hugging_face};
@@ -76,11 +76,10 @@ impl Spec {
             Error::Malformed { message, .. } => Error::Malformed { path: path.into(), message },
             other => Error::Malformed { path: path.into(), message: other.to_string() },
         })?;
-        // A module without a name has its file's.
-        if let (Self::Sequence(module), Some(stem)) = (&mut spec, path.file_stem()) {
-            if !text.contains("name") {
-                module.name = stem.to_string_lossy().into_owned();
-            }
+        if let (Self::Sequence(module), Some(stem)) = (&mut spec, path.file_stem())
+            && module.name == unnamed()
+        {
+            module.name = stem.to_string_lossy().into_owned();
         }
         Ok(spec)
     }

@@ -28,9 +28,9 @@ pub(crate) fn check_directory(directory: Option<&Path>) -> Result<(), Error> {
     // A relative path may begin in the working directory.
     let there = there.filter(|path| !path.as_os_str().is_empty());
     match there {
-        Some(path) if !path.is_dir() => Err(unusable(directory, format!("{} is a file", path.display()))),
+        Some(path) if !path.is_dir() => Err(unusable(directory, &format!("{} is a file", path.display()))),
         Some(path) if path.metadata().is_ok_and(|data| data.permissions().readonly()) => {
-            Err(unusable(directory, format!("{} is read-only", path.display())))
+            Err(unusable(directory, &format!("{} is read-only", path.display())))
         }
         _ => Ok(()),
     }
@@ -44,17 +44,17 @@ pub(crate) fn check_directory(directory: Option<&Path>) -> Result<(), Error> {
 pub(crate) fn check_file(path: Option<&Path>) -> Result<(), Error> {
     let Some(path) = path else { return Ok(()) };
     if path.is_dir() {
-        return Err(unusable(path, "it is a directory".into()));
+        return Err(unusable(path, "it is a directory"));
     }
     match path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         Some(parent) if !parent.is_dir() => {
-            Err(unusable(path, format!("there is no directory {}", parent.display())))
+            Err(unusable(path, &format!("there is no directory {}", parent.display())))
         }
         _ => Ok(()),
     }
 }
 
-fn unusable(path: &Path, reason: String) -> Error {
+fn unusable(path: &Path, reason: &str) -> Error {
     invalid![option("out"), format!(" cannot be {}: {reason}", path.display())].into()
 }
 

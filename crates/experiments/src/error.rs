@@ -130,6 +130,7 @@ impl Error {
     }
 
     /// Content that is no table, until the name of its file is known.
+    #[expect(clippy::needless_pass_by_value, reason = "`map_err` hands errors over")]
     pub(crate) fn table(reason: impl ToString) -> Self {
         Self::Table { name: "the table".into(), reason: reason.to_string() }
     }

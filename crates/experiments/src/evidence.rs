@@ -155,7 +155,7 @@ mod tests {
         for line in STEPS.lines().skip(1) {
             let cells: Vec<f64> = line.rsplit(',').take(3).map(|cell| cell.parse().unwrap()).collect();
             let [fall, width, ratio] = cells[..] else { panic!("{line}") };
-            if ratio >= 1.36 && ratio <= 2.125 && fall != 0.0 {
+            if (1.36..=2.125).contains(&ratio) && fall != 0.0 {
                 pairs += 1;
                 lower += usize::from(fall > 0.0);
                 wider += usize::from(width > 1.0);

@@ -86,9 +86,8 @@ const MOST_WIDTHS: usize = 100_000;
 pub(crate) fn check_widths(largest: usize, multiple_of: usize) -> Result<(), Error> {
     match largest / multiple_of.max(1) {
         count if count > MOST_WIDTHS => Err(Error::Invalid(format!(
-            "there are {count} widths to look at, more than a search takes ({most}); name \
-             fewer, or keep to multiples of a larger number",
-            most = MOST_WIDTHS
+            "there are {count} widths to look at, more than a search takes ({MOST_WIDTHS}); name \
+             fewer, or keep to multiples of a larger number"
         ))),
         _ => Ok(()),
     }

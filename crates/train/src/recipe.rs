@@ -95,8 +95,8 @@ impl Recipe {
     fn at_fault<'a>(text: &str, changes: &'a [String]) -> Option<&'a String> {
         let reads_without = |left_out: &&String| {
             let mut table: Table = toml::from_str(text).ok()?;
-            let kept = changes.iter().filter(|change| change != left_out);
-            kept.map(|change| set(&mut table, change)).collect::<Result<(), _>>().ok()?;
+            let mut kept = changes.iter().filter(|change| change != left_out);
+            kept.try_for_each(|change| set(&mut table, change)).ok()?;
             table.try_into::<Self>().ok()
         };
         changes.iter().find(|change| reads_without(change).is_some())

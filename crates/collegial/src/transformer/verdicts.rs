@@ -151,7 +151,7 @@ fn head_widths(
 }
 
 fn of_heads(layer: &Attention, stage: usize, count: usize, heads: Vec<HeadWidth>) -> LayerVerdict {
-    let ends = heads.chunk_by(|a, b| a.layer == b.layer).map(|end| spread(end));
+    let ends = heads.chunk_by(|a, b| a.layer == b.layer).map(spread);
     let ends: Vec<String> = ends.collect();
     let sentence = format!(
         "Kernel variance does not choose the head width; choose by speed. At equal total width {} {}. {TABLES}",

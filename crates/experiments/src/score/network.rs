@@ -91,8 +91,7 @@ fn stages(table: &Table, row: usize) -> Result<Spec, Error> {
             if !doubles {
                 return Err(Error::Invalid(format!(
                     "outputs {outputs:?} do not double from stage to stage; only stem simple takes such"
-                ))
-                .into());
+                )));
             }
             Spec::Resnext(Resnext {
                 stem,

@@ -149,8 +149,7 @@ impl Measurements {
                 "{given} trials would never end; take at most {most}",
                 given = sampling.trials,
                 most = ABSURD_TRIALS
-            ))
-            .into());
+            )));
         }
         sampling.precision.map_or(Ok(()), check_precision)?;
         if sampling.precision.is_some()
@@ -158,8 +157,7 @@ impl Measurements {
         {
             return Err(Error::Invalid(format!(
                 "a precision cannot be reached by one shard alone and needs trials that are a multiple \
-                 of {block}",
-                block = BLOCK
+                 of {BLOCK}"
             )));
         }
         let samples =
@@ -312,7 +310,6 @@ pub(super) fn check_precision(precision: f64) -> Result<(), Error> {
         true => Ok(()),
         false => Err(Error::Invalid(format!(
             "the precision is {precision}; it must be a positive share of alpha, such as 0.02"
-        ))
-        .into()),
+        ))),
     }
 }

@@ -41,8 +41,7 @@ pub fn measure_variance(
     if !(precision.is_finite() && precision > 0.0) {
         return Err(Error::Invalid(format!(
             "the precision is {precision}; it must be a positive share of every variance, such as 0.02"
-        ))
-        .into());
+        )));
     }
     // A draw's cost grows with the width, and so does the share of the work that it stands for.
     let share = |width: usize| width as u64 + 20;

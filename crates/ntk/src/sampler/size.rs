@@ -18,9 +18,8 @@ pub(super) fn check(plan: &Plan) -> Result<(), Error> {
     if work > MOST_WORK {
         return Err(Error::Invalid(format!(
             "one draw of the kernel takes about {work:.1e} multiplications, more than the sampler takes \
-             ({most:.0e}); take smaller widths, one output unit instead of a pooled one, or a smaller \
-             image",
-            most = MOST_WORK
+             ({MOST_WORK:.0e}); take smaller widths, one output unit instead of a pooled one, or a smaller \
+             image"
         )));
     }
     let threads = rayon::current_num_threads();
