@@ -22,7 +22,7 @@ MISTAKES = [
 
 #: Where a field is named, Python names its keyword.
 KEYWORDS = [
-    (lambda: collegial.search("fc6-500", cost="money"), r'^cost= cannot be "money": unknown variant `money`, expected one of `params`'),
+    (lambda: collegial.search("fc6-500", cost="money"), r'^cost= cannot be "money": "money" is not a cost; take params,'),
     (lambda: collegial.search("fc6-500", alpha=1.6, variance="exact"), r'^alpha= belongs to variance="law"; leave'),
     (lambda: collegial.search("fc6-500", alpha=float("nan")), "^alpha= is nan; it must be a finite number"),
     (lambda: collegial.moments(), "^give a model or widths=$"),

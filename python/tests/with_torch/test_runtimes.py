@@ -1,6 +1,8 @@
 """Networks timed by ONNX Runtime and PyTorch, from Python and from the program."""
 
+import os
 import subprocess
+import sys
 
 import pytest
 
@@ -44,6 +46,7 @@ def test_what_cannot_be_timed_is_said(words, sentence):
 def test_the_program_goes_on_in_python(program):
     """The program has no Python, and hands the same words to the package."""
     words = ["search", "fc3-16", "--runtime", "onnx", "--widths", "4", "--json"]
-    found = subprocess.run([program, *words], capture_output=True, text=True)
+    environment = {**os.environ, "COLLEGIAL_PYTHON": sys.executable}
+    found = subprocess.run([program, *words], capture_output=True, text=True, env=environment)
     assert found.returncode == 0, found.stderr
     assert '"runtime": "onnx"' in found.stdout and "in Python: collegial" in found.stderr
