@@ -268,6 +268,8 @@ def moments(
     widths: Iterable[int] | str | None = None,
     input: Path | None = None,
     parametrisation: Literal["standard", "ntk"] = "ntk",
+    draws: int | None = None,
+    seed: int = 0,
 ) -> MomentsResult:
     """Exact mean and variance of the kernel of a fully connected network or a bottleneck block,
     without sampling.
@@ -285,8 +287,13 @@ def moments(
     orthogonal and of equal length. The effective alpha is ln(1 + variance) over the sum of inverse
     fan-ins: with it the paper's law would give this variance of a member.
 
+    Of a transformer, an attention layer or a feed-forward layer: the variance of every kind of
+    layer, at the first and the last layer of every stage. Heads are drawn from their law (`draws`),
+    and standard errors are given.
+
     Args:
-        model: A module: fc6-500, fc6-30x48, bottleneck-128, or a TOML spec of a chain.
+        model: A module: fc6-500, fc6-30x48, bottleneck-128, a TOML spec of a chain; or a
+            transformer, such as vit_b_16.
         widths: Widths of a fully connected network in place of a module, the input's first:
             784,48,48.
         input: One input from a .npy file of f4 or f8: channels x height x width of the module's
@@ -294,6 +301,9 @@ def moments(
             network.
         parametrisation: By which weights gradients are taken; with standard, layers count in
             proportion to fan-in / gain.
+        draws: Draws of what has no closed form: attention heads, and feed-forward layers with
+            matrices inside. By default fewer for more tokens.
+        seed: Seed of the draws.
     """
     return _calls.moments(locals())
 
@@ -598,6 +608,9 @@ def search(
 
     `paper` is Algorithm 2 as printed, on one block with a fitted law. `alpha`, `trials`, `variance`
     law and `variance` measured imply it.
+
+    Layers of a transformer get a verdict instead: whether splitting them is a question of variance,
+    of speed alone (split-neutral), or of something that the theory does not cover.
 
     Args:
         model: The baseline. A name, the path or text of a spec, a dict, a `Spec`, or a checkpoint.

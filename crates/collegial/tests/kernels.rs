@@ -43,7 +43,7 @@ fn kernels_of_saved_weights_and_inputs_are_the_same() {
     );
     refused(&format!("ntk fc3-20 --weights {weights}"), "there is no tensor \"fc1.weight\"");
     refused(&format!("ntk fc3-20 --weights {input}"), "it is not a safetensors file");
-    refused(&format!("ntk fc3-20 --out {}", file("no/such/k.npy")), "cannot write");
+    refused(&format!("ntk fc3-20 --out {}", file("no/such/k.npy")), "there is no directory");
     let mut broken = std::fs::read(&input).unwrap();
     let at = broken.len() - 8;
     broken[at..].copy_from_slice(&f64::NAN.to_le_bytes());
@@ -102,13 +102,13 @@ fn questions_that_have_no_exact_answer_are_refused_in_one_sentence() {
     let times = file("times.csv", b"model,seconds\n1x128d,0.2\n16x9d,0.1\n");
     let timed = run(&format!("search resnext29-1x128d --cost time --timings {times} --json"));
     assert!(timed.contains("exit 0") && timed.contains("\"cost\": \"time\""), "{timed}");
-    // A design of a module that has no name of its own.
+    // A module without a name takes its file's; its designs have none of their own.
     let relu = file(
         "relu.toml",
         b"kind = \"sequence\"\ninput = { channels = 6 }\nlayers = [{ type = \"dense\", width = 12, activation = \"relu\" }, { type = \"dense\", width = 12, activation = \"relu\" }, { type = \"dense\", width = 1 }]\n",
     );
     let named = run(&format!("search {relu}"));
-    assert!(named.contains("d of sequence has") && !named.contains("next: collegial export"), "{named}");
+    assert!(named.contains("d of relu has") && !named.contains("next: collegial export"), "{named}");
     let drawn = run(&format!("fit {tanh} --widths 4,12 --json -q"));
     assert!(drawn.contains("exit 0") && drawn.contains("\"source\": \"sampled\""), "{drawn}");
     let inputs = drawn.split_once("\"inputs\": ").unwrap().1.split_once(',').unwrap().0.to_owned();

@@ -173,7 +173,7 @@ impl Answer for TransformerMoments {
     }
 
     fn summary(&self) -> (Vec<String>, Table) {
-        let tokens = "Tokens have variance 1 and one correlation between any two: none in front of the first \
+        let tokens = "Tokens have variance 1 and one correlation c between any two: none in front of the first \
                       layer, unless the spec says so, and behind it what infinitely wide layers make of them.";
         let members = "The variance of a layer is that of one member (a head, or heads that share keys and \
                        values) over their number.";
@@ -184,9 +184,9 @@ impl Answer for TransformerMoments {
         let mut table = Table::new(&[
             ("layer", Align::Right),
             ("kind", Align::Left),
-            ("members x width", Align::Right),
+            ("m x n", Align::Right),
             ("tokens", Align::Right),
-            ("correlation", Align::Right),
+            ("c", Align::Right),
             ("E[K]", Align::Right),
             ("Var[K] / E[K]^2", Align::Right),
             ("+-", Align::Right),
