@@ -37,14 +37,13 @@ pub(crate) fn explained<T: DeserializeOwned>(text: &str, error: &toml::de::Error
 
 /// A deserialiser's sentence with what it expects in words instead of types.
 pub fn plain_words(message: &str) -> String {
-    let [whole, positive, number] =
-        ["expected a whole number", "expected a whole number above 0", "expected a number"];
+    let number = "expected a number";
+    let positive = "expected a whole number above 0";
     let mut plain = message.replace("invalid type: ", "found ").replace("invalid value: ", "found ");
     for bits in ["size", "8", "16", "32", "64", "128"] {
-        for sign in ["u", "i"] {
-            plain = plain.replace(&format!("expected a nonzero {sign}{bits}"), positive);
-            plain = plain.replace(&format!("expected {sign}{bits}"), whole);
-        }
+        plain = plain.replace(&format!("expected a nonzero u{bits}"), positive);
+        plain = plain.replace(&format!("expected u{bits}"), "expected a whole number of at least 0");
+        plain = plain.replace(&format!("expected i{bits}"), "expected a whole number");
     }
     for (type_name, words) in [
         ("expected f64", number),
@@ -138,7 +137,7 @@ mod tests {
         for (said, plain) in [
             (
                 "invalid type: floating point `1.5`, expected usize",
-                "found the number `1.5`, expected a whole number",
+                "found the number `1.5`, expected a whole number of at least 0",
             ),
             (
                 "invalid value: integer `0`, expected a nonzero usize",
@@ -156,7 +155,7 @@ mod tests {
         let said = refusal("kind = \"bottleneck\"\nwidth = 3\n# inputs = 4\ninputs = \"x\"\n");
         assert!(
             said.contains("line 4: ")
-                && said.ends_with("inputs: found the text \"x\", expected a whole number"),
+                && said.ends_with("inputs: found the text \"x\", expected a whole number of at least 0"),
             "{said}"
         );
         let said = refusal("kind = \"resnext\"\nstem = \"small\"\nblocks = [3, 3]\ndesign = \"1by3\"\n");

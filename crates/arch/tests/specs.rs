@@ -171,7 +171,8 @@ fn malformed_toml_is_answered_with_the_line() {
     let error = Spec::from_toml("kind = \"bottleneck\"\nwidth = 8\ncolour = 3\n").unwrap_err().to_string();
     assert!(error.contains("unknown field `colour`"), "{error}");
     let error = Spec::from_toml("kind = \"bottleneck\"\nwidth = -8\n").unwrap_err().to_string();
-    assert!(error.contains("invalid value") && !error.contains('\n'), "{error}");
+    let plain = "line 2: width: found the number `-8`, expected a whole number of at least 0";
+    assert!(error.contains(plain) && !error.contains('\n'), "{error}");
     let error = Spec::from_toml("kind = \"sequence\"\ninput = { channels = 3 }\nlayers = []\n").unwrap_err();
     assert!(error.to_string().contains("no layer with parameters"));
 }

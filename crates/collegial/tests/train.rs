@@ -223,7 +223,7 @@ fn sentences() {
     let place = Place::new();
     std::fs::write(place.run("file"), "").unwrap();
     let (code, said) = refusal(&mut place.train("file/run", &[]));
-    assert!(code == Some(2) && said.contains("cannot create file/run"), "{said}");
+    assert!(code == Some(2) && said.contains("--out cannot be file/run: file is a file"), "{said}");
     let (_, said) = refusal(&mut place.train("run", &["--set", "epoch=3"]));
     assert!(said.contains("unknown field `epoch`"), "{said}");
     let (_, said) = refusal(&mut place.train("run", &["--recipe", "cifar"]));

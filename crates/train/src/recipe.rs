@@ -280,7 +280,7 @@ mod tests {
             ("epochs", "write it as epochs=5"),
             ("epochs=0", "epochs is 0"),
             ("epoch=5", "unknown field `epoch`"),
-            ("epochs=many", "epochs=many: found the text \"many\", expected a whole number"),
+            ("epochs=many", "epochs=many: found the text \"many\", expected a whole number of at least 0"),
             ("micro_batch=100", "not a multiple"),
             ("learning_rate=nan", "learning_rate is NaN"),
             ("optimiser.momentum=1", "momentum is 1"),

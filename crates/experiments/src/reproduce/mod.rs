@@ -3,9 +3,9 @@
 //! The main type is [`Item`]: one figure or table, in one small file under `items/`, whose settings
 //! at every [`Scale`] are in `experiments/NAME.toml`. An item computes with the other crates and
 //! gives an [`Outcome`]: comparisons with the numbers of `paper/tables.json` ([`published`]),
-//! sections for its page, and its data. Whatever takes long is a result ([`Context::cached`]), kept in
-//! a file, so that a run that was interrupted goes on where it was. Some items train nothing and
-//! judge the records of a study (`studies/`).
+//! sections for its page, and its data. Whatever takes long is a result
+//! ([`cached`](crate::Context::cached)), kept in a file, so that a run that was interrupted goes on
+//! where it was. Some items train nothing and judge the records of a study (`studies/`).
 //!
 //! To add one: write its experiment file and a function from that to its outcome, and name both in
 //! [`ITEMS`].
