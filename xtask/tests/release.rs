@@ -69,7 +69,8 @@ fn the_page_of_dependencies_lists_every_direct_one() {
     let table = between(&manifest, "[workspace.dependencies]\n", "\n[");
     let names = table.lines().filter_map(|line| line.split_once(" = ")).map(|(name, _)| name);
     let direct: BTreeSet<&str> = names.filter(|name| !name.starts_with("collegial")).collect();
-    assert_eq!(listed, direct);
+    // The program's indirect ones are listed too; `every_crate` compares those with its tree.
+    assert_eq!(direct.difference(&listed).collect::<Vec<_>>(), Vec::<&&str>::new());
 }
 
 /// Candidates for a release are for others to try.
