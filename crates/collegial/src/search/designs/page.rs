@@ -112,7 +112,7 @@ impl Designs {
             "params share",
             "FLOPs",
             "FLOPs share",
-            "activations share",
+            "activations",
             "variance",
             "times less",
         ];
