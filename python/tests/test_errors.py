@@ -76,7 +76,7 @@ def test_threads_have_the_limits_of_the_program(threads, run):
         lambda: collegial.search("fc6-500", threads=threads),
         lambda: collegial.ntk("fc3-8", count=2, threads=threads),
         lambda: collegial.ntk("fc3-8", draws=3, threads=threads),
-        lambda: collegial.forward("fc3-8", numpy.zeros((1, 784)), threads=threads),
+        lambda: collegial.forward("fc3-8", None, numpy.zeros((1, 784)), threads=threads),
     ]
     for call in calls:
         with pytest.raises(collegial.CollegialError, match=f"^threads= is {threads}; it must be a number between 1 and 256$"):
@@ -99,4 +99,4 @@ def test_control_characters_do_not_reach_a_traceback():
 def test_an_array_that_is_too_large_is_refused():
     huge = numpy.broadcast_to(numpy.float32(0), (2**40, 784))
     with pytest.raises((MemoryError, collegial.CollegialError), match="allocate|memory"):
-        collegial.forward("fc3-8", huge)
+        collegial.forward("fc3-8", None, huge)

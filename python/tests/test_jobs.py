@@ -201,7 +201,7 @@ def test_a_kernel_s_tiles_on_two_processes(tmp_path):
 
 
 def _row_sums(inputs):
-    return collegial.forward("fc3-8", inputs, threads=1).sum(axis=1)
+    return collegial.forward("fc3-8", None, inputs, threads=1).sum(axis=1)
 
 
 def test_large_arrays_pass_to_spawned_processes():

@@ -3,28 +3,26 @@
 
 use std::sync::{Arc, Mutex};
 
-use collegial::Error;
-use collegial_report::visible;
+use collegial::message::option;
+use collegial::{Error, InvalidRequest};
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
-
-use crate::CollegialError;
 
 /// The pool of the last call, with the process and the number of threads it belongs to.
 static LAST: Mutex<Option<(u32, usize, Arc<ThreadPool>)>> = Mutex::new(None);
 
-/// A number of threads as the program's `--threads` takes it.
-#[derive(Clone, Copy)]
-pub struct Threads(usize);
+/// A number of threads as the program's `--threads` takes it, or why it is none.
+pub struct Threads(Result<usize, InvalidRequest>);
 
 impl<'py> FromPyObject<'_, 'py> for Threads {
     type Error = PyErr;
 
+    /// An error here would get a note of Python's; [`on_threads`] says it in one sentence.
     fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let text = given.str()?.to_string_lossy().into_owned();
-        collegial::threads(&text).map(Self).map_err(|accepted| {
-            CollegialError::new_err(format!("threads= is {}; {accepted}", visible(&text)))
-        })
+        Ok(Self(collegial::threads(&text).map_err(|accepted| {
+            InvalidRequest([option("threads"), format!(" is {text}; {accepted}").into()].into())
+        })))
     }
 }
 
@@ -33,7 +31,8 @@ pub fn on_threads<T: Send>(
     threads: Option<Threads>,
     work: impl FnOnce() -> Result<T, Error> + Send,
 ) -> Result<T, Error> {
-    pool(threads.map_or(0, |Threads(count)| count))?.install(work)
+    let threads = threads.map_or(Ok(0), |Threads(count)| count)?;
+    pool(threads)?.install(work)
 }
 
 fn pool(threads: usize) -> Result<Arc<ThreadPool>, Error> {

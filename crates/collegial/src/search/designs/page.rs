@@ -107,15 +107,8 @@ impl Designs {
     /// The designs with every count and its share, which only a page has room for.
     fn wide_table(&self) -> Table {
         let answer = &self.answer;
-        let right = [
-            "parameters",
-            "params share",
-            "FLOPs",
-            "FLOPs share",
-            "activations",
-            "variance",
-            "times less",
-        ];
+        let right =
+            ["parameters", "params share", "FLOPs", "FLOPs share", "activations", "variance", "times less"];
         let columns: Vec<(&str, Align)> = [("question", Align::Left), ("design", Align::Left)]
             .into_iter()
             .chain(right.map(|name| (name, Align::Right)))
