@@ -7,7 +7,7 @@
 //!
 //! > k = φ(h)^2 + w^2 φ'(h)^2,  with a gate k = (u^2 + w^2) φ(h)^2 + w^2 u^2 φ'(h)^2,
 //!
-//! so that Var[K] / E[K]^2 = c / N with c = Var[k] / E[k]^2. Splitting the layer into m branches of n
+//! so that Var\[K\] / E\[K\]^2 = c / N with c = Var\[k\] / E\[k\]^2. Splitting the layer into m branches of n
 //! neurons relabels neurons: the variance is c / (m n) whatever the split.
 
 use collegial_arch::Activation;
@@ -20,7 +20,7 @@ pub fn constant(activation: Activation, gated: bool) -> f64 {
     square / (mean * mean) - 1.0
 }
 
-/// E[K], which no width changes.
+/// E\[K\], which no width changes.
 pub fn mean(activation: Activation, gated: bool) -> f64 {
     moments(activation, gated).0
 }
