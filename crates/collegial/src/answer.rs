@@ -92,10 +92,11 @@ pub(crate) fn to_json_line(document: &impl Serialize) -> Result<String, Error> {
 /// DEL and the characters from U+0080 to U+009F as escapes: terminals take some for commands, and
 /// JSON demands escapes below U+0020 only. There are none outside of strings.
 fn without_controls(json: String) -> String {
-    let obeyed = |character: char| matches!(character, '\u{7f}'..='\u{9f}');
-    if !json.contains(obeyed) {
+    // In UTF-8 they are 7f, or c2 and another byte; nearly every answer is free of both.
+    if json.as_bytes().iter().all(|&byte| byte != 0x7f && byte != 0xc2) {
         return json;
     }
+    let obeyed = |character: char| matches!(character, '\u{7f}'..='\u{9f}');
     let mut safe = String::with_capacity(json.len() + 5);
     for character in json.chars() {
         match character {
