@@ -1,6 +1,6 @@
-//! Calls of the system that fail in the program itself, one after the other: opening,
-//! reading, writing, forcing to disk, renaming, and asking for memory. None costs more than a kill would: the same
-//! command goes on to the same bytes.
+//! Calls of the system that fail in the program itself, one after the other: opening, reading,
+//! writing, forcing to disk, renaming, and asking for memory. None costs more than a kill would: the
+//! same command goes on to the same bytes.
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -7,8 +7,8 @@
 //!
 //! > k = φ(h)^2 + w^2 φ'(h)^2,  with a gate k = (u^2 + w^2) φ(h)^2 + w^2 u^2 φ'(h)^2,
 //!
-//! so that Var\[K\] / E\[K\]^2 = c / N with c = Var\[k\] / E\[k\]^2. Splitting the layer into m branches of n
-//! neurons relabels neurons: the variance is c / (m n) whatever the split.
+//! so that Var\[K\] / E\[K\]^2 = c / N with c = Var\[k\] / E\[k\]^2. Splitting the layer into
+//! m branches of n neurons relabels neurons: the variance is c / (m n) whatever the split.
 
 use collegial_arch::Activation;
 

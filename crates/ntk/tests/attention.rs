@@ -182,7 +182,8 @@ fn heads_that_share_keys_and_values_have_the_law_of_explicit_weights() {
     }
 }
 
-/// Output and value matrices alone: Var = (1 + c)(1 + 1/n) - 1 with c = Var[A] / E[A]^2, for one token 1/n.
+/// Output and value matrices alone: Var = (1 + c)(1 + 1/n) - 1 with c = Var[A] / E[A]^2, for one
+/// token 1/n.
 #[test]
 fn one_token_has_the_variance_of_two_linear_layers() {
     for width in [1, 3, 50] {
@@ -203,8 +204,8 @@ fn draws_do_not_depend_on_the_number_of_threads() {
     assert_eq!(on(1), on(3));
 }
 
-/// The constants of the paper's notes: ReLU 3, GELU 3.606, SiLU 3.607, SwiGLU 10.93, GEGLU 10.81, bilinear 4,
-/// linear 1.
+/// The constants of the paper's notes: ReLU 3, GELU 3.606, SiLU 3.607, SwiGLU 10.93, GEGLU 10.81,
+/// bilinear 4, linear 1.
 #[test]
 fn feed_forward_layers_have_their_constants() {
     for (activation, gated, expected, digits) in [
