@@ -66,7 +66,9 @@ def run(machine, job: dict, slot: int) -> dict:
     best = min(answer["ridges"], key=lambda one: one["squared_error"])
     known, asked = labels(machine, data, images)
     train, test = both[:images].astype(float), both[images:].astype(float)
-    weights = np.linalg.solve(train + best["ridge"] * np.eye(images), targets(known))
+    ridged = train + best["ridge"] * np.eye(images)
+    weights = np.linalg.solve(ridged, targets(known))
+    assert np.abs(ridged @ weights - targets(known)).max() < 1e-6, "the solution does not solve"
     guess = test @ weights
     mse = float(((guess - targets(asked)) ** 2).sum(axis=1).mean())
     error = float((guess.argmax(axis=1) != asked).mean())
