@@ -60,8 +60,8 @@ options! {
         #[arg(skip)]
         #[serde(skip)]
         pub array: Option<Tensor>,
-        /// By which weights gradients are taken; with standard, layers count in proportion to fan-in /
-        /// gain
+        /// By which weights gradients are taken; with standard, a layer counts in proportion to the
+        /// inverse variance of its initial weights
         #[arg(long, value_enum)]
         pub parametrisation: Parametrisation = Parametrisation::Ntk,
         /// Draws of what has no closed form: attention heads, and feed-forward layers with matrices
@@ -161,7 +161,7 @@ fn of_transformer(request: &Request, spec: &Spec, monitor: &dyn Monitor) -> Resu
 }
 
 fn of_chain(request: &Request, module: &Module) -> Result<ChainMoments, Error> {
-    let chain = module.member();
+    let chain = module.sequence();
     if module.widths().is_empty() {
         return Err(invalid![
             "a network without hidden layers has a constant kernel; give at least one hidden width"

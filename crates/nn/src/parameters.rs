@@ -1,7 +1,7 @@
 //! Parameters by torchvision's names, in one flat array, and their initial values.
 
 use crate::{Error, Parametrisation};
-use collegial_arch::{Graph, NodeId, Op};
+use collegial_arch::{Activation, Graph, Linear, NodeId, Op};
 use collegial_core::Rng;
 use std::ops::Range;
 
@@ -9,9 +9,9 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fans {
     /// Inputs of a unit.
-    fan_in: usize,
+    fan_in: f64,
     /// Output channels of all groups x kernel area.
-    fan_out: usize,
+    fan_out: f64,
     /// 2 before a ReLU, 1 otherwise.
     gain: f64,
     convolution: bool,
@@ -29,29 +29,45 @@ impl Fans {
         };
         let inputs = graph.nodes[node.inputs[0]].shape.channels / groups;
         let gain = if graph.meets_relu(layer) { 2.0 } else { 1.0 };
-        Some(Self { fan_in: inputs * area, fan_out: node.shape.channels * area, gain, convolution })
+        let (fan_in, fan_out) = ((inputs * area) as f64, (node.shape.channels * area) as f64);
+        Some(Self { fan_in, fan_out, gain, convolution })
+    }
+
+    /// Of a layer of a chain, whose units read `inputs` channels and whose groups have `outputs`
+    /// channels in all; both may be real-valued.
+    pub fn of_linear(layer: &Linear, inputs: f64, outputs: f64) -> Self {
+        let area = (layer.kernel * layer.kernel) as f64;
+        let gain = if layer.activation == Activation::Relu { 2.0 } else { 1.0 };
+        Self { fan_in: inputs * area, fan_out: outputs * area, gain, convolution: !layer.dense }
     }
 
     /// The factor by which the layer multiplies its weights.
     pub fn factor(&self, parametrisation: Parametrisation) -> f64 {
         match parametrisation {
             Parametrisation::Standard => 1.0,
-            Parametrisation::Ntk => (self.gain / self.fan_in as f64).sqrt(),
+            Parametrisation::Ntk => (self.gain / self.fan_in).sqrt(),
         }
     }
 
-    /// Draws a layer's initial weights. Standard: convolutions N(0, 2 / fan-out), as torchvision
-    /// initialises ResNets; dense layers N(0, gain / fan-in). NTK: N(0, 1). `index` is the layer's
-    /// place among the parameters: every tensor has a trial of its own, so that its numbers do not
-    /// depend on the others.
+    /// The standard deviation of the layer's initial weights. Standard: convolutions sqrt(2 /
+    /// fan-out), as torchvision initialises ResNets; dense layers sqrt(gain / fan-in). NTK: 1.
+    pub fn deviation(&self, parametrisation: Parametrisation) -> f64 {
+        match (parametrisation, self.convolution) {
+            (Parametrisation::Ntk, _) => 1.0,
+            (Parametrisation::Standard, true) => (2.0 / self.fan_out).sqrt(),
+            (Parametrisation::Standard, false) => (self.gain / self.fan_in).sqrt(),
+        }
+    }
+
+    /// Draws a layer's initial weights, normal with mean 0 and their
+    /// [standard deviation](Self::deviation). `index` is the layer's place among the parameters:
+    /// every tensor has a trial of its own, so that its numbers do not depend on the others.
     pub fn draw(&self, parametrisation: Parametrisation, seed: u64, index: usize, values: &mut [f32]) {
         Rng::new(seed, INITIAL_WEIGHTS, index as u64).fill_normal(values);
-        let deviation = match (parametrisation, self.convolution) {
-            (Parametrisation::Ntk, _) => return,
-            (Parametrisation::Standard, true) => (2.0 / self.fan_out as f64).sqrt(),
-            (Parametrisation::Standard, false) => (self.gain / self.fan_in as f64).sqrt(),
-        };
-        values.iter_mut().for_each(|value| *value *= deviation as f32);
+        if parametrisation == Parametrisation::Standard {
+            let deviation = self.deviation(parametrisation) as f32;
+            values.iter_mut().for_each(|value| *value *= deviation);
+        }
     }
 }
 

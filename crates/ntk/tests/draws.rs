@@ -157,6 +157,39 @@ fn moments_of_either_parametrisation_are_those_of_draws() {
     }
 }
 
+/// Bottleneck blocks in either parametrisation, members of one channel and groups of seven among
+/// them: the engine draws convolutions by the fan-out of all members.
+#[test]
+fn moments_of_bottleneck_blocks_are_those_of_draws() {
+    for (members, width, second, stride) in [(4, 5, 5, 1), (3, 1, 1, 1), (2, 7, 3, 2), (1, 7, 7, 1)] {
+        let text = format!(
+            "kind = 'bottleneck'\ninputs = 6\noutputs = 5\nwidth = {width}\nsecond_width = {second}\n\
+             members = {members}\nstride = {stride}\nnorm = 'none'\nshortcut = 'none'\nimage = 4"
+        );
+        let spec = Spec::from_toml(&text).unwrap();
+        let (graph, chain) = (spec.graph().unwrap(), spec.module().unwrap().sequence());
+        let input = normal_inputs(&graph, 1, 7);
+        for parametrisation in [Parametrisation::Ntk, Parametrisation::Standard] {
+            let exact = OnePosition::parametrised(&chain, parametrisation).unwrap();
+            let exact = exact.at_input(&chain, &input[0]).unwrap();
+            let options = Options { parametrisation, ..Options::default() };
+            let draws = NetworkDraws::new(&graph, options, &input).unwrap();
+            let diagonal = draws.run(0..20_000, &Silent).unwrap().unwrap().diagonal;
+            // Sixteen comparisons at 4.5 standard errors; the seeds are fixed.
+            let close = |found: f64, expected: f64, error: f64| (found - expected).abs() <= 4.5 * error;
+            assert!(
+                close(diagonal.mean, exact.mean, diagonal.mean_standard_error),
+                "{text}: {diagonal:?} {exact:?}"
+            );
+            let variance = exact.variance() / members as f64;
+            assert!(
+                close(diagonal.variance, variance, diagonal.standard_error),
+                "{text}: {diagonal:?} {variance}"
+            );
+        }
+    }
+}
+
 #[test]
 fn the_number_of_threads_does_not_change_a_bit() {
     let graph = resnext();

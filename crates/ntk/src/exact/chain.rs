@@ -5,7 +5,7 @@ use collegial_core::{Moments, Rng};
 use collegial_nn::Parametrisation;
 use serde::Serialize;
 
-use super::{ExactMoments, Nonlinearity, PatchSums, weighted_second_moment_ratio};
+use super::{ExactMoments, LayerWeights, Nonlinearity, PatchSums, weighted_second_moment_ratio};
 use crate::error::{Error, Obstacle};
 use crate::sampler::{LinearStep, Output, Plan, Step, gram};
 
@@ -59,8 +59,9 @@ impl OnePosition {
         Self::parametrised(chain, Parametrisation::Ntk)
     }
 
-    /// The same in either parametrisation. Standard: weights N(0, gain / fan-in) of a member, which
-    /// are the parameters themselves.
+    /// The same in either parametrisation. Standard: the weights are the parameters themselves, drawn
+    /// as the training engine does ([`LayerWeights`]). The second moment is that of one of the
+    /// chain's m members, the mean that of all.
     ///
     /// # Errors
     ///
@@ -96,18 +97,28 @@ impl OnePosition {
         if last.activation != Activation::None {
             return Err(refusal(hidden.len(), Obstacle::OutputActivation(last.activation)));
         }
-        // E[K] = Σ λ_l s_L^2 E|c_L|^2, and a layer multiplies E|c|^2 by s^2 n a.
-        let weight = |step: &LinearStep| match parametrisation {
-            Parametrisation::Ntk => 1.0,
-            Parametrisation::Standard => step.scale.powi(-2),
+        let widths: Vec<f64> = hidden.iter().map(|step| step.outputs as f64).collect();
+        let layers = LayerWeights::of(chain, parametrisation);
+        let (weights, deviations, summed): (Vec<f64>, Vec<f64>, f64) = match parametrisation {
+            // Members in parallel have the mean of one: 1/sqrt(m) is part of the scale.
+            Parametrisation::Ntk => {
+                (vec![1.0; steps.len()], steps.iter().map(|step| step.scale).collect(), 1.0)
+            }
+            Parametrisation::Standard => {
+                let members = chain.members as f64;
+                let deviations = layers.deviations(&widths, members);
+                (layers.at(&widths, members), deviations, layers.summed(chain.members))
+            }
         };
-        let weights: Vec<f64> = steps.iter().map(|step| weight(step)).collect();
-        let powers = hidden
-            .iter()
-            .zip(&nonlinearities)
-            .map(|(step, nonlinearity)| step.scale * step.scale * step.outputs as f64 * nonlinearity.share());
-        let mean_per_square = weights.iter().sum::<f64>() * last.scale * last.scale * powers.product::<f64>();
-        let widths = hidden.iter().map(|step| step.outputs as f64).collect();
+        // E[K] = Σ λ_l σ_L^2 E|c_L|^2, and a layer multiplies E|c|^2 by σ^2 n a.
+        let powers = hidden.iter().zip(&nonlinearities).zip(&deviations).map(
+            |((step, nonlinearity), deviation): (_, &f64)| {
+                deviation * deviation * step.outputs as f64 * nonlinearity.share()
+            },
+        );
+        let powers = powers.product::<f64>();
+        let last = deviations.last().copied().unwrap_or(1.0);
+        let mean_per_square = weights.iter().sum::<f64>() * last * last * powers * summed;
         Ok(Self { widths, nonlinearities, weights, mean_per_square, plan })
     }
 

@@ -53,8 +53,10 @@
 //! The sum of all is E\[K^2\] / E\[K\]^2 times L^2: linear in the five sums, so that averaging
 //! those over inputs averages it.
 //!
-//! *Standard parametrisation.* There the derivative is by s_l W_l, so K = Σ λ_l T_l with λ_l = s_l^-2
-//! = fan-in / gain: the same products of layers, weighted by λ_l λ_l', over (Σ λ_l)^2.
+//! *Standard parametrisation.* There the derivative is by weights that are drawn with a standard
+//! deviation σ_l, so that K is in proportion to Σ λ_l T_l with λ_l = σ_l^-2 ([`LayerWeights`]): fan-in
+//! over the gain for dense layers, half the fan-out for convolutions. So E\[K^2\] is the same sum of
+//! products of layers, weighted by λ_l λ_l', over (Σ λ_l)^2.
 //!
 //! Transcendental functions are `libm`'s and not the system's, so that exact variances have the
 //! same bits everywhere, WebAssembly included.
@@ -62,12 +64,14 @@
 pub mod arc_cosine;
 mod chain;
 mod patches;
+mod weights;
 
 use serde::Serialize;
 
 use crate::Error;
 pub use chain::{AveragedMoments, OnePosition};
 pub use patches::PatchSums;
+pub use weights::LayerWeights;
 
 /// Mean and second moment of the diagonal kernel entry.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
