@@ -132,6 +132,35 @@ impl Layers for Graph {
     }
 }
 
+/// A graph whose layers have no names, for those who only look at its operations.
+#[derive(Debug)]
+pub(crate) struct Unnamed(pub Graph);
+
+impl Layers for Unnamed {
+    fn empty() -> Self {
+        Self(Graph::empty())
+    }
+
+    fn count(&self) -> usize {
+        self.0.nodes.len()
+    }
+
+    fn shape(&self, node: NodeId) -> Shape {
+        self.0.nodes[node].shape
+    }
+
+    fn append(
+        &mut self,
+        _name: impl Display,
+        op: Op,
+        inputs: &[NodeId],
+        shape: Shape,
+    ) -> Result<NodeId, Error> {
+        self.0.nodes.push(Node { name: String::new(), op, inputs: inputs.to_vec(), shape });
+        Ok(self.0.nodes.len() - 1)
+    }
+}
+
 impl Graph {
     /// The input's node.
     pub fn input(&self) -> NodeId {

@@ -11,7 +11,7 @@ use crate::counts::{Counts, Tally, Totals};
 use crate::design::Design;
 use crate::error::{MAX_TEXT, within};
 use crate::fully_connected::FullyConnected;
-use crate::graph::Graph;
+use crate::graph::{Graph, Unnamed};
 use crate::layers::Layers;
 use crate::module::Module;
 use crate::regnet::Regnet;
@@ -134,6 +134,12 @@ impl Spec {
     /// The elementary operations by their names, for engines and for counts per layer.
     pub fn graph(&self) -> Result<Graph, Error> {
         self.build()
+    }
+
+    /// The same without names, which take most of the time: for questions that only its operations
+    /// decide.
+    pub fn graph_without_names(&self) -> Result<Graph, Error> {
+        Ok(self.build::<Unnamed>()?.0)
     }
 
     /// The counts per layer and in all.

@@ -32,5 +32,5 @@ pub use monitor::{Monitor, Named, Silent};
 pub use random::{Rng, philox};
 pub use stats::{
     Interval, Moments, Ordered, Regression, Tally, TallyError, bootstrap, centred_logs, correlation,
-    sample_blocks, spearman, tally_blocks,
+    interpolated, sample_blocks, spearman, tally_blocks,
 };

@@ -5,10 +5,10 @@
 //! finds in `research/published-tables`, written to `evidence/steps.csv` by a test
 //! (`tests/evidence.rs`), so that programs without these tables have them.
 
-use collegial_core::{Interval, bootstrap};
+use collegial_core::{Interval, bootstrap, interpolated};
 use serde::{Deserialize, Serialize};
 
-use crate::score::pairs::{CLUSTERS, EQUAL, REPLICATES, Tally, share_interval};
+use crate::score::pairs::{CLUSTERS, EQUAL, FEWEST_CLUSTERS, REPLICATES, Tally, share};
 
 /// The steps of the published tables.
 const STEPS: &str = include_str!("../evidence/steps.csv");
@@ -104,18 +104,24 @@ fn published() -> Vec<Step> {
 }
 
 fn gain(tables: &[&[Step]]) -> Gain {
-    let tallies: Vec<Tally> = tables.iter().map(|steps| tally(steps)).collect();
-    let all: Vec<usize> = (0..tables.len()).collect();
-    let share_ci = share_interval(&tallies, SEED);
-    Gain {
-        share_ci,
-        median_points: median(tables, &all),
-        median_points_ci: share_ci.map(|_| {
-            let drawn = |tables_drawn: &[usize]| median(tables, tables_drawn);
-            let Interval { low, high } =
-                Interval::percentile(&bootstrap(SEED, CLUSTERS, REPLICATES, tables.len(), drawn), 0.95);
+    let (tallies, medians): (Vec<Tally>, _) =
+        (tables.iter().map(|steps| tally(steps)).collect(), Medians::new(tables));
+    // One set of resamples serves both intervals.
+    let intervals = (tables.len() >= FEWEST_CLUSTERS).then(|| {
+        let drawn = bootstrap(SEED, CLUSTERS, REPLICATES, tables.len(), |drawn| {
+            [share(&tallies, drawn), medians.of(drawn)]
+        });
+        [0, 1].map(|which: usize| {
+            let replicates: Vec<f64> = drawn.iter().map(|both| both[which]).collect();
+            let Interval { low, high } = Interval::percentile(&replicates, 0.95);
             [low, high]
-        }),
+        })
+    });
+    let all: Vec<usize> = (0..tables.len()).collect();
+    Gain {
+        share_ci: intervals.map(|[share, _]| share),
+        median_points: medians.of(&all),
+        median_points_ci: intervals.map(|[_, median]| median),
     }
 }
 
@@ -123,10 +129,44 @@ fn tally(steps: &[Step]) -> Tally {
     Tally { right: steps.iter().filter(|step| step.points > 0.0).count(), pairs: steps.len() }
 }
 
-/// The median difference over some of the tables.
-fn median(tables: &[&[Step]], drawn: &[usize]) -> f64 {
-    let points: Vec<f64> = drawn.iter().flat_map(|&at| tables[at]).map(|step| step.points).collect();
-    Interval::percentile(&points, 0.0).low
+/// Median differences of errors over some of the tables, without sorting each time.
+struct Medians {
+    /// Every pair's difference and its table, by ascending difference.
+    points: Vec<(f64, usize)>,
+    /// How many pairs a table has.
+    pairs: Vec<usize>,
+}
+
+impl Medians {
+    fn new(tables: &[&[Step]]) -> Self {
+        let of = |(table, steps): (usize, &&[Step])| -> Vec<(f64, usize)> {
+            steps.iter().map(|step| (step.points, table)).collect()
+        };
+        let mut points: Vec<(f64, usize)> = tables.iter().enumerate().flat_map(of).collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Self { points, pairs: tables.iter().map(|steps| steps.len()).collect() }
+    }
+
+    /// Over tables that may be drawn several times.
+    fn of(&self, drawn: &[usize]) -> f64 {
+        let mut times = vec![0usize; self.pairs.len()];
+        drawn.iter().for_each(|&table| times[table] += 1);
+        let count: usize = times.iter().zip(&self.pairs).map(|(times, pairs)| times * pairs).sum();
+        interpolated(count, 0.5, |below| {
+            let (mut met, mut lower) = (0, None);
+            for &(value, table) in &self.points {
+                met += times[table];
+                if met > below {
+                    let lower = *lower.get_or_insert(value);
+                    if met > below + 1 {
+                        return [lower, value];
+                    }
+                }
+            }
+            // The lower one is the last.
+            [lower.unwrap_or(f64::NAN); 2]
+        })
+    }
 }
 
 #[cfg(test)]
@@ -172,6 +212,20 @@ mod tests {
         assert!(low < share && share < high && high <= 1.0);
         let [low, high] = gain.median_points_ci.unwrap();
         assert!(low < middle && middle < high);
+    }
+
+    /// Medians of tables drawn again are those of all their pairs in one list.
+    #[test]
+    fn medians_are_those_of_sorted_lists() {
+        let steps = published();
+        let tables: Vec<&[Step]> = steps.chunk_by(|a, b| a.table == b.table).collect();
+        let medians = Medians::new(&tables);
+        let drawn = bootstrap(7, CLUSTERS, 200, tables.len(), <[usize]>::to_vec);
+        for drawn in drawn.into_iter().chain((0..tables.len()).map(|one| vec![one])) {
+            let points: Vec<f64> = drawn.iter().flat_map(|&at| tables[at]).map(|step| step.points).collect();
+            let expected = Interval::percentile(&points, 0.0).low;
+            assert_eq!(medians.of(&drawn).to_bits(), expected.to_bits(), "{drawn:?}");
+        }
     }
 
     #[test]

@@ -47,10 +47,15 @@ impl Interval {
     /// statistics: the percentile interval of [`bootstrap`](crate::bootstrap) replicates. NaN for
     /// an empty sample.
     pub fn percentile(sample: &[f64], level: f64) -> Self {
-        let mut sorted = sample.to_vec();
-        sorted.sort_by(f64::total_cmp);
+        let mut values = sample.to_vec();
         let tail = 0.5 - 0.5 * level.clamp(0.0, 1.0);
-        Self { low: quantile_of_sorted(&sorted, tail), high: quantile_of_sorted(&sorted, 1.0 - tail) }
+        let mut quantile = |p| {
+            interpolated(values.len(), p, |below| {
+                let (_, &mut at, above) = values.select_nth_unstable_by(below, f64::total_cmp);
+                [at, above.iter().copied().min_by(f64::total_cmp).unwrap_or(at)]
+            })
+        };
+        Self { low: quantile(tail), high: quantile(1.0 - tail) }
     }
 
     fn around(centre: f64, radius: f64) -> Self {
@@ -68,12 +73,14 @@ impl Interval {
     }
 }
 
-fn quantile_of_sorted(sorted: &[f64], p: f64) -> f64 {
-    let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
+/// The p-quantile of so many values: between two neighbours in ascending order, which `from`
+/// gives by the lower one's place. The last value is its own upper neighbour.
+pub fn interpolated(count: usize, p: f64, from: impl FnOnce(usize) -> [f64; 2]) -> f64 {
+    let Some(last) = count.checked_sub(1) else { return f64::NAN };
     let position = p * last as f64;
     let below = (position as usize).min(last);
-    let above = (below + 1).min(last);
-    sorted[below] + (position - below as f64) * (sorted[above] - sorted[below])
+    let [lower, upper] = from(below);
+    lower + (position - below as f64) * (upper - lower)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ mod regression;
 mod resample;
 
 pub use block::{Tally, TallyError, sample_blocks, tally_blocks};
-pub use interval::Interval;
+pub use interval::{Interval, interpolated};
 pub use moments::Moments;
 pub use rank::{Ordered, correlation, spearman};
 pub use regression::{Regression, centred_logs};

@@ -10,9 +10,10 @@ use crate::Rng;
 /// Replicate i draws from `Rng::new(seed, stream, i)`, so the result does not depend on the
 /// threads. Empty for n = 0. See [`Interval::percentile`](crate::Interval::percentile) for the
 /// interval.
-pub fn bootstrap<F>(seed: u64, stream: u32, replicates: u64, n: usize, statistic: F) -> Vec<f64>
+pub fn bootstrap<T, F>(seed: u64, stream: u32, replicates: u64, n: usize, statistic: F) -> Vec<T>
 where
-    F: Fn(&[usize]) -> f64 + Sync,
+    T: Send,
+    F: Fn(&[usize]) -> T + Sync,
 {
     let replicates = if n == 0 { 0 } else { replicates as usize };
     (0..replicates)

@@ -22,6 +22,9 @@ pub(crate) const REPLICATES: u64 = 4000;
 const SHUFFLES: u32 = 0x7368_7566;
 pub(crate) const CLUSTERS: u32 = 0x636c_7573;
 
+/// Fewer clusters have no interval.
+pub(crate) const FEWEST_CLUSTERS: usize = 5;
+
 /// Which pairs are asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -200,15 +203,18 @@ fn finding(tally: Tally, p_value: f64, clearest: f64) -> Finding {
 /// again: pairs of one cluster are not independent. `None` for fewer than five clusters with pairs.
 pub fn share_interval(clusters: &[Tally], seed: u64) -> Option<[f64; 2]> {
     let clusters: Vec<Tally> = clusters.iter().copied().filter(|tally| tally.pairs > 0).collect();
-    if clusters.len() < 5 {
+    if clusters.len() < FEWEST_CLUSTERS {
         return None;
     }
-    let shares = bootstrap(seed, CLUSTERS, REPLICATES, clusters.len(), |drawn| {
-        let sum: Tally = drawn.iter().map(|&at| clusters[at]).sum();
-        sum.right as f64 / sum.pairs as f64
-    });
+    let shares = bootstrap(seed, CLUSTERS, REPLICATES, clusters.len(), |drawn| share(&clusters, drawn));
     let Interval { low, high } = Interval::percentile(&shares, 0.95);
     Some([low, high])
+}
+
+/// The share of right pairs of clusters that may be drawn several times.
+pub(crate) fn share(clusters: &[Tally], drawn: &[usize]) -> f64 {
+    let sum: Tally = drawn.iter().map(|&at| clusters[at]).sum();
+    sum.right as f64 / sum.pairs as f64
 }
 
 #[cfg(test)]

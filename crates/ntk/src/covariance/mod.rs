@@ -24,7 +24,8 @@
 mod images;
 mod pool;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use collegial_arch::{Activation, Graph, NodeId, Op};
 
@@ -36,18 +37,27 @@ pub use images::Images;
 /// signs.
 pub type Lag = (usize, usize);
 
+/// Lags in ascending order; nodes that need the same ones share them.
+type Lags = Arc<[Lag]>;
+
 /// The covariance at one node of a graph, at the lags that were needed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Field {
-    at: BTreeMap<Lag, f64>,
+    lags: Lags,
+    /// At each of them.
+    values: Vec<f64>,
     /// M, between different images.
     pub other: f64,
 }
 
 impl Field {
+    fn new(lags: &Lags, of: impl FnMut(Lag) -> f64, other: f64) -> Self {
+        Self { lags: Arc::clone(lags), values: lags.iter().copied().map(of).collect(), other }
+    }
+
     /// C(δ); at a lag that was not requested, that between images.
     pub fn at(&self, lag: Lag) -> f64 {
-        self.at.get(&lag).copied().unwrap_or(self.other)
+        self.lags.binary_search(&lag).map_or(self.other, |at| self.values[at])
     }
 
     /// C(0).
@@ -55,25 +65,33 @@ impl Field {
         self.at((0, 0))
     }
 
-    fn map(&self, of: impl Fn(f64) -> f64) -> Self {
-        Self { at: self.at.iter().map(|(&lag, &value)| (lag, of(value))).collect(), other: of(self.other) }
+    /// At other lags.
+    fn seen_at(&self, lags: &Lags, of: impl Fn(f64) -> f64) -> Self {
+        let values = match *self.lags == **lags {
+            true => self.values.iter().map(|&value| of(value)).collect(),
+            false => lags.iter().map(|&lag| of(self.at(lag))).collect(),
+        };
+        Self { lags: Arc::clone(lags), values, other: of(self.other) }
     }
 
     /// Behind a ReLU.
-    fn rectified(&self) -> Self {
+    fn rectified(&self, lags: &Lags) -> Self {
         let variance = self.variance();
-        self.map(|value| variance * ArcCosine::relu(value / variance).value)
+        self.seen_at(lags, |value| variance * ArcCosine::relu(value / variance).value)
     }
 
     /// With 1 for the variance and nothing in common between images.
-    fn normalised(&self) -> Self {
+    fn normalised(&self, lags: &Lags) -> Self {
         let scale = self.variance() - self.other;
-        self.map(|value| (value - self.other) / scale)
+        self.seen_at(lags, |value| (value - self.other) / scale)
     }
 
-    fn plus(&self, more: &Self) -> Self {
-        let at = self.at.iter().map(|(&lag, value)| (lag, value + more.at(lag))).collect();
-        Self { at, other: self.other + more.other }
+    fn plus(&self, more: &Self, lags: &Lags) -> Self {
+        let mut sum = self.seen_at(lags, |value| value);
+        let more = more.seen_at(lags, |value| value);
+        sum.values.iter_mut().zip(&more.values).for_each(|(value, more)| *value += more);
+        sum.other += more.other;
+        sum
     }
 }
 
@@ -87,6 +105,12 @@ pub fn at_nodes(
     images: &Images,
     wanted: &[(NodeId, BTreeSet<Lag>)],
 ) -> Result<Vec<Field>, Error> {
+    let wanted: Vec<(NodeId, Lags)> =
+        wanted.iter().map(|(node, lags)| (*node, lags.iter().copied().collect())).collect();
+    fields_at(graph, images, &wanted)
+}
+
+fn fields_at(graph: &Graph, images: &Images, wanted: &[(NodeId, Lags)]) -> Result<Vec<Field>, Error> {
     let needed = needed_lags(graph, wanted);
     let mut fields: Vec<Field> = Vec::with_capacity(graph.nodes.len());
     for (id, lags) in needed.iter().enumerate() {
@@ -98,38 +122,48 @@ pub fn at_nodes(
 }
 
 /// Which lags every node must know, from the wanted nodes back to the input.
-fn needed_lags(graph: &Graph, wanted: &[(NodeId, BTreeSet<Lag>)]) -> Vec<BTreeSet<Lag>> {
-    let mut needed = vec![BTreeSet::new(); graph.nodes.len()];
+fn needed_lags(graph: &Graph, wanted: &[(NodeId, Lags)]) -> Vec<Lags> {
+    let none: Lags = Arc::new([]);
+    let variance: Lags = Arc::new([(0, 0)]);
+    let mut needed = vec![none; graph.nodes.len()];
     for (node, lags) in wanted {
-        needed[*node].extend(lags.iter().copied().chain([(0, 0)]));
+        add_lags(&mut needed[*node], lags);
+        add_lags(&mut needed[*node], &variance);
     }
     for id in (0..graph.nodes.len()).rev() {
         if needed[id].is_empty() {
             continue;
         }
         let node = &graph.nodes[id];
-        let lags: BTreeSet<Lag> = match node.op {
-            Op::Conv { stride, .. } => needed[id].iter().map(|&(y, x)| (y * stride, x * stride)).collect(),
+        let lags: Lags = match node.op {
+            Op::Conv { stride, .. } if stride > 1 => {
+                needed[id].iter().map(|&(y, x)| (y * stride, x * stride)).collect()
+            }
             Op::MaxPool { kernel, stride, .. } => pool::lags_before(&needed[id], kernel, stride),
             Op::AveragePool { side } => pool::lags_before(&needed[id], side, side),
-            _ => needed[id].clone(),
+            _ => Arc::clone(&needed[id]),
         };
         // What makes a gate is not looked at.
         let operands = if node.op == Op::Scale { &node.inputs[..1] } else { &node.inputs[..] };
         for &input in operands {
-            needed[input].extend(lags.iter().copied());
+            add_lags(&mut needed[input], &lags);
         }
     }
     needed
 }
 
-fn behind(
-    graph: &Graph,
-    images: &Images,
-    id: NodeId,
-    lags: &BTreeSet<Lag>,
-    fields: &[Field],
-) -> Result<Field, Error> {
+/// Adds lags to those that a node needs already.
+fn add_lags(to: &mut Lags, more: &Lags) {
+    let has = |lag: &Lag| to.binary_search(lag).is_ok();
+    if to.is_empty() {
+        *to = Arc::clone(more);
+    } else if !Arc::ptr_eq(to, more) && !more.iter().all(has) {
+        let both: BTreeSet<Lag> = to.iter().chain(more.iter()).copied().collect();
+        *to = both.into_iter().collect();
+    }
+}
+
+fn behind(graph: &Graph, images: &Images, id: NodeId, lags: &Lags, fields: &[Field]) -> Result<Field, Error> {
     let node = &graph.nodes[id];
     let operand = |at: usize| &fields[node.inputs[at]];
     let unknown = || {
@@ -142,19 +176,22 @@ fn behind(
     match node.op {
         Op::Input => {
             let side = node.shape.height.max(node.shape.width);
-            let at = lags.iter().map(|&lag| (lag, images.correlation(lag, side))).collect();
-            Ok(Field { at, other: 0.0 })
+            Ok(Field::new(lags, |lag| images.correlation(lag, side), 0.0))
         }
         Op::Conv { stride, .. } => {
             let gain = if graph.meets_relu(id) { 2.0 } else { 1.0 };
-            let at =
-                lags.iter().map(|&(y, x)| ((y, x), gain * operand(0).at((y * stride, x * stride)))).collect();
-            Ok(Field { at, other: gain * operand(0).other })
+            let before = operand(0);
+            Ok(match stride {
+                1 => before.seen_at(lags, |value| gain * value),
+                _ => {
+                    Field::new(lags, |(y, x)| gain * before.at((y * stride, x * stride)), gain * before.other)
+                }
+            })
         }
-        Op::BatchNorm => Ok(operand(0).normalised()),
-        Op::Activation(Activation::None) | Op::Scale => Ok(operand(0).clone()),
-        Op::Activation(Activation::Relu) => Ok(operand(0).rectified()),
-        Op::Add => Ok(operand(0).plus(operand(1))),
+        Op::BatchNorm => Ok(operand(0).normalised(lags)),
+        Op::Activation(Activation::None) | Op::Scale => Ok(operand(0).seen_at(lags, |value| value)),
+        Op::Activation(Activation::Relu) => Ok(operand(0).rectified(lags)),
+        Op::Add => Ok(operand(0).plus(operand(1), lags)),
         Op::MaxPool { kernel, stride, .. } => {
             let relu = &graph.nodes[node.inputs[0]];
             match relu.op {
@@ -178,8 +215,8 @@ fn behind(
 ///
 /// As [`at_nodes`].
 pub fn block_grams(graph: &Graph, images: &Images) -> Result<Vec<Vec<f64>>, Error> {
-    let mut wanted = vec![];
-    let mut all_positions = vec![];
+    let mut wanted: Vec<(NodeId, Lags)> = vec![];
+    let mut all_positions: Vec<Vec<(usize, usize)>> = vec![];
     for (id, node) in graph.nodes.iter().enumerate() {
         let Op::Conv { kernel, stride, padding, .. } = node.op else { continue };
         let Some(input) = block_input(graph, id) else { continue };
@@ -191,15 +228,24 @@ pub fn block_grams(graph: &Graph, images: &Images) -> Result<Vec<Vec<f64>>, Erro
             (row < map.height && column < map.width).then_some((row, column))
         };
         let positions: Vec<(usize, usize)> = (0..kernel * kernel).filter_map(seen).collect();
-        let lags = positions.iter().flat_map(|&p| positions.iter().map(move |&q| lag(p, q))).collect();
+        // Most blocks see what the one before them sees.
+        let lags = match (wanted.last(), all_positions.last()) {
+            (Some((_, lags)), Some(before)) if *before == positions => Arc::clone(lags),
+            _ => pairs(&positions).collect::<BTreeSet<Lag>>().into_iter().collect(),
+        };
         wanted.push((input, lags));
         all_positions.push(positions);
     }
-    let fields = at_nodes(graph, images, &wanted)?;
+    let fields = fields_at(graph, images, &wanted)?;
     let gram = |(field, positions): (&Field, &Vec<(usize, usize)>)| {
-        positions.iter().flat_map(|&p| positions.iter().map(move |&q| field.at(lag(p, q)))).collect()
+        pairs(positions).map(|lag| field.at(lag)).collect()
     };
     Ok(fields.iter().zip(&all_positions).map(gram).collect())
+}
+
+/// The lags between all pairs of positions.
+fn pairs(positions: &[(usize, usize)]) -> impl Iterator<Item = Lag> + '_ {
+    positions.iter().flat_map(|&p| positions.iter().map(move |&q| lag(p, q)))
 }
 
 fn lag(p: (usize, usize), q: (usize, usize)) -> Lag {

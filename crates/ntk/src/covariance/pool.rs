@@ -8,20 +8,27 @@
 
 use std::collections::BTreeSet;
 
-use collegial_core::Rng;
+use collegial_core::{Rng, multiversion};
 
-use super::{Field, Lag};
+use super::{Field, Lag, Lags};
 
 /// Pairs of draws.
 const DRAWS: usize = 2000;
 
+/// Draws side by side in the lanes of vectors.
+const LANES: usize = 16;
+
+/// The same number of every draw.
+type Lane = [f64; LANES];
+
 /// The lags before the pool that lags behind it need.
-pub(super) fn lags_before(lags: &BTreeSet<Lag>, kernel: usize, stride: usize) -> BTreeSet<Lag> {
+pub(super) fn lags_before(lags: &Lags, kernel: usize, stride: usize) -> Lags {
     let taps = || (0..kernel * kernel).map(move |tap| (tap / kernel, tap % kernel));
     let between = |&(y, x): &Lag| {
         taps().flat_map(move |p| taps().map(move |q| between(p, (y * stride + q.0, x * stride + q.1))))
     };
-    lags.iter().flat_map(between).chain(taps()).collect()
+    let before: BTreeSet<Lag> = lags.iter().flat_map(between).chain(taps()).collect();
+    before.into_iter().collect()
 }
 
 fn between(p: (usize, usize), q: (usize, usize)) -> Lag {
@@ -29,62 +36,89 @@ fn between(p: (usize, usize), q: (usize, usize)) -> Lag {
 }
 
 /// The covariance behind means over windows side by side: the mean over the pixels of both.
-pub(super) fn averaged(before: &Field, lags: &BTreeSet<Lag>, side: usize) -> Field {
+pub(super) fn averaged(before: &Field, lags: &Lags, side: usize) -> Field {
     let pixels = || (0..side * side).map(move |at| (at / side, at % side));
-    let at_lag = |&(y, x): &Lag| {
+    let at_lag = |(y, x): Lag| {
         let pair = |p, q: Lag| before.at(between(p, (y * side + q.0, x * side + q.1)));
         let sum: f64 = pixels().map(|p| pixels().map(|q| pair(p, q)).sum::<f64>()).sum();
-        ((y, x), sum / (side * side * side * side) as f64)
+        sum / (side * side * side * side) as f64
     };
-    Field { at: lags.iter().map(at_lag).collect(), other: before.other }
+    Field::new(lags, at_lag, before.other)
 }
 
 /// The covariance behind a max pool over ReLUs of the Gaussian field `before`.
-pub(super) fn behind(before: &Field, lags: &BTreeSet<Lag>, kernel: usize, stride: usize) -> Field {
+pub(super) fn behind(before: &Field, lags: &Lags, kernel: usize, stride: usize) -> Field {
     let taps = kernel * kernel;
-    let mut normals = vec![0.0; 2 * taps * DRAWS];
-    Rng::new(0, 0x0070_6f6f, 0).fill_normal(&mut normals);
+    let normals = normals(2 * taps);
     let position = |tap: usize| (tap / kernel, tap % kernel);
     let first = |p: usize, q: usize| before.at(between(position(p), position(q)));
-    let lower = cholesky(taps, &first);
     // The first window is the same for all lags.
-    let first_maxima: Vec<[f64; 2]> =
-        normals.chunks_exact(2 * taps).map(|z| maxima(&lower, taps, taps, z)).collect();
-    let pair = |covariance: &dyn Fn(usize, usize) -> f64| {
+    let mut first_maxima = vec![[[0.0; LANES]; 2]; DRAWS / LANES];
+    maxima(&cholesky(taps, &first), taps, &normals, 2 * taps, &mut first_maxima);
+    let mut maxima_there = first_maxima.clone();
+    let mut pair = |covariance: &dyn Fn(usize, usize) -> f64| {
         let lower = cholesky(2 * taps, &|p, q| match (p < taps, q < taps) {
             (false, true) => covariance(q, p - taps),
             (true, false) => covariance(p, q - taps),
             _ => first(p % taps, q % taps),
         });
-        let products = normals.chunks_exact(2 * taps).zip(&first_maxima).map(|(z, [a, b])| {
-            let [c, d] = maxima(&lower[taps * 2 * taps..], taps, 2 * taps, z);
-            a * c + b * d
-        });
-        products.sum::<f64>() / (2 * DRAWS) as f64
+        maxima(&lower[taps * 2 * taps..], 2 * taps, &normals, 2 * taps, &mut maxima_there);
+        mean_product(&first_maxima, &maxima_there)
     };
-    let square: f64 = first_maxima.iter().map(|[a, b]| a * a + b * b).sum::<f64>() / (2 * DRAWS) as f64;
-    let at_lag = |&(y, x): &Lag| {
-        let value = match (y, x) {
-            (0, 0) => square,
-            _ => pair(&|p, q| {
-                let (row, column) = position(q);
-                before.at(between(position(p), (y * stride + row, x * stride + column)))
-            }),
-        };
-        ((y, x), value)
+    let other = pair(&|_, _| before.other);
+    let at_lag = |(y, x): Lag| match (y, x) {
+        (0, 0) => mean_product(&first_maxima, &first_maxima),
+        _ => pair(&|p, q| {
+            let (row, column) = position(q);
+            before.at(between(position(p), (y * stride + row, x * stride + column)))
+        }),
     };
-    Field { at: lags.iter().map(at_lag).collect(), other: pair(&|_, _| before.other) }
+    Field::new(lags, at_lag, other)
 }
 
-/// max(0, max g) over `rows` rows of g = L z, and the same of -g.
-fn maxima(lower: &[f64], rows: usize, size: usize, z: &[f32]) -> [f64; 2] {
-    let (mut highest, mut lowest) = (0.0f64, 0.0f64);
-    for row in lower.chunks_exact(size).take(rows) {
-        let g: f64 = row.iter().zip(z).map(|(l, &z)| l * f64::from(z)).sum();
-        highest = highest.max(g);
-        lowest = lowest.min(g);
+/// Of every draw `numbers` normal numbers; draws side by side in lanes.
+fn normals(numbers: usize) -> Vec<Lane> {
+    let mut drawn = vec![0.0f32; numbers * DRAWS];
+    Rng::new(0, 0x0070_6f6f, 0).fill_normal(&mut drawn);
+    let blocks = drawn.chunks_exact(numbers * LANES);
+    let number = |block: &[f32], at: usize| std::array::from_fn(|lane| f64::from(block[lane * numbers + at]));
+    blocks.flat_map(|block| (0..numbers).map(move |at| number(block, at))).collect()
+}
+
+/// The mean over all draws and their mirror images, in the order of the draws.
+fn mean_product(left: &[[Lane; 2]], right: &[[Lane; 2]]) -> f64 {
+    let products = left
+        .iter()
+        .zip(right)
+        .flat_map(|([a, b], [c, d])| (0..LANES).map(move |lane| a[lane] * c[lane] + b[lane] * d[lane]));
+    products.sum::<f64>() / (2 * DRAWS) as f64
+}
+
+multiversion! {
+    /// max(0, max g) over the rows of g = L z, and the same of -g, for every draw z of `numbers`
+    /// numbers. `lower` has the last rows of a factor of so many columns.
+    fn maxima(lower: &[f64], columns: usize, normals: &[Lane], numbers: usize, into: &mut [[Lane; 2]]) {
+        let above = columns - lower.len() / columns;
+        for (z, into) in normals.chunks_exact(numbers).zip(into) {
+            let (mut highest, mut lowest) = ([0.0; LANES], [0.0; LANES]);
+            for (row, factors) in lower.chunks_exact(columns).enumerate() {
+                let mut g = [0.0; LANES];
+                for (factor, z) in factors[..=above + row].iter().zip(z) {
+                    for (g, z) in g.iter_mut().zip(z) {
+                        *g += factor * z;
+                    }
+                }
+                for ((&g, highest), lowest) in g.iter().zip(&mut highest).zip(&mut lowest) {
+                    *highest = if g > *highest { g } else { *highest };
+                    *lowest = if g < *lowest { g } else { *lowest };
+                }
+            }
+            into[0] = highest;
+            for (to, lowest) in into[1].iter_mut().zip(&lowest) {
+                *to = -lowest;
+            }
+        }
     }
-    [highest, -lowest]
 }
 
 /// The lower factor of a covariance matrix, row by row; directions without variance are left at 0.
@@ -110,17 +144,39 @@ mod tests {
     use super::*;
     use std::f64::consts::PI;
 
-    fn field(at: &[(Lag, f64)], other: f64) -> Field {
-        Field { at: at.iter().copied().collect(), other }
+    fn lags(of: &[Lag]) -> Lags {
+        of.iter().copied().collect()
+    }
+
+    /// The sums draw by draw, number by number, with the zeros above the diagonal.
+    #[test]
+    fn lanes_have_the_bits_of_single_draws() {
+        let (rows, columns) = (9, 18);
+        let mut lower = vec![0.0; columns * columns];
+        for (p, q) in (0..columns).flat_map(|p| (0..=p).map(move |q| (p, q))) {
+            lower[p * columns + q] = ((p * 31 + q * 17) % 23) as f64 / 7.0 - 1.4;
+        }
+        let lower = &lower[(columns - rows) * columns..];
+        let mut drawn = vec![0.0f32; columns * DRAWS];
+        Rng::new(0, 0x0070_6f6f, 0).fill_normal(&mut drawn);
+        let mut found = vec![[[0.0; LANES]; 2]; DRAWS / LANES];
+        maxima(lower, columns, &normals(columns), columns, &mut found);
+        for (draw, z) in drawn.chunks_exact(columns).enumerate() {
+            let g = |row: &[f64]| -> f64 { row.iter().zip(z).map(|(l, &z)| l * f64::from(z)).sum() };
+            let all: Vec<f64> = lower.chunks_exact(columns).map(g).collect();
+            let highest = all.iter().fold(0.0, |a: f64, &b| a.max(b));
+            let lowest = all.iter().fold(0.0, |a: f64, &b| a.min(b));
+            let there = found[draw / LANES].map(|lane| lane[draw % LANES]);
+            assert_eq!(there, [highest, -lowest], "draw {draw}");
+        }
     }
 
     /// Where all pixels of an image are equal the pool changes nothing: E[relu^2] = 1/2, and 1/(2π)
     /// between independent images.
     #[test]
     fn a_constant_image_is_left_alone() {
-        let lags: BTreeSet<Lag> = [(0, 0), (0, 1)].into();
-        let before = lags_before(&lags, 3, 2);
-        let constant = Field { at: before.iter().map(|&lag| (lag, 1.0)).collect(), other: 0.0 };
+        let lags = lags(&[(0, 0), (0, 1)]);
+        let constant = Field::new(&lags_before(&lags, 3, 2), |_| 1.0, 0.0);
         let behind = behind(&constant, &lags, 3, 2);
         // The mirrored draws know E[z^2] to sqrt(2 / 2000) = 3 %.
         assert!((behind.variance() - 0.5).abs() < 0.06, "{behind:?}");
@@ -132,11 +188,9 @@ mod tests {
     /// next. A linear covariance: the mean over all pairs, by hand.
     #[test]
     fn averages_over_windows() {
-        let lags: BTreeSet<Lag> = [(0, 0), (0, 1), (1, 1)].into();
-        let of = |value: fn(Lag) -> f64| {
-            let at = lags_before(&lags, 2, 2).iter().map(|&lag| (lag, value(lag))).collect();
-            averaged(&Field { at, other: 0.3 }, &lags, 2)
-        };
+        let lags = lags(&[(0, 0), (0, 1), (1, 1)]);
+        let of =
+            |value: fn(Lag) -> f64| averaged(&Field::new(&lags_before(&lags, 2, 2), value, 0.3), &lags, 2);
         let white = of(|lag| if lag == (0, 0) { 1.0 } else { 0.0 });
         assert_eq!(
             (white.variance(), white.at((0, 1)), white.at((1, 1)), white.other),
@@ -151,10 +205,9 @@ mod tests {
     /// (2 √π), which squared is the covariance of windows that have nothing in common.
     #[test]
     fn two_independent_pixels() {
-        let lags: BTreeSet<Lag> = [(0, 0), (0, 3)].into();
-        let mut white = field(&[], 0.0);
-        white.at =
-            lags_before(&lags, 2, 2).iter().map(|&lag| (lag, if lag.1 == 0 { 1.0 } else { 0.0 })).collect();
+        let lags = lags(&[(0, 0), (0, 3)]);
+        let equal_rows = |lag: Lag| if lag.1 == 0 { 1.0 } else { 0.0 };
+        let white = Field::new(&lags_before(&lags, 2, 2), equal_rows, 0.0);
         // Rows are equal, columns independent: a 2 x 2 window holds two different numbers.
         let behind = behind(&white, &lags, 2, 2);
         let mean = (1.0 + 2f64.sqrt()) / (2.0 * PI.sqrt());

@@ -23,6 +23,9 @@ pub struct PatchSums {
 /// Nodes of the quadrature over correlations.
 const NODES: usize = 2000;
 
+/// So many different pairs of positions are remembered.
+const MOST_KNOWN: usize = 32;
+
 impl PatchSums {
     /// Of patches with the given Gram matrix (P x P, row-major; its scale does not matter), in
     /// O(P^2).
@@ -45,12 +48,26 @@ impl PatchSums {
             return Err(Error::ZeroInput);
         }
         let mut sums = Self { forward: 0.0, backward: 0.0, mixed: 0.0, squared: 0.0, product: 0.0 };
+        // Of stationary images only a few pairs differ.
+        let mut known: Vec<([u64; 2], Self)> = vec![];
         for p in 0..size {
             for q in 0..size {
                 let norms = entry(p, p) * entry(q, q);
                 // A patch of zeros has no direction, and nothing of it counts.
                 if norms > 0.0 {
-                    sums.add(norms / (total * total), entry(p, q) / norms.sqrt(), nonlinearity);
+                    let key = [norms.to_bits(), entry(p, q).to_bits()];
+                    let pair = match known.iter().find(|(other, _)| *other == key) {
+                        Some((_, pair)) => *pair,
+                        None => {
+                            let (weight, correlation) = (norms / (total * total), entry(p, q) / norms.sqrt());
+                            let pair = Self::of_pairs(weight, correlation, nonlinearity);
+                            if known.len() < MOST_KNOWN {
+                                known.push((key, pair));
+                            }
+                            pair
+                        }
+                    };
+                    sums.add(pair);
                 }
             }
         }
@@ -67,13 +84,13 @@ impl PatchSums {
         let (p, a) = (patches as f64, 0.5 * channels as f64);
         let pairs = p * a * (p * a + 1.0);
         let mut sums = Self { forward: 0.0, backward: 0.0, mixed: 0.0, squared: 0.0, product: 0.0 };
-        sums.add(p * a * (a + 1.0) / pairs, 1.0, nonlinearity);
+        sums.add(Self::of_pairs(p * a * (a + 1.0) / pairs, 1.0, nonlinearity));
         if patches == 1 {
             return sums;
         }
         let weight = p * (p - 1.0) * a * a / pairs;
         if channels == 1 {
-            [-1.0, 1.0].iter().for_each(|&c| sums.add(0.5 * weight, c, nonlinearity));
+            [-1.0, 1.0].iter().for_each(|&c| sums.add(Self::of_pairs(0.5 * weight, c, nonlinearity)));
             return sums;
         }
         // c = cos ψ turns the density into sin^(n_in - 2) ψ, smooth on [0, π]: the midpoint rule
@@ -84,25 +101,35 @@ impl PatchSums {
         for angle in (0..NODES).map(node) {
             let share = density(angle) / total;
             if share > 1e-18 {
-                sums.add(weight * share, libm::cos(angle), nonlinearity);
+                sums.add(Self::of_pairs(weight * share, libm::cos(angle), nonlinearity));
             }
         }
         sums
     }
 
-    /// Adds pairs of positions with the given correlation whose d_p d_q, in units of (Σ d)^2, add
-    /// up to `weight`.
-    fn add(&mut self, weight: f64, correlation: f64, nonlinearity: Nonlinearity) {
+    /// Of pairs of positions with the given correlation whose d_p d_q, in units of (Σ d)^2, add up to
+    /// `weight`.
+    fn of_pairs(weight: f64, correlation: f64, nonlinearity: Nonlinearity) -> Self {
         let pair = match nonlinearity {
             Nonlinearity::Relu => ArcCosine::relu(correlation),
             Nonlinearity::Linear => ArcCosine::linear(correlation),
         };
         let weight = weight / nonlinearity.share().powi(2);
-        self.forward += weight * pair.square;
-        self.backward += weight * pair.derivative;
-        self.mixed += weight * pair.mixed;
-        self.squared += weight * correlation * correlation * pair.derivative;
-        self.product += weight * correlation * pair.value;
+        Self {
+            forward: weight * pair.square,
+            backward: weight * pair.derivative,
+            mixed: weight * pair.mixed,
+            squared: weight * correlation * correlation * pair.derivative,
+            product: weight * correlation * pair.value,
+        }
+    }
+
+    fn add(&mut self, pairs: Self) {
+        self.forward += pairs.forward;
+        self.backward += pairs.backward;
+        self.mixed += pairs.mixed;
+        self.squared += pairs.squared;
+        self.product += pairs.product;
     }
 }
 
