@@ -81,6 +81,9 @@ snapshots! {
     help_models: "models --help";
     models_table: "models";
     search_designs: "search resnext29-1x128d";
+    search_standard: "search bottleneck-24 --parametrisation standard";
+    search_standard_paper: "search resnext29-1x128d --parametrisation standard --paper";
+    search_standard_per_stage: "search resnext29-1x128d --parametrisation standard --per-stage";
     search_stages: "search resnext29-1x128d --per-stage";
     search_two_widths: "search resnext29-1x128d --free-widths --cost flops --multiple-of 4";
     search_group_width: "search regnet_y_400mf --budget 5M";

@@ -47,6 +47,32 @@ fn a_table_gets_scores_correlations_and_a_page() {
     );
 }
 
+/// By the weights that people train, fully connected networks included.
+#[test]
+fn either_parametrisation() {
+    let root = tempfile::tempdir().unwrap();
+    let designs = "model\nfc6-1x200\nfc6-78x5\nresnext29-37x10d\n";
+    std::fs::write(root.path().join("table.csv"), designs).unwrap();
+    let of = |words: &[&str]| -> serde_json::Value {
+        let output = score(root.path(), &[&["table.csv", "--json"], words].concat());
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let (usual, standard) = (of(&[]), of(&["--parametrisation", "standard"]));
+    assert_eq!(
+        (&usual["parametrisation"], &standard["parametrisation"]),
+        (&"ntk".into(), &"standard".into())
+    );
+    let scores = |json: &serde_json::Value| -> Vec<String> {
+        let rows = json["rows"].as_array().unwrap();
+        rows.iter().map(|row| format!("{:.3}", row["score"].as_f64().unwrap())).collect()
+    };
+    assert_eq!(scores(&usual)[..2], ["0.090", "0.213"]);
+    assert_eq!(scores(&standard)[..2], ["0.085", "0.380"]);
+    assert_ne!(scores(&usual)[2], scores(&standard)[2]);
+    let text = score(root.path(), &["table.csv", "--parametrisation", "standard"]);
+    assert!(String::from_utf8(text.stdout).unwrap().contains("standard parametrisation"));
+}
+
 #[test]
 fn what_is_no_table_is_said_in_one_sentence() {
     let root = tempfile::tempdir().unwrap();

@@ -5,8 +5,10 @@ use std::time::Instant;
 
 use collegial_arch::{Cost, Design, Spec, Totals};
 use collegial_core::Silent;
+use collegial_ntk::OnePosition;
 use collegial_ntk::covariance::Images;
 use collegial_ntk::exact::{Nonlinearity, PatchSums, block_second_moment_ratio};
+use collegial_ntk::explicit::Parametrisation;
 use collegial_ntk::fit::measure_variance;
 use collegial_search::{
     BlockInputs, Costs, DesignAnswer, DesignSearch, Edge, Gain, Limits, Problem, Rule, ScoredBlocks,
@@ -442,4 +444,52 @@ fn the_fine_curve_meets_the_whole_widths_and_is_smooth_between_them() {
     // Where widths are left out there is nothing to put points between.
     let coarse = DesignSearch::new(spec("resnext29-1x128d")).within(Limits::new().multiple_of(8));
     assert_eq!(coarse.fine_curve().unwrap(), []);
+}
+
+/// In the standard parametrisation the curve and the scores are the variances of the moments, and
+/// no design that fits is better.
+#[test]
+fn standard_variances_are_those_of_the_moments() {
+    let variance = |network: &Spec| {
+        let chain = network.module().unwrap().sequence();
+        let exact = OnePosition::parametrised(&chain, Parametrisation::Standard).unwrap();
+        exact.white().unwrap().variance()
+    };
+    let standard =
+        |network: &Spec| DesignSearch::new(network.clone()).parametrisation(Parametrisation::Standard);
+    let close = |found: f64, expected: f64| (found - expected).abs() <= 1e-9 * expected;
+
+    let dense = spec("fc6-200");
+    let limits = Limits::new().widths(vec![1, 3, 24, 45, 200]);
+    for point in standard(&dense).within(limits).run().unwrap().curve {
+        let expected = variance(&dense.with_design(Design::new(2, point.width).unwrap()).unwrap());
+        assert!(close(point.variance, expected), "{}: {} {expected}", point.width, point.variance);
+    }
+
+    // Convolutions are drawn by the fan-out of all members.
+    let block = spec("bottleneck-24");
+    let answer = standard(&block).run().unwrap();
+    assert_eq!(answer.parametrisation, Parametrisation::Standard);
+    let own = variance(&block);
+    assert!(close(answer.baseline_score, own), "{} {own}", answer.baseline_score);
+    let (mut least, mut cheapest) = (f64::INFINITY, u64::MAX);
+    for (n, m) in (1..=24).flat_map(|n| (1..=60).map(move |m| (n, m))) {
+        let network = block.with_design(Design::new(m, n).unwrap()).unwrap();
+        let (score, cost) = (variance(&network) / m as f64, network.totals().unwrap().parameters);
+        if cost <= answer.baseline_parameters {
+            least = least.min(score);
+        }
+        if score <= own * (1.0 + 1e-9) {
+            cheapest = cheapest.min(cost);
+        }
+    }
+    let (primal, dual) = (&answer.primal.network, &answer.dual.network);
+    assert!(close(primal.score, least), "{} {least}", primal.score);
+    assert_eq!(dual.parameters, cheapest);
+    let point = answer.curve.iter().find(|point| point.width == answer.dual.width).unwrap();
+    let m = point.dual_multiplicity;
+    assert!((m.floor()..=m.ceil() + 1.0).contains(&(answer.dual.design.multiplicity as f64)), "{m}");
+
+    let refusal = standard(&spec("resnext29-1x128d")).stages(collegial_search::Freedom::Stages).unwrap_err();
+    assert!(refusal.to_string().contains("NTK parametrisation"), "{refusal}");
 }

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 
 use collegial_experiments::score::{Question, ScoredTable, Table as Designs};
+use collegial_nn::Parametrisation;
 use collegial_report::{Figure, Page, Provenance, Table};
 use serde::Serialize;
 
@@ -47,6 +48,10 @@ options! {
         /// several times
         #[arg(long, value_name = "COLUMN")]
         pub group: Vec<String>,
+        /// By which weights gradients are taken: with standard, those that people train with, a layer
+        /// counts in proportion to the inverse variance of its initial weights
+        #[arg(long, value_enum)]
+        pub parametrisation: Parametrisation = Parametrisation::Ntk,
         /// Seed of the bootstrap
         #[arg(skip)]
         pub seed: u64,
@@ -56,6 +61,8 @@ options! {
 /// The table with all that was computed of it.
 #[derive(Clone, Debug, Serialize)]
 pub struct ScoreAnswer {
+    /// By which weights gradients are taken.
+    parametrisation: Parametrisation,
     #[serde(flatten)]
     table: ScoredTable,
     #[serde(skip)]
@@ -78,7 +85,7 @@ pub fn run(request: &Request) -> Result<ScoreAnswer, Error> {
         let model: ModelRef = model.parse().map_err(Error::from)?;
         Ok(model.open()?.into_spec())
     };
-    let table = ScoredTable::resolved(&table, &question, &resolve)?;
+    let table = ScoredTable::parametrised(&table, &question, &resolve, request.parametrisation)?;
     match (table.rows.is_empty(), table.refused.first()) {
         (true, None) => Err(invalid![format!("{} has no row to score.", request.table.display())].into()),
         (true, Some(row)) => {
@@ -86,7 +93,7 @@ pub fn run(request: &Request) -> Result<ScoreAnswer, Error> {
             let what = format!("{} has no row that can be scored", request.table.display());
             Err(invalid![format!("{what} (of {all}); row {}: {}", row.row, row.reason)].into())
         }
-        (false, _) => Ok(ScoreAnswer { table, name, question }),
+        (false, _) => Ok(ScoreAnswer { parametrisation: request.parametrisation, table, name, question }),
     }
 }
 
@@ -101,6 +108,13 @@ impl ScoreAnswer {
         let mut sentences = vec![format!(
             "The score is the mean over a network's blocks of the exact kernel variance at initialisation. Designs scored: {rows}."
         )];
+        if self.parametrisation == Parametrisation::Standard {
+            sentences.push(
+                "Variances are those of the standard parametrisation: a layer counts in proportion to the \
+                 inverse variance of its initial weights."
+                    .into(),
+            );
+        }
         if refused > 0 {
             sentences.push(format!("Not scored: {refused}, listed with the reason."));
         }

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 
 pub use collegial_arch::Cost;
 use collegial_arch::Spec;
+use collegial_nn::Parametrisation;
 use collegial_report::{Card, Figure, Page, Provenance, Table};
 use collegial_search::Limits;
 pub use collegial_search::paper::members_within;
@@ -68,6 +69,10 @@ options! {
         /// Inputs of a network's blocks
         #[arg(long, value_enum)]
         pub block_inputs: BlockInputs = BlockInputs::Network,
+        /// By which weights gradients are taken: with standard, those that people train with, a layer
+        /// counts in proportion to the inverse variance of its initial weights
+        #[arg(long, value_enum)]
+        pub parametrisation: Parametrisation = Parametrisation::Ntk,
         /// A data set whose images come in [default: natural images, by two constants]; class count
         /// and image size are the data set's
         #[arg(long, value_name = "DIR")]
@@ -254,6 +259,14 @@ pub fn run_with(request: &Request, runtimes: Runtimes, monitor: &dyn Monitor) ->
             ]
             .into());
         }
+        if request.parametrisation != Parametrisation::Ntk {
+            return Err(invalid![
+                "Algorithm 2 as printed is for the NTK parametrisation; leave ",
+                option("parametrisation"),
+                " out"
+            ]
+            .into());
+        }
         if request.data.is_some() {
             return Err(invalid![
                 option("data"),
@@ -262,6 +275,18 @@ pub fn run_with(request: &Request, runtimes: Runtimes, monitor: &dyn Monitor) ->
             .into());
         }
         return Ok(SearchAnswer::Paper(Box::new(paper::run(request, &baseline, monitor)?)));
+    }
+    if request.parametrisation != Parametrisation::Ntk && (request.per_stage || request.free_widths) {
+        return Err(invalid![
+            option("per_stage"),
+            " and ",
+            option("free_widths"),
+            " are for the NTK parametrisation, in which a member's variance does not depend on their number; \
+             leave them or ",
+            option("parametrisation"),
+            " out"
+        ]
+        .into());
     }
     if request.precision.is_some() && request.variance == Some(VarianceSource::Exact) {
         return Err(invalid![

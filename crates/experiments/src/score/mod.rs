@@ -15,6 +15,7 @@ mod predictors;
 mod table;
 mod together;
 
+use collegial_ntk::explicit::Parametrisation;
 use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -108,12 +109,26 @@ impl ScoredTable {
     ///
     /// If a target or the grouping column is not in the table.
     pub fn resolved(table: &Table, question: &Question, resolve: Resolver) -> Result<Self, Error> {
+        Self::parametrised(table, question, resolve, Parametrisation::Ntk)
+    }
+
+    /// The same with scores in either parametrisation.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`resolved`](Self::resolved).
+    pub fn parametrised(
+        table: &Table,
+        question: &Question,
+        resolve: Resolver,
+        parametrisation: Parametrisation,
+    ) -> Result<Self, Error> {
         for column in question.targets.iter().chain(&question.group) {
             table.require(column)?;
         }
         let outcomes: Vec<_> = (0..table.len())
             .into_par_iter()
-            .map(|row| predictors(table, row, resolve).map_err(|error| error.to_string()))
+            .map(|row| predictors(table, row, resolve, parametrisation).map_err(|error| error.to_string()))
             .collect();
         let (mut rows, mut refused) = (vec![], vec![]);
         for (index, outcome) in outcomes.into_iter().enumerate() {
@@ -137,9 +152,14 @@ impl ScoredTable {
     }
 }
 
-fn predictors(table: &Table, row: usize, resolve: Resolver) -> Result<Predictors, Error> {
+fn predictors(
+    table: &Table,
+    row: usize,
+    resolve: Resolver,
+    parametrisation: Parametrisation,
+) -> Result<Predictors, Error> {
     if let Some(why) = table.get(row, "left_out") {
         return Err(Error::Invalid(format!("left out: {why}")));
     }
-    Predictors::of(&row_spec(table, row, resolve)?)
+    Predictors::parametrised(&row_spec(table, row, resolve)?, parametrisation)
 }

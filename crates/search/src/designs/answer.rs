@@ -1,6 +1,7 @@
 //! The result of a search over designs; serialised, it is the JSON that scripts read.
 
 use collegial_arch::{Cost, Design};
+use collegial_ntk::explicit::Parametrisation;
 use serde::Serialize;
 
 use super::BlockInputs;
@@ -193,6 +194,8 @@ pub struct DesignAnswer {
     pub variance_source: VarianceSource,
     /// What the blocks see.
     pub block_inputs: BlockInputs,
+    /// By which weights gradients are taken.
+    pub parametrisation: Parametrisation,
     /// The law's α: none here.
     pub alpha: Option<f64>,
     /// The lowest score within the budget.

@@ -1,7 +1,10 @@
 //! The blocks of a network, what each sees, and the score.
 
-use collegial_arch::{Block, Module, Spec};
-use collegial_ntk::exact::{Nonlinearity, PatchSums, block_second_moment_ratio};
+use collegial_arch::{Block, Bottleneck, Module, Sequence, Spec};
+use collegial_ntk::exact::{
+    LayerWeights, Nonlinearity, PatchSums, block_second_moment_ratio, weighted_second_moment_ratio,
+};
+use collegial_ntk::explicit::Parametrisation;
 use collegial_ntk::{OnePosition, covariance};
 use serde::{Deserialize, Serialize};
 
@@ -32,36 +35,81 @@ pub(super) struct ScoredBlock {
     pub widths: Vec<usize>,
     sums: PatchSums,
     later: Vec<Nonlinearity>,
+    /// How much its layers count; `None` where they count alike.
+    weights: Option<LayerWeights>,
 }
 
 impl ScoredBlock {
-    fn new(
-        block: &Block,
-        sums: impl Fn(usize, Nonlinearity) -> Result<PatchSums, Error>,
-    ) -> Result<Self, Error> {
+    fn new(block: &Block, form: &Form, sums: PatchSums, parametrisation: Parametrisation) -> Self {
         let bottleneck = &block.bottleneck;
-        let exact = OnePosition::new(&Module::Bottleneck(bottleneck.clone()).member())?;
-        let (nonlinearity, later) = split(exact.nonlinearities());
-        Ok(Self {
+        Self {
             stage: block.stage,
             count: block.count,
             inputs: bottleneck.inputs,
             outputs: bottleneck.outputs,
             members: bottleneck.members,
             widths: bottleneck.widths().to_vec(),
-            sums: sums(exact.columns(), nonlinearity)?,
-            later,
-        })
+            sums,
+            later: form.later.clone(),
+            weights: weights(parametrisation, || bottleneck.sequence()),
+        }
     }
 
-    /// Var of one member's kernel at real widths.
-    pub fn variance(&self, widths: &[f64]) -> f64 {
-        block_second_moment_ratio(&self.sums, widths, &self.later) - 1.0
+    /// Var of one member's kernel at real widths; in the standard parametrisation it depends on the
+    /// number of members as well.
+    pub fn variance(&self, widths: &[f64], members: f64) -> f64 {
+        let ratio = match &self.weights {
+            None => block_second_moment_ratio(&self.sums, widths, &self.later),
+            Some(weights) => {
+                let weights = weights.at(widths, members);
+                weighted_second_moment_ratio(&self.sums, widths, &self.later, |layer| weights[layer])
+            }
+        };
+        ratio - 1.0
     }
 
     /// Var/m of the baseline's block.
     pub fn own_variance(&self) -> f64 {
-        self.variance(&real(&self.widths)) / self.members as f64
+        let members = self.members as f64;
+        self.variance(&real(&self.widths), members) / members
+    }
+}
+
+/// In the NTK parametrisation all layers count alike.
+fn weights(parametrisation: Parametrisation, chain: impl FnOnce() -> Sequence) -> Option<LayerWeights> {
+    (parametrisation != Parametrisation::Ntk).then(|| LayerWeights::of(&chain(), parametrisation))
+}
+
+/// What blocks of one kernel, stride and image have in common, whatever their channels.
+#[derive(Clone, Debug)]
+struct Form {
+    /// How many positions of its first layer the unit sees.
+    columns: usize,
+    /// Of the first layer, and of those behind it.
+    nonlinearity: Nonlinearity,
+    later: Vec<Nonlinearity>,
+}
+
+impl Form {
+    fn of(chain: &Sequence) -> Result<Self, Error> {
+        let exact = OnePosition::new(chain)?;
+        let (nonlinearity, later) = split(exact.nonlinearities());
+        Ok(Self { columns: exact.columns(), nonlinearity, later })
+    }
+
+    /// Of all blocks, each form worked out once.
+    fn of_all(blocks: &[Block]) -> Result<Vec<Self>, Error> {
+        let mut known: Vec<([usize; 3], Self)> = vec![];
+        let mut of = |bottleneck: &Bottleneck| -> Result<Self, Error> {
+            let key = [bottleneck.kernel, bottleneck.stride, bottleneck.image];
+            if let Some((_, form)) = known.iter().find(|(other, _)| *other == key) {
+                return Ok(form.clone());
+            }
+            let form = Self::of(&Module::Bottleneck(bottleneck.clone()).member())?;
+            known.push((key, form.clone()));
+            Ok(form)
+        };
+        blocks.iter().map(|block| of(&block.bottleneck)).collect()
     }
 }
 
@@ -72,28 +120,77 @@ pub struct ScoredBlocks {
 }
 
 impl ScoredBlocks {
-    /// The blocks of a network, or the one block that a module is.
+    /// The blocks of a network, or the one block that a module is, in the NTK parametrisation.
     ///
     /// # Errors
     ///
     /// If a block has no closed form (the layer is named), or the model has no inner width.
     pub fn of(spec: &Spec, inputs: BlockInputs, images: &covariance::Images) -> Result<Self, Error> {
+        Self::parametrised(spec, inputs, images, Parametrisation::Ntk)
+    }
+
+    /// The same in either parametrisation.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`of`](Self::of).
+    pub fn parametrised(
+        spec: &Spec,
+        inputs: BlockInputs,
+        images: &covariance::Images,
+        parametrisation: Parametrisation,
+    ) -> Result<Self, Error> {
         if let Some(module) = spec.module() {
-            return Self::of_module(&module);
+            return Self::of_module(&module, parametrisation);
         }
-        let grams = match inputs {
-            BlockInputs::White => return Self::with_equal_inputs(spec, white),
-            BlockInputs::Network => covariance::block_grams(&spec.graph()?, images)?,
-        };
+        let blocks = spec.blocks()?;
+        match inputs {
+            BlockInputs::White => {
+                Self::with_equal_inputs(&blocks, &Form::of_all(&blocks)?, parametrisation, white)
+            }
+            BlockInputs::Network => {
+                let grams = grams(spec, images)?;
+                Self::with_grams(&blocks, &Form::of_all(&blocks)?, parametrisation, grams)
+            }
+        }
+    }
+
+    /// With both kinds of inputs: what the blocks see in the network, and white patches.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`of`](Self::of).
+    pub fn with_both_inputs(
+        spec: &Spec,
+        images: &covariance::Images,
+        parametrisation: Parametrisation,
+    ) -> Result<[Self; 2], Error> {
+        if let Some(module) = spec.module() {
+            let blocks = Self::of_module(&module, parametrisation)?;
+            return Ok([blocks.clone(), blocks]);
+        }
+        let (blocks, grams) = (spec.blocks()?, grams(spec, images)?);
+        let forms = Form::of_all(&blocks)?;
+        Ok([
+            Self::with_grams(&blocks, &forms, parametrisation, grams)?,
+            Self::with_equal_inputs(&blocks, &forms, parametrisation, white)?,
+        ])
+    }
+
+    fn with_grams(
+        blocks: &[Block],
+        forms: &[Form],
+        parametrisation: Parametrisation,
+        grams: Vec<Vec<f64>>,
+    ) -> Result<Self, Error> {
         let mut grams = grams.into_iter();
         let mut list: Vec<ScoredBlock> = vec![];
-        for block in spec.blocks()? {
+        for (block, form) in blocks.iter().zip(forms) {
             // Equal blocks in a row see different inputs.
+            let one = Block { count: 1, ..block.clone() };
             for gram in grams.by_ref().take(block.count) {
-                let one = Block { count: 1, ..block.clone() };
-                list.push(ScoredBlock::new(&one, |_, nonlinearity| {
-                    Ok(PatchSums::of_gram(&gram, nonlinearity)?)
-                })?);
+                let sums = PatchSums::of_gram(&gram, form.nonlinearity)?;
+                list.push(ScoredBlock::new(&one, form, sums, parametrisation));
             }
         }
         Ok(Self { list })
@@ -101,12 +198,16 @@ impl ScoredBlocks {
 
     /// The blocks of a network that all see the same, given the number of positions.
     fn with_equal_inputs(
-        spec: &Spec,
+        blocks: &[Block],
+        forms: &[Form],
+        parametrisation: Parametrisation,
         sums: impl Fn(usize, Nonlinearity) -> Result<PatchSums, Error>,
     ) -> Result<Self, Error> {
-        let list =
-            spec.blocks()?.iter().map(|block| ScoredBlock::new(block, &sums)).collect::<Result<_, _>>()?;
-        Ok(Self { list })
+        let scored = |(block, form): (&Block, &Form)| {
+            let sums = sums(form.columns, form.nonlinearity)?;
+            Ok(ScoredBlock::new(block, form, sums, parametrisation))
+        };
+        Ok(Self { list: blocks.iter().zip(forms).map(scored).collect::<Result<_, Error>>()? })
     }
 
     /// The one block that a module is, with white inputs.
@@ -114,10 +215,9 @@ impl ScoredBlocks {
     /// # Errors
     ///
     /// If it has no closed form; the layer is named.
-    pub fn of_module(module: &Module) -> Result<Self, Error> {
+    pub fn of_module(module: &Module, parametrisation: Parametrisation) -> Result<Self, Error> {
         let chain = module.member();
-        let exact = OnePosition::new(&chain)?;
-        let (nonlinearity, later) = split(exact.nonlinearities());
+        let form = Form::of(&chain)?;
         let block = ScoredBlock {
             stage: 0,
             count: 1,
@@ -125,33 +225,44 @@ impl ScoredBlocks {
             outputs: chain.linear_layers().next_back().map_or(1, |layer| layer.width),
             members: module.members(),
             widths: module.widths(),
-            sums: white(exact.columns(), nonlinearity)?,
-            later,
+            sums: white(form.columns, form.nonlinearity)?,
+            later: form.later,
+            weights: weights(parametrisation, || module.sequence()),
         };
         Ok(Self { list: vec![block] })
     }
 
-    /// The mean over blocks of Var of one member, with the widths of every stage.
-    pub fn mean_variance(&self, widths_of_stage: impl Fn(usize) -> Vec<f64>) -> f64 {
-        self.mean(|block| block.variance(&widths_of_stage(block.stage)))
+    /// Whether the variance of a member depends on how many there are.
+    pub(super) fn depend_on_members(&self) -> bool {
+        self.list.iter().any(|block| block.weights.is_some())
     }
 
-    /// What every stage adds to the mean variance of one member: the sum over its blocks, over the
-    /// number of all blocks.
-    pub(super) fn stage_variances(&self, widths_of_stage: &[Vec<f64>]) -> Vec<f64> {
+    /// The mean over blocks of Var of one member by itself, with the widths of every stage.
+    pub fn mean_variance(&self, widths_of_stage: impl Fn(usize) -> Vec<f64>) -> f64 {
+        self.mean(|block| block.variance(&widths_of_stage(block.stage), 1.0))
+    }
+
+    /// What every stage adds to the mean variance of one member of so many: the sum over its blocks,
+    /// over the number of all blocks.
+    pub(super) fn stage_variances(
+        &self,
+        widths_of_stage: &[Vec<f64>],
+        members: impl Fn(usize) -> f64,
+    ) -> Vec<f64> {
         let share = 1.0 / self.count() as f64;
         let mut stages = vec![0.0; widths_of_stage.len()];
         for block in &self.list {
-            let variance = block.variance(&widths_of_stage[block.stage]);
+            let variance = block.variance(&widths_of_stage[block.stage], members(block.stage));
             stages[block.stage] += share * block.count as f64 * variance;
         }
         stages
     }
 
-    /// What some stages add to the mean variance of one member, with the widths of every stage.
+    /// What some stages add to the mean variance of one member by itself, with the widths of every
+    /// stage.
     pub(super) fn sum_over(&self, stages: &[usize], widths: impl Fn(usize) -> [f64; 2]) -> f64 {
         let here = self.list.iter().filter(|block| stages.contains(&block.stage));
-        here.map(|block| block.count as f64 * block.variance(&widths(block.stage))).sum::<f64>()
+        here.map(|block| block.count as f64 * block.variance(&widths(block.stage), 1.0)).sum::<f64>()
             / self.count() as f64
     }
 
@@ -180,6 +291,14 @@ impl ScoredBlocks {
 
     fn mean(&self, of: impl Fn(&ScoredBlock) -> f64) -> f64 {
         self.list.iter().map(|block| block.count as f64 * of(block)).sum::<f64>() / self.count() as f64
+    }
+}
+
+/// What the blocks of a network read. Only an error needs names.
+fn grams(spec: &Spec, images: &covariance::Images) -> Result<Vec<Vec<f64>>, Error> {
+    match covariance::block_grams(&spec.graph_without_names()?, images) {
+        Ok(grams) => Ok(grams),
+        Err(_) => Ok(covariance::block_grams(&spec.graph()?, images)?),
     }
 }
 
@@ -217,6 +336,13 @@ mod tests {
     use collegial_arch::Cost;
     use collegial_core::Silent;
 
+    fn with_correlation(spec: &Spec, correlation: f64) -> ScoredBlocks {
+        let blocks = spec.blocks().unwrap();
+        let forms = Form::of_all(&blocks).unwrap();
+        let sums = |columns, nonlinearity| correlated(correlation, columns, nonlinearity);
+        ScoredBlocks::with_equal_inputs(&blocks, &forms, Parametrisation::Ntk, sums).unwrap()
+    }
+
     /// n Var(n) of a block whose positions all have correlation c, worked out by hand.
     #[test]
     fn correlated_positions_cost_thin_members_more() {
@@ -224,10 +350,7 @@ mod tests {
         for (correlation, expected) in
             [(0.0, [4.98, 3.93, 3.67, 3.59]), (0.6, [11.3, 6.5, 5.3, 5.0]), (0.9, [16.6, 8.6, 6.6, 6.1])]
         {
-            let blocks = ScoredBlocks::with_equal_inputs(&block, |columns, nonlinearity| {
-                correlated(correlation, columns, nonlinearity)
-            });
-            let blocks = blocks.unwrap();
+            let blocks = with_correlation(&block, correlation);
             for (n, expected) in [1.0, 4.0, 16.0, 128.0].into_iter().zip(expected) {
                 let value = n * blocks.mean_variance(|_| vec![n, n]);
                 let rounding = if correlation == 0.0 { 0.005 } else { 0.05 };
@@ -245,11 +368,9 @@ mod tests {
 
     fn optima(name: &str, correlation: f64) -> Optima {
         let spec: Spec = name.parse().unwrap();
-        let blocks = ScoredBlocks::with_equal_inputs(&spec, |columns, nonlinearity| {
-            correlated(correlation, columns, nonlinearity)
-        });
+        let blocks = with_correlation(&spec, correlation);
         let widths: Vec<usize> = (1..=128).collect();
-        let variances = Variances::exact(&spec, blocks.unwrap(), &widths, &Silent).unwrap();
+        let variances = Variances::exact(&spec, blocks, &widths, &Silent).unwrap();
         let counts = Counts::of(&spec).unwrap();
         let [budget, ..] = counts.whole();
         let limits = vec![Limit { cost: Cost::Params, most: budget }];

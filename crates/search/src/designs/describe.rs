@@ -68,7 +68,7 @@ impl Describe<'_> {
             width,
             multiplicity: match problem {
                 Problem::Primal => widths[at].real_primal(&allowed.limits),
-                Problem::Dual => widths[at].variance / baseline.score,
+                Problem::Dual => widths[at].real_dual(baseline.score),
             },
             design: best.design,
             members: best.design.multiplicity,

@@ -35,7 +35,8 @@ pub struct FinePoint {
 
 impl DesignSearch {
     /// Both objectives from width 1 to 5 in eighths; none where one of these widths is not looked
-    /// at, or the variance or the cost between them has no formula.
+    /// at, or the variance or the cost between them has no formula. In the
+    /// standard parametrisation the variance depends on m as well, and there are none.
     ///
     /// # Errors
     ///
@@ -43,8 +44,9 @@ impl DesignSearch {
     pub fn fine_curve(&self) -> Result<Vec<FinePoint>, Error> {
         self.check()?;
         let inputs = if self.baseline.module().is_none() { self.inputs } else { BlockInputs::White };
-        let Ok(blocks) = ScoredBlocks::of(&self.baseline, inputs, &self.images) else { return Ok(vec![]) };
-        if self.is_timed() || !self.candidates()?.0.starts_with(&WHOLE) {
+        let blocks = ScoredBlocks::parametrised(&self.baseline, inputs, &self.images, self.parametrisation);
+        let Ok(blocks) = blocks else { return Ok(vec![]) };
+        if self.is_timed() || blocks.depend_on_members() || !self.candidates()?.0.starts_with(&WHOLE) {
             return Ok(vec![]);
         }
         let widths = WHOLE.map(|width| stage_widths(&self.baseline, width));
@@ -69,7 +71,7 @@ impl DesignSearch {
         let shares = self.baseline.stage_shares();
         let point = |eighths: usize| {
             let width = eighths as f64 / STEPS as f64;
-            let stages = blocks.stage_variances(&scaled(width));
+            let stages = blocks.stage_variances(&scaled(width), |_| 1.0);
             let variance = stages.iter().zip(&shares).map(|(variance, share)| variance / share).sum();
             let steps: Vec<f64> = (0..costs[0].len()).map(|at| quadratic(&costs, at, width)).collect();
             let (primal_objective, efficiency) = table.widths[0].objectives(

@@ -3,6 +3,7 @@
 use collegial_arch::{Cost, Design, MAX_DIMENSION, Module, Spec};
 use collegial_core::{Monitor, Silent};
 use collegial_ntk::covariance::Images;
+use collegial_ntk::explicit::Parametrisation;
 use collegial_ntk::fit::measure_variance;
 
 use super::answer::{DesignAnswer, FriendlyDesign, OtherInputs};
@@ -23,6 +24,7 @@ pub struct DesignSearch {
     pub(super) limits: Limits,
     pub(super) inputs: BlockInputs,
     pub(super) images: Images,
+    pub(super) parametrisation: Parametrisation,
     timings: Option<Timings>,
     exact: bool,
     precision: f64,
@@ -37,6 +39,7 @@ impl DesignSearch {
             limits: Limits::new(),
             inputs: BlockInputs::Network,
             images: Images::natural(),
+            parametrisation: Parametrisation::Ntk,
             timings: None,
             exact: false,
             precision: 0.01,
@@ -70,6 +73,14 @@ impl DesignSearch {
     #[must_use]
     pub fn images(self, images: Images) -> Self {
         Self { images, ..self }
+    }
+
+    /// Sets by which weights gradients are taken. By default those of the NTK parametrisation, by
+    /// which all layers count alike. With the standard ones the variance of a convolutional member
+    /// depends on m as well.
+    #[must_use]
+    pub fn parametrisation(self, parametrisation: Parametrisation) -> Self {
+        Self { parametrisation, ..self }
     }
 
     /// Insists on the closed form, which is an error that names the layer where there is none. By
@@ -210,9 +221,12 @@ impl DesignSearch {
         widths: &[usize],
         monitor: &dyn Monitor,
     ) -> Result<Variances, Error> {
-        match (ScoredBlocks::of(&self.baseline, inputs, &self.images), self.baseline.module()) {
+        let blocks = ScoredBlocks::parametrised(&self.baseline, inputs, &self.images, self.parametrisation);
+        // Draws know the NTK parametrisation only.
+        let exact = self.exact || self.parametrisation != Parametrisation::Ntk;
+        match (blocks, self.baseline.module()) {
             (Ok(blocks), _) => Variances::exact(&self.baseline, blocks, widths, monitor),
-            (Err(_), Some(module)) if !self.exact => self.sampled(&module, widths, monitor),
+            (Err(_), Some(module)) if !exact => self.sampled(&module, widths, monitor),
             (Err(error), _) => Err(error),
         }
     }
@@ -298,6 +312,7 @@ impl DesignSearch {
             rule: self.limits.rule.unwrap_or(Rule::Under),
             variance_source: variances.source,
             block_inputs: inputs,
+            parametrisation: self.parametrisation,
             alpha: None,
             primal: describe.optimum(Problem::Primal, primal),
             dual: describe.optimum(Problem::Dual, dual),

@@ -5,7 +5,7 @@ use collegial_core::Monitor;
 
 use super::cost::{CostModel, Counts, members};
 use super::describe::baseline_design;
-use super::variances::{Variances, score};
+use super::variances::Variances;
 use super::width::Width;
 use crate::error::go_on;
 use crate::timing::nanoseconds;
@@ -147,7 +147,7 @@ impl<'a> Table<'a> {
             for &(design, ratio) in timed.iter().filter(|(design, _)| design.width == width) {
                 let time = nanoseconds(ratio * timings.baseline);
                 let members = members(spec, design)?;
-                let (score, counts) = (score(variances, members.iter().copied()), costs.of(&members));
+                let (score, counts) = (variances.score(members.iter().copied()), costs.of(&members));
                 all.push(Candidate { design, score, counts, time: Some(time) });
                 of_member = (time / design.multiplicity as u64) as f64;
             }

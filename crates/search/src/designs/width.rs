@@ -4,8 +4,14 @@ use collegial_arch::{Cost, Design, MAX_DIMENSION, Spec};
 
 use super::cost::{Counts, MemberCosts, has_equal_members, members};
 use super::table::{Allowed, Candidate, Limit};
-use super::variances::score;
+use super::variances::StageVariances;
 use crate::{CurvePoint, Error, Rule};
+
+/// Steps at most to the m of a score.
+const MOST_STEPS: usize = 60;
+
+/// Two steps that differ by less, relatively, are its end.
+const CLOSE: f64 = 1e-10;
 
 /// A cost as if m were real-valued: fixed + m step.
 #[derive(Clone, Copy, Debug)]
@@ -21,9 +27,10 @@ pub(super) struct Line {
 pub(super) struct Width<'a> {
     baseline: &'a Spec,
     pub width: usize,
-    variances: Vec<f64>,
+    variances: StageVariances,
     costs: MemberCosts,
-    /// The score of one member, as if m_s were real-valued.
+    shares: Vec<f64>,
+    /// m times the score of the m members that the limits pay for, as if m_s were real-valued.
     pub variance: f64,
     /// Every cost that is allowed so much, likewise.
     lines: Vec<Line>,
@@ -36,7 +43,7 @@ impl<'a> Width<'a> {
     pub fn new(
         (baseline, allowed): (&'a Spec, &Allowed),
         width: usize,
-        variances: Vec<f64>,
+        variances: StageVariances,
         costs: MemberCosts,
         time: Option<f64>,
     ) -> Result<Self, Error> {
@@ -55,15 +62,18 @@ impl<'a> Width<'a> {
                 Ok(Line { fixed: costs.fixed.by(limit.cost)? as f64, step })
             }
         };
-        let lines = allowed.limits.iter().map(line).collect::<Result<_, Error>>()?;
+        let lines = allowed.limits.iter().map(line).collect::<Result<Vec<Line>, Error>>()?;
+        let paid = real_primal(&lines, &allowed.limits).clamp(1.0, MAX_DIMENSION as f64);
+        let variance = variances.member(paid, &shares);
         Ok(Self {
             baseline,
             width,
-            variance: sum(&|stage| variances[stage] / shares[stage]),
+            variance,
             lines,
             room: (MAX_DIMENSION as f64 / widest) as usize,
             variances,
             costs,
+            shares,
         })
     }
 
@@ -83,8 +93,8 @@ impl<'a> Width<'a> {
 
     fn score(&self, m: usize) -> Result<f64, Error> {
         match has_equal_members(self.baseline) {
-            true => Ok(score(&self.variances, std::iter::repeat(m))),
-            false => Ok(score(&self.variances, self.members(m)?)),
+            true => Ok(self.variances.score(std::iter::repeat(m))),
+            false => Ok(self.variances.score(self.members(m)?)),
         }
     }
 
@@ -139,7 +149,7 @@ impl<'a> Width<'a> {
     /// The fewest members, up to `most`, whose score is at most `target`; 0 where there are none.
     pub fn dual(&self, target: f64, most: usize) -> Result<usize, Error> {
         let most = most.min(self.room);
-        let mut m = (self.variance / target).ceil().clamp(1.0, most.max(1) as f64) as usize;
+        let mut m = self.real_dual(target).ceil().clamp(1.0, most.max(1) as f64) as usize;
         while m < most && self.score(m)? > target {
             m += 1;
         }
@@ -156,16 +166,35 @@ impl<'a> Width<'a> {
 
     /// The real-valued m that limits pay for, of those that the width has a line of.
     pub fn real_primal(&self, limits: &[Limit]) -> f64 {
-        let paid =
-            self.lines.iter().zip(limits).map(|(line, limit)| (limit.most as f64 - line.fixed) / line.step);
-        paid.fold(f64::INFINITY, f64::min)
+        real_primal(&self.lines, limits)
+    }
+
+    /// The real-valued m of this score.
+    pub fn real_dual(&self, score: f64) -> f64 {
+        let mut m = self.variance / score;
+        if let StageVariances::ByMembers(..) = self.variances {
+            // The variance of a member changes far less than m does, so that this converges.
+            for _ in 0..MOST_STEPS {
+                let next = self.variances.member(m, &self.shares) / score;
+                let close = (next / m - 1.0).abs() <= CLOSE;
+                m = next;
+                if close {
+                    break;
+                }
+            }
+        }
+        m
     }
 
     /// ρ: the baseline's cost over that of the real-valued m that has the baseline's score.
     pub fn efficiency(&self, baseline_cost: u64, baseline_score: f64) -> f64 {
-        let m = self.variance / baseline_score;
+        self.saving(baseline_cost, self.real_dual(baseline_score))
+    }
+
+    /// The same of that m.
+    fn saving(&self, baseline_cost: u64, dual_multiplicity: f64) -> f64 {
         let Line { fixed, step } = self.lines[0];
-        baseline_cost as f64 / (fixed + m * step)
+        baseline_cost as f64 / (fixed + dual_multiplicity * step)
     }
 
     /// What a member costs, by every cost that is allowed so much.
@@ -182,7 +211,14 @@ impl<'a> Width<'a> {
         steps: &[f64],
     ) -> (f64, f64) {
         let lines = self.lines.iter().zip(steps).map(|(line, &step)| Line { step, ..*line }).collect();
-        let other = Self { variance, lines, variances: vec![], costs: self.costs.clone(), ..*self };
+        let other = Self {
+            variance,
+            lines,
+            variances: StageVariances::Fixed(vec![]),
+            costs: self.costs.clone(),
+            shares: vec![],
+            ..*self
+        };
         (variance / other.real_primal(limits), other.efficiency(baseline_cost, baseline_score))
     }
 
@@ -190,17 +226,24 @@ impl<'a> Width<'a> {
     pub fn point(&self, limits: &[Limit], baseline_cost: u64, baseline_score: f64) -> CurvePoint {
         let primal_multiplicity = self.real_primal(limits);
         let primal_objective = self.variance / primal_multiplicity;
-        let efficiency = self.efficiency(baseline_cost, baseline_score);
+        let dual_multiplicity = self.real_dual(baseline_score);
+        let efficiency = self.saving(baseline_cost, dual_multiplicity);
         CurvePoint {
             width: self.width,
             cost_of_member: self.lines[0].step.round() as u64,
             variance: self.variance,
             primal_multiplicity,
             primal_objective,
-            dual_multiplicity: self.variance / baseline_score,
+            dual_multiplicity,
             efficiency,
             primal_objective_ci: [primal_objective; 2],
             efficiency_ci: [efficiency; 2],
         }
     }
+}
+
+/// The real-valued m that all limits pay for.
+fn real_primal(lines: &[Line], limits: &[Limit]) -> f64 {
+    let paid = lines.iter().zip(limits).map(|(line, limit)| (limit.most as f64 - line.fixed) / line.step);
+    paid.fold(f64::INFINITY, f64::min)
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use collegial_arch::{Activation, Module};
 use collegial_ntk::exact;
+use collegial_ntk::explicit::Parametrisation;
 use collegial_ntk::fit::VarianceSample;
 
 use crate::designs::ScoredBlocks;
@@ -135,7 +136,7 @@ impl Variance for Exact {
         if has_width_formula(module) {
             return Ok(Some(Box::new(|widths| exact::second_moment_ratio(widths) - 1.0)));
         }
-        let blocks = ScoredBlocks::of_module(module)?;
+        let blocks = ScoredBlocks::of_module(module, Parametrisation::Ntk)?;
         Ok(Some(Box::new(move |widths| blocks.mean_variance(|_| widths.to_vec()))))
     }
     fn of(&self, module: &Module) -> Result<Estimate, Error> {
@@ -145,7 +146,7 @@ impl Variance for Exact {
             }
             _ => {
                 let widths: Vec<f64> = module.widths().into_iter().map(|width| width as f64).collect();
-                let blocks = ScoredBlocks::of_module(module)?;
+                let blocks = ScoredBlocks::of_module(module, Parametrisation::Ntk)?;
                 Ok(Estimate::certain(blocks.mean_variance(|_| widths.clone())))
             }
         }

@@ -94,8 +94,13 @@ pub(super) fn run(
             }
         };
         let seed = request.seed.wrapping_add(index as u64 * draws);
-        let question =
-            ntk::Request { norms: Some(norm), data: request.data.clone(), seed, ..ntk::Request::default() };
+        let question = ntk::Request {
+            parametrisation: Some(request.parametrisation),
+            norms: Some(norm),
+            data: request.data.clone(),
+            seed,
+            ..ntk::Request::default()
+        };
         let doing = format!("drawing {model}");
         let drawn = draws::of_spec(&question, network, draws, &Watch::new(monitor, &doing))?;
         let first =

@@ -2,6 +2,7 @@
 
 use collegial_arch::Spec;
 use collegial_experiments::evidence::{Evidence, Gain as Measured};
+use collegial_nn::Parametrisation;
 use collegial_report::significant;
 use collegial_search::{DesignAnswer, Gain};
 
@@ -12,11 +13,13 @@ use super::sentences::NEAR;
 const PAGE: &str = "docs/evidence.md";
 
 /// Of the step to the primal. `None` where it gains nothing, is not at the baseline's cost, or the
-/// baseline is no residual network of bottlenecks, which all pairs at hand are.
+/// baseline is no residual network of bottlenecks, which all pairs at hand are, or its variances are
+/// not those that the pairs were compared by.
 pub(super) fn of(baseline: &Spec, answer: &DesignAnswer, own_budget: bool) -> Option<Evidence> {
     let network = &answer.primal.network;
     let gains = answer.primal.gain == Gain::Better && network.score_ratio >= NEAR;
-    (gains && own_budget && matches!(baseline, Spec::Resnext(_))).then(|| {
+    let comparable = answer.parametrisation == Parametrisation::Ntk;
+    (gains && own_budget && comparable && matches!(baseline, Spec::Resnext(_))).then(|| {
         let shares = [
             network.parameters as f64 / answer.baseline_parameters as f64,
             network.flops as f64 / answer.baseline_flops as f64,

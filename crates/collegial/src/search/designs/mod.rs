@@ -169,6 +169,7 @@ pub(super) fn question(request: &Request, baseline: &Spec) -> DesignSearch {
     let search = DesignSearch::new(baseline.clone())
         .within(request.limits())
         .block_inputs(request.block_inputs)
+        .parametrisation(request.parametrisation)
         .sampling(request.precision.unwrap_or(PRECISION), request.seed);
     if request.variance == Some(VarianceSource::Exact) { search.exact() } else { search }
 }

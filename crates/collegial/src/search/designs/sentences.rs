@@ -1,7 +1,7 @@
 //! An answer in sentences.
 
 use collegial_arch::{Cost, Design, Designs as Named};
-use collegial_nn::NormPolicy;
+use collegial_nn::{NormPolicy, Parametrisation};
 use collegial_report::{grouped, significant};
 use collegial_search::{
     BlockInputs, DesignAnswer, DesignOptimum, Edge, Flat, Freedom, FriendlyDesign, Gain, Problem, Redesigned,
@@ -37,7 +37,8 @@ impl Designs {
 
     /// What the numbers of both optima do not say.
     pub(super) fn beyond_cards(&self) -> Vec<String> {
-        let mut sentences: Vec<String> = self.evidence_sentence().into_iter().collect();
+        let mut sentences: Vec<String> = self.parametrisation_sentence().into_iter().collect();
+        sentences.extend(self.evidence_sentence());
         sentences.extend(self.chosen_by_trial());
         sentences.extend(self.whole_members());
         sentences.extend(self.friendly_sentence());
@@ -55,6 +56,15 @@ impl Designs {
             ));
         }
         sentences
+    }
+
+    /// By which weights, where they are not those of the theory.
+    fn parametrisation_sentence(&self) -> Option<String> {
+        (self.answer.parametrisation == Parametrisation::Standard).then(|| {
+            "Variances are those of the standard parametrisation: a layer counts in proportion to the inverse \
+             variance of its initial weights."
+                .into()
+        })
     }
 
     /// How much the width matters, where it hardly does.

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use collegial_arch::{Module, Spec};
 use collegial_core::Instant;
 use collegial_experiments::reproduce::drawings;
+use collegial_nn::Parametrisation;
 use collegial_ntk::Fit;
 use collegial_ntk::fit::{Measurements, Method, Sampling, default_widths, measure_variance};
 use collegial_report::{Card, Figure, Page, Provenance, Table};
@@ -74,7 +75,9 @@ pub(super) fn run(request: &Request, baseline: &Spec, monitor: &dyn Monitor) -> 
 /// only free widths brought us here, the closed form if there is one.
 fn source(request: &Request, baseline: &Spec) -> VarianceSource {
     let printed = request.paper || request.alpha.is_some() || request.trials.is_some();
-    let closed_form = || baseline.module().is_some_and(|module| ScoredBlocks::of_module(&module).is_ok());
+    let closed_form = || {
+        baseline.module().is_some_and(|module| ScoredBlocks::of_module(&module, Parametrisation::Ntk).is_ok())
+    };
     match request.variance {
         Some(source) => source,
         None if !printed && closed_form() => VarianceSource::Exact,

@@ -10,6 +10,7 @@ mod choices;
 mod moved;
 
 use collegial_arch::{Designs, Spec, StageDesign};
+use collegial_ntk::explicit::Parametrisation;
 use serde::{Deserialize, Serialize};
 
 use super::blocks::{BlockInputs, ScoredBlocks};
@@ -129,6 +130,13 @@ impl<'a> StageProblem<'a> {
                 costs = search.limits.costs
             )));
         };
+        if search.parametrisation != Parametrisation::Ntk {
+            return Err(Error::Invalid(format!(
+                "designs per stage and two widths are for the NTK parametrisation, in which the variance of a \
+                 member does not depend on m; it is {given}",
+                given = search.parametrisation
+            )));
+        }
         let (fixed, costs) = stage_costs(baseline)?;
         let costs = costs.iter().map(|stage| stage.by(by)).collect::<Result<Vec<_>, Error>>()?;
         let blocks = ScoredBlocks::of(baseline, inputs, &search.images)?;
