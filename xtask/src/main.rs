@@ -3,6 +3,7 @@
 //!
 //! Tests come in three tiers ([`mod@test`]): `test --fast`, `test` and `test --all`.
 
+mod avx512;
 mod book;
 mod browser;
 mod emulated;
@@ -29,7 +30,7 @@ usage: cargo xtask test --fast     the Rust tests without the slow ones: under f
        cargo xtask book            the book, in target/book, by mdBook, which it installs; fails on dead links
        cargo xtask sbom            software bills of materials (CycloneDX) of the program and the wheel, in target/sbom
        cargo xtask instructions [--record]
-                                   instructions of ten small workloads under Valgrind; fails where one has grown by over 5 %
+                                   instructions of eleven small workloads under Valgrind; fails where one has grown by over 5 %
        cargo xtask fuzz [--seconds 60] [TARGET...]
                                    every reader under libFuzzer and AddressSanitizer, so many seconds each";
 
