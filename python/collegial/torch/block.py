@@ -82,8 +82,8 @@ class Block:
         if self.hidden is not None:
             # A fully connected network has one activation in specs, its first here.
             return {
-                "kind": "fully-connected", "inputs": self.inputs, "outputs": self.outputs, "widths": [self.width] * self.hidden,
-                "members": self.members, "activation": self.variance_activations[0],
+                "kind": "fully-connected", "inputs": self.inputs, "outputs": self.outputs,
+                "widths": [scaled(self.width, scale) for scale in self.scales], "members": self.members, "activation": self.variance_activations[0],
             }  # fmt: skip
         norm = "batch" if self.normed else "none"
         shortcut = "identity" if self.inputs == self.outputs else "none"

@@ -3,6 +3,10 @@ members are narrower ones side by side, with block-diagonal layers inside."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
 from torch import nn
 
 from .block import Block
@@ -59,27 +63,25 @@ def _judged(layers: Layers, chain: list[int], otherwise: str) -> Block | Refusal
         return Refusal(name, Verdict.NOT_COVERED, reason, "fully connected parts")
     between = [layers.flow.between(a, b) for a, b in zip(chain, chain[1:])]
     places = tuple(tuple(sorted(layers.activated(inside))) for inside in between)
-    members, inner = getattr(modules[1], "groups", 1), modules[0].out_features
+    members, widths = getattr(modules[1], "groups", 1), [module.out_features for module in modules[:-1]]
+    scales = tuple(Fraction(width, max(widths)) for width in widths)
     try:
-        slots = _slots(layers, names, between, inner)
+        slots = _slots(layers, names, between, widths, scales)
     except Unknown as unknown:
         return Refusal(name, Verdict.NOT_COVERED, str(unknown), "fully connected parts")
     span = f"{names[0]} to {names[-1]}"
     normed = any(slot.vector for slot in slots)
     return Block(
-        name, span, modules[0].in_features, modules[-1].out_features, members, inner // members, (), 1, normed, False, places, slots,
-        hidden=len(chain) - 1,
+        name, span, modules[0].in_features, modules[-1].out_features, members, max(widths) // members, (), 1, normed, False, places, slots,
+        hidden=len(widths), scales=scales,
     )  # fmt: skip
 
 
 def _reason(layers: Layers, chain: list[int], modules: list[nn.Linear], names: list[str]) -> str | None:
     """Why a chain cannot be split here."""
-    widths = [module.out_features for module in modules[:-1]]
     plain = all(type(module) in (nn.Linear, BlockLinear) and "weight" in module._parameters for module in modules)
     if not plain or any(isinstance(module, BlockLinear) for module in (modules[0], modules[-1])):
         return "its linear layers are parametrised, or of a kind that is not known here"
-    if len(set(widths)) > 1:
-        return f"its hidden layers have different widths, {', '.join(map(str, widths))}: members of one width do not do for all"
     if len({getattr(module, "groups", 1) for module in modules[1:-1]}) > 1:
         return "its hidden layers have different numbers of members"
     if any(slot in layers.tied for index in chain for slot in layers.flow.nodes[index].tensors):
@@ -89,24 +91,28 @@ def _reason(layers: Layers, chain: list[int], modules: list[nn.Linear], names: l
     return None
 
 
-def _slots(layers: Layers, names: list[str], between: list[set[int]], width: int) -> tuple[Slot, ...]:
-    """The weights of all layers, biases of hidden ones, and norms between."""
+def _slots(
+    layers: Layers, names: list[str], between: list[set[int]], widths: Sequence[int], scales: Sequence[Fraction]
+) -> tuple[Slot, ...]:
+    """The weights of all layers, biases of hidden ones, and norms between; `widths` are those of the
+    hidden layers and `scales` the same over the widest."""
     found: dict[tuple[str, str], Slot] = {}
     last = len(names) - 1
     for place, name in enumerate(names):
         if place == last:
-            slots = [slot_of(layers, name, "weight", (1,))]
+            slots = [replace(slot_of(layers, name, "weight", (1,)), scale=scales[-1])]
         else:
-            slots = [slot_of(layers, name, "weight", (0,), 1 if place else None)]
+            member, before = (1, scales[place - 1]) if place else (None, Fraction(1))
+            slots = [replace(slot_of(layers, name, "weight", (0,), member), scale=scales[place], member_scale=before)]
             if layers.modules[name]._parameters.get("bias") is not None:
-                slots.append(slot_of(layers, name, "bias", (0,)))
+                slots.append(replace(slot_of(layers, name, "bias", (0,)), scale=scales[place]))
         found.update({(slot.module, slot.tensor): slot for slot in slots})
-    for inside in between:
+    for inside, width, scale in zip(between, widths, scales):
         for index in sorted(inside):
             for slot in vectors_of(layers, index, width):
                 if slot.module in names:
                     continue
                 if any(call not in inside for call in layers.calls(slot.module)):
                     raise Unknown(f"its {slot.module} is used by other layers too")
-                found[slot.module, slot.tensor] = slot
+                found[slot.module, slot.tensor] = replace(slot, scale=scale)
     return tuple(found.values())

@@ -1,5 +1,7 @@
 """Fully connected networks and convolutions of sequences: the theory's own cases beside images."""
 
+from fractions import Fraction
+
 import pytest
 import torch
 from torch import nn
@@ -9,6 +11,7 @@ from collegial.torch import Refused, Verdict, convert, suggest
 from collegial.torch.block_linear import BlockLinear
 from collegial.torch.blocks import find_blocks
 from collegial.torch.kernels import moments
+from collegial.torch.resize import scaled
 
 
 def mlp(*widths, activation=nn.ReLU, norm=None, bias=True):
@@ -62,6 +65,49 @@ def test_converted_networks_are_members_side_by_side(hidden, norm):
     assert again.baseline.design == suggestion.primal.design == again.primal.design and "nothing to gain" in repr(again)
 
 
+@pytest.mark.parametrize("hidden", [(300, 100), (60, 90, 30)], ids=str)
+def test_hidden_layers_of_different_widths_keep_their_proportions(hidden):
+    """Variances are exact, n is the widest layer's, and no design within the parameters has less."""
+    model = mlp(20, *hidden, 3)
+    suggestion, most = suggest(model), max(hidden)
+    of = lambda n: [scaled(n, Fraction(width, most)) for width in hidden]
+    variance = lambda m, n: collegial.moments(widths=[20, *of(n)]).variance / m
+    sizes = lambda n: sum(a * b for a, b in zip([20, *of(n)], [*of(n), 3])) + sum(of(n))
+    parameters = lambda m, n: m * sizes(n) + 3
+    assert suggestion.baseline.design == f"1x{most}d" and suggestion.baseline.variance == pytest.approx(variance(1, most))
+    assert parameters(1, most) == count(model) == suggestion.baseline.parameters
+    best = min(variance((count(model) - 3) // sizes(n), n) for n in range(1, most + 1))
+    assert suggestion.primal.variance == pytest.approx(best)
+    members, width = suggestion.primal.multiplicity, suggestion.primal.width
+    assert suggestion.primal.parameters == parameters(members, width) and "n is the largest" in repr(suggestion)
+
+
+@pytest.mark.parametrize("objective", ["primal", "dual"])
+@pytest.mark.parametrize("norm", [None, nn.LayerNorm, nn.BatchNorm1d])
+def test_converted_networks_of_different_widths_are_members_side_by_side(norm, objective):
+    torch.manual_seed(0)
+    model = mlp(20, 90, 30, 3, norm=norm)
+    suggestion, (better, _) = suggest(model), convert(model, objective)
+    design = suggestion[objective]
+    assert count(better) == design.parameters and design.multiplicity > 1
+    widths = [scaled(design.width, Fraction(1)), scaled(design.width, Fraction(1, 3))]
+    first, second, last = (module for module in better if isinstance(module, nn.Linear))
+    assert [first.out_features, second.out_features] == [design.multiplicity * width for width in widths]
+    assert (second.in_features, second.groups, last.in_features) == (first.out_features, design.multiplicity, second.out_features)
+    x = torch.randn(5, 20)
+    better(x).sum().backward()
+    assert all(parameter.grad is not None for parameter in better.parameters())
+    if norm is None:
+        total = last.bias
+        for member in range(design.multiplicity):
+            one, two = (slice(member * width, (member + 1) * width) for width in widths)
+            y = torch.relu(x @ first.weight[one].T + first.bias[one])
+            total = total + torch.relu(y @ second.weight[two].T + second.bias[two]) @ last.weight[:, two].T
+        torch.testing.assert_close(better(x), total)
+    again = suggest(better)
+    assert again.baseline.design == design.design and again.baseline.parameters == design.parameters
+
+
 def test_a_classifier_behind_other_layers():
     model = nn.Sequential(nn.Conv2d(3, 4, 3, padding=1), nn.ReLU(), nn.AdaptiveAvgPool2d(4), nn.Flatten(), mlp(64, 96, 96, 10))
     better, weights = convert(model, "dual")
@@ -72,6 +118,40 @@ def test_other_activations_are_drawn():
     suggestion = suggest(mlp(20, 32, 32, 3, activation=nn.GELU), precision=0.05)
     low, high = suggestion.primal.variance_reduction_ci
     assert suggestion.variance_activations == ["gelu", "gelu"] and low < high
+
+
+class Layer(nn.Module):
+    """A layer of a transformer whose feed-forward part has a matrix inside, block-diagonal or not."""
+
+    def __init__(self, features=32, inner=64, groups=1):
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(features), nn.LayerNorm(features)
+        self.attention = nn.MultiheadAttention(features, 4, batch_first=True)
+        middle = BlockLinear(inner, inner, groups) if groups > 1 else nn.Linear(inner, inner)
+        self.inner = nn.Sequential(nn.Linear(features, inner), nn.ReLU(), middle, nn.ReLU(), nn.Linear(inner, features))
+
+    def forward(self, x):
+        y = self.norm1(x)
+        x = x + self.attention(y, y, y, need_weights=False)[0]
+        return x + self.inner(self.norm2(x))
+
+
+@pytest.mark.parametrize("groups, objective", [(1, "primal"), (1, "dual"), (2, "primal"), (2, "dual")])
+def test_a_matrix_inside_a_feed_forward_layer_becomes_block_diagonal(groups, objective):
+    """Of every layer of a transformer, with the counts that were promised."""
+    model, x = nn.Sequential(*[Layer(groups=groups) for _ in range(3)]), torch.randn(2, 5, 32)
+    suggestion = suggest(model, inputs=x)
+    assert suggestion.blocks == ["0.inner", "1.inner", "2.inner"] and suggestion.baseline.design == f"{groups}x{64 // groups}d"
+    verdicts = {row["layers"]: (row["verdict"], row["count"]) for row in suggestion.verdicts}
+    assert verdicts == {"fully connected parts": ("variance", 3), "attention layers": ("split-neutral", 3)}
+    better = convert(model, objective, inputs=x).model
+    design = suggestion[objective]
+    assert count(better) == design.parameters
+    for layer in better:
+        middle = layer.inner[2]
+        assert isinstance(middle, BlockLinear) and middle.groups == design.multiplicity and middle.weight.shape[1] == design.width
+    better(x).sum().backward()
+    assert all(parameter.grad is not None for parameter in better.parameters())
 
 
 class Einsum(nn.Module):
@@ -86,7 +166,6 @@ class Einsum(nn.Module):
 
 REFUSED = {
     "one hidden layer": (lambda: mlp(20, 48, 3), Verdict.SPLIT_NEUTRAL, "one hidden layer"),
-    "different widths": (lambda: mlp(20, 300, 100, 3), Verdict.NOT_COVERED, "different widths, 300, 100"),
     "three dimensions": (lambda: bottleneck(nn.Conv3d, 32), Verdict.NOT_COVERED, "three dimensions"),
     "members by einsum": (Einsum, Verdict.NOT_COVERED, "multiplied by einsum"),
 }
