@@ -16,9 +16,9 @@ from typing import Any
 
 from torch import nn
 
+from .attention import attends, heads
 from .block import Block
 from .candidates import candidate_at
-from .flow import Node
 from .layers import CONVOLUTIONS, Layers, common_name
 from .one_hidden_layer import one_hidden_layer
 from .perceptrons import perceptrons
@@ -135,30 +135,6 @@ def _proved(trial: Trial, blocks: list[Block]) -> tuple[list[Block], list[Refusa
     return [block for block, reason in zip(blocks, reasons) if reason is None], failed
 
 
-def heads(layers: Layers) -> list[Refusal]:
-    """That heads of attention are not a question of variance."""
-    if not any(_attends(node) and _compares(layers, index) for index, node in enumerate(layers.flow.nodes)):
-        return []
-    reason = (
-        "its heads of attention have much the same kernel variance however they are split where tokens are alike; published tables are "
-        "within 2 % between widths of 16 and 128"
-    )
-    return [Refusal("", Verdict.SPLIT_NEUTRAL, reason, "attention heads")]
-
-
-def _attends(node: Node) -> bool:
-    """Whether a call is of attention; a softmax over scores is, one over classes is not."""
-    return "attention" in node.function or "softmax" in node.function and len(node.shape) > 2
-
-
-def _compares(layers: Layers, index: int) -> bool:
-    """Whether what a call takes are products of tokens with tokens: selective kernels and pools have a
-    softmax too."""
-    nodes = layers.flow.nodes
-    products = (node for node in layers.before(index) if nodes[node].function.strip("_") in ("matmul", "bmm", "baddbmm", "einsum"))
-    return "attention" in nodes[index].function or any(not layers.weighing[node] for node in products)
-
-
 def entangled(layers: Layers, otherwise: str) -> list[Refusal]:
     """The first 1x1, k x k and 1x1 convolutions that follow one another, though not by themselves."""
     for start in range(len(layers.flow.nodes)):
@@ -181,7 +157,7 @@ def other_kind(layers: Layers) -> Refusal:
     weighing = [index for index in range(len(nodes)) if layers.weighing[index]]
     spatial = [index for index in weighing if layers.spatial(index)]
     sums = any(layers.adds(index) for index in range(len(nodes)))
-    if any(_attends(node) for node in nodes):
+    if any(attends(node) for node in nodes):
         kind = "its blocks have attention"
     elif not spatial and any(nodes[index].function not in ("linear", *CONVOLUTIONS) for index in weighing):
         products = sorted({nodes[index].function for index in weighing} - {"linear", *CONVOLUTIONS})

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import nn
@@ -21,17 +21,21 @@ from .activations import Activation, activation_of
 
 # A parameter or buffer: the name of its module, and its own there.
 Slotted = tuple[str, str]
+# Tokens that attention does not see: none, those behind its own, or others.
+Hidden = Literal["none", "later", "some"]
 
 
 @dataclass
 class Node:
-    """A call with at least one argument that depends on the model's input."""
+    """A call with at least one argument that depends on the model's input; `hidden` says which tokens
+    a call of attention does not see."""
 
     function: str
     inputs: tuple[int, ...]
     tensors: frozenset[Slotted]
     shape: tuple[int, ...]
     activation: Activation | None = None
+    hidden: Hidden = "none"
     consumers: list[int] = field(default_factory=list)
 
 
@@ -130,17 +134,17 @@ class Recorder(TorchFunctionMode):
         changed = args[0] if name == "__setitem__" else result
         outputs = list(tensors_in(changed))
         if outputs:
-            self._note(name, list(tensors_in((args, kwargs))), outputs, activation_of(name, args, kwargs))
+            node = Node(name, (), frozenset(), (), activation_of(name, args, kwargs), hidden_tokens(name, args, kwargs))
+            self._note(node, list(tensors_in((args, kwargs))), outputs)
         return result
 
-    def _note(
-        self, name: str, arguments: list[torch.Tensor], outputs: list[torch.Tensor], activation: Activation | None
-    ) -> None:
+    def _note(self, node: Node, arguments: list[torch.Tensor], outputs: list[torch.Tensor]) -> None:
         origins = [self.origins.get(id(tensor), Origin()) for tensor in arguments]
         sources = tuple(dict.fromkeys(origin.node for origin in origins if origin.node is not None))
         tensors = frozenset().union(*(origin.tensors for origin in origins))
         if sources:
-            self.nodes.append(Node(name, sources, tensors, tuple(outputs[0].shape), activation))
+            node.inputs, node.tensors, node.shape = sources, tensors, tuple(outputs[0].shape)
+            self.nodes.append(node)
             origin = Origin(node=len(self.nodes) - 1)
         else:
             origin = Origin(tensors=tensors)
@@ -158,6 +162,18 @@ class Recorder(TorchFunctionMode):
         origins = [self.origins.get(id(tensor), Origin()) for tensor in tensors_in(outputs)]
         sources = tuple(dict.fromkeys(origin.node for origin in origins if origin.node is not None))
         return Flow([*self.nodes, Node("output", sources, frozenset(), ())])
+
+
+def hidden_tokens(function: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Hidden:
+    """Which tokens a call of attention does not see."""
+    if "attention" not in function:
+        return "none"
+    dot_product = function == "scaled_dot_product_attention"
+    mask = kwargs.get("attn_mask", args[3] if dot_product and len(args) > 3 else None)
+    causal = kwargs.get("is_causal", args[5] if dot_product and len(args) > 5 else False)
+    if causal:
+        return "later"
+    return "none" if mask is None and kwargs.get("key_padding_mask") is None else "some"
 
 
 class Shapes(TorchFunctionMode):

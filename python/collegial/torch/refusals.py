@@ -25,7 +25,7 @@ class Verdict(str, Enum):
 
 # Kinds of layers that verdicts are about.
 Layers = Literal[
-    "bottleneck blocks", "fully connected parts", "feed-forward branches", "convolution branches", "attention heads",
+    "bottleneck blocks", "fully connected parts", "feed-forward branches", "convolution branches", "attention layers",
     "convolution chains", "other layers",
 ]  # fmt: skip
 
@@ -71,6 +71,8 @@ class Refused(CollegialError):
         first = leading[0]
         where = f"{self.model}, {first.block}" if first.block else self.model
         others = f" (and {len(leading) - 1} more blocks)" if len(leading) > 1 else ""
+        if first.layers == "attention layers":
+            return f"{where}{others}: this is split-neutral. {first.reason}"
         if self.verdict is Verdict.SPLIT_NEUTRAL:
             return f"{where}{others}: {first.reason}; this is split-neutral: splitting changes nothing there, choose by speed"
         return f"{where}{others}: {first.reason}; this is not covered (collegial.torch.search compares widths of any module)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import Any, Literal
 
 from torch import nn
@@ -12,6 +13,7 @@ from .. import _collegial, _look
 from .._collegial import CollegialError
 from .._results import Kept, Record, Result
 from .._types import Progress
+from .attention import judged_heads
 from .block import Block
 from .block_search import of_block
 from .blocks import Found, find_blocks
@@ -135,7 +137,9 @@ def suggest(
     check_model(model)
     model, _ = unwrapped(model)
     options = dict(alpha=alpha, multiple_of=multiple_of, trials=trials, precision=precision, seed=seed, progress=progress)
-    return suggested(model, find_blocks(model, inputs), rule, max_multiplicity or math.inf, options)
+    found = find_blocks(model, inputs)
+    found = replace(found, refusals=judged_heads(found.refusals, found.trial.meta, found.trial.flow, seed))
+    return suggested(model, found, rule, max_multiplicity or math.inf, options)
 
 
 def check_model(model: Any) -> None:

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import pytest
 import torch
+import torchvision
 from torch import nn
 
 import collegial
@@ -161,8 +162,34 @@ def test_every_kind_of_layers_has_its_verdict():
     with pytest.raises(Refused) as refused:
         suggest(nn.TransformerEncoder(layer, 3, enable_nested_tensor=False).train(), inputs=torch.zeros(2, 5, 32))
     found = {row["layers"]: row["verdict"] for row in refused.value.verdicts}
-    assert found == {"feed-forward branches": "split-neutral", "attention heads": "split-neutral"}
+    assert found == {"feed-forward branches": "split-neutral", "attention layers": "split-neutral"}
     assert [verdict.value for verdict in Verdict] == ["variance", "split-neutral", "not-covered"]
+
+
+def test_heads_have_the_program_s_verdict():
+    """Its sentence with the same numbers, and the link; layers are counted."""
+    with torch.device("meta"):
+        model = torchvision.models.vit_b_16()
+    with pytest.raises(Refused) as refused:
+        suggest(model)
+    (row,) = (row for row in refused.value.verdicts if row["layers"] == "attention layers")
+    judged = collegial.search("vit_b_16").to_dict()
+    assert (row["verdict"], row["count"]) == ("split-neutral", judged["verdicts"][0]["count"])
+    said = judged["verdicts"][0]["sentence"]
+    assert row["reason"].startswith(said) and row["reason"].endswith(judged["evidence"]) and "times as much at width" in said
+    names = [refusal.block for refusal in refused.value.refusals if refusal.layers == "attention layers"]
+    assert len(names) == 12 and names[0] == "encoder.layers.encoder_layer_0.self_attention"
+
+
+def test_heads_of_several_kinds_have_the_published_tables():
+    """What both say of trained networks is the same, word by word."""
+    layers = [nn.TransformerEncoderLayer(32, heads, 64, batch_first=True) for heads in (2, 4)]
+    with pytest.raises(Refused) as refused:
+        suggest(nn.Sequential(*layers), inputs=torch.zeros(2, 5, 32))
+    (reason,) = (row["reason"] for row in refused.value.verdicts if row["layers"] == "attention layers")
+    judged = collegial.search("llama-64x4x4x128x1").to_dict()
+    published = judged["verdicts"][0]["sentence"].split("Published tables")[1]
+    assert "times as much" not in reason and f"Published tables{published}" in reason and reason.endswith(judged["evidence"])
 
 
 class Big(nn.Module):
