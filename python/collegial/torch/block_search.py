@@ -104,17 +104,22 @@ class _Choice:
         return least[width], width
 
     def known(self, problem: str, members: int, width: int) -> dict[str, Any]:
-        """The interval of a variance that was drawn, and the widths that are as good within it."""
+        """The intervals that variances which were drawn leave, and the widths that are as good within
+        them. The dual's members follow from the variance, so its parameters have an interval."""
         reduction = self.before * members / self.variances[width]
+        # Of a quotient of two variances, the baseline's and the design's.
         factor = math.exp(math.sqrt(2.0) * self.half)
+        parameters = [self._cost(members, width)] * 2
         if problem == "primal":
             objective = {each: self.variances[each] / self.fitted[each] for each in self.fitted}
             alike = [each for each in objective if objective[each] <= objective[width] * factor]
         else:
+            parameters = [self._cost(self._least(width, times), width) for times in (1.0 / factor, factor)]
             dearest = self._cost(self._least(width, math.exp(self.half)), width)
             alike = [each for each in self.variances if self._cost(self._least(each, math.exp(-self.half)), each) <= dearest]
         return {
             "variance_reduction_ci": [reduction / factor, reduction * factor],
+            "parameters_ci": parameters,
             "alike": alike if self.half > 0.0 else [width],
         }
 

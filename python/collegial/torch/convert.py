@@ -13,7 +13,7 @@ from .block import Block
 from .blocks import Found, find_blocks
 from .module_choice import Rule
 from .resize import resize
-from .suggest import Objective, Suggestion, check_model, gains, suggested
+from .suggest import Objective, Suggestion, check_model, gains, suggested, undecided
 from .trial import copied, sentence
 from .weights import Conversion, unwrapped, weights_of
 
@@ -70,7 +70,11 @@ def converted(model: Model, found: Found, suggestion: Suggestion, objective: Obj
     """A copy of the model with a suggestion for the blocks that were found in it."""
     wanted, baseline = suggestion[objective], suggestion.baseline
     if not gains(suggestion, objective):
-        raise CollegialError(f"there is nothing to gain by the {objective}: keep {type(model).__name__} as it is, {baseline.design}")
+        still_open = undecided(suggestion, objective)
+        what = f"the draws decide no gain by the {objective}" if still_open else f"there is nothing to gain by the {objective}"
+        more = "; a smaller precision may" if still_open else ""
+        raise CollegialError(f"{what}: keep {type(model).__name__} as it is, {baseline.design}{more}")
+
     def rebuild(target: Built) -> Built:
         for block, design in zip(found.blocks, wanted.block_designs):
             if _changes(block, design):

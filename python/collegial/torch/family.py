@@ -86,6 +86,7 @@ class Family:
             "block_designs": [list(design) for design in designs],
             "block_parameters": self.analysed.parameters(*analysed),
             "parameters": self.parameters(designs),
+            "parameters_ci": [self.parameters(designs)] * 2,
             "flops": self.trial.flops(self.rebuilt(designs)),
             "variance": variance,
             "variance_reduction": before / variance,

@@ -40,6 +40,8 @@ class Suggestion(Result):
     `activations` are those of the analysed block, by PyTorch's names, and `variance_activations`
     those that the variances were computed with, by the names of specs: others where specs have none
     like the block's, and None where the variances are those of a law with a given alpha.
+    Of variances that were drawn `variance_reduction_ci` and `parameters_ci` of a design are its 95 % intervals, and `alike`
+    the widths that the draws do not tell from its own.
     `curve` has the variance at every width for the model's parameters.
     `to_pandas()` gives the three designs, `to_pandas("skipped")` the blocks that were passed over.
     """
@@ -190,7 +192,7 @@ def _widths(analysed: Block) -> list[str]:
     if analysed.even:
         return []
     widths = ", ".join(str(scaled(analysed.width, scale)) for scale in analysed.scales)
-    return [f"A member's inner layers are {widths} channels wide; n is the widest, and they keep their proportions."]
+    return [f"A member's inner layers have the widths {widths}; n is the largest, and they keep their proportions."]
 
 
 def _blocks(count: int, kind: str = "block") -> str:
@@ -221,7 +223,7 @@ def _show(document: dict[str, Any], notes: list[str]) -> tuple[str, str]:
         share = _share(record, baseline, "parameters")
         flops = _share(record, baseline, "flops") if record["flops"] and baseline["flops"] else ""
         rows.append([
-            name, record["design"], f"{record['parameters']:,}", share, flops, f"{record['variance']:.4g}",
+            name, _named(record), f"{record['parameters']:,}", share, flops, f"{record['variance']:.4g}",
             f"{record['variance_reduction']:.2f} x",
         ])  # fmt: skip
     headings = ["", "design", "parameters", "", "FLOPs", "mean variance" if document["scope"] == "network" else "variance", "less"]
@@ -237,10 +239,21 @@ def _subject(document: dict[str, Any]) -> str:
 
 
 def gains(document: Any, problem: str) -> bool:
-    """Whether a design gains anything: beyond the interval of what was drawn, and none by more
-    variance or more parameters."""
+    """Whether a design gains anything, whatever the variance is within the interval of the draws."""
     record, baseline = document[problem], document["baseline"]
-    return record["variance_reduction_ci"][0] > 1 if problem == "primal" else record["parameters"] < baseline["parameters"]
+    if problem == "primal":
+        return record["variance_reduction_ci"][0] > 1
+    return record["parameters_ci"][1] < baseline["parameters"]
+
+
+def undecided(document: Any, problem: str) -> bool:
+    """Whether the draws leave open if a design gains anything."""
+    record, baseline = document[problem], document["baseline"]
+    low, high = record["variance_reduction_ci"]
+    if problem == "primal":
+        return low <= 1 < high
+    fewest, most = record["parameters_ci"]
+    return fewest < baseline["parameters"] <= most and low < high
 
 
 def _gains(document: dict[str, Any]) -> list[str]:
@@ -251,24 +264,37 @@ def _gains(document: dict[str, Any]) -> list[str]:
     flops = lambda record: f" and {_share(record, baseline, 'flops')} of the FLOPs" if record["flops"] and baseline["flops"] else ""
     sentences = []
     if gains(document, "primal"):
-        low, high = primal["variance_reduction_ci"]
-        interval = f" ({low:.2f} to {high:.2f})" if low < high else ""
+        interval = _interval(*primal["variance_reduction_ci"])
         sentences.append(
             f"Same cost: {_design(primal)} {primal['variance_reduction']:.2f}{interval} times less {mean}kernel variance of {whose} at "
             f"initialisation, with {share(primal)} of the parameters{flops(primal)}."
         )
     if gains(document, "dual"):
+        interval = _interval(*(baseline["parameters"] / count for count in reversed(dual["parameters_ci"])))
         sentences.append(
-            f"Same variance: {_design(dual)} {baseline['parameters'] / dual['parameters']:.2f} times fewer parameters, with "
+            f"Same variance: {_design(dual)} {baseline['parameters'] / dual['parameters']:.2f}{interval} times fewer parameters, with "
             f"{_percent(1 / dual['variance_reduction'])} of the variance{flops(dual)}."
         )
-    return sentences or [f"There is nothing to gain here: keep {baseline['design']}."]
+    if sentences:
+        return sentences
+    if any(undecided(document, problem) for problem in ("primal", "dual")):
+        return [f"The draws decide no gain here: keep {baseline['design']}, or ask for a smaller precision."]
+    return [f"There is nothing to gain here: keep {baseline['design']}."]
+
+
+def _interval(low: float, high: float) -> str:
+    return f" ({low:.2f} to {high:.2f})" if low < high else ""
+
+
+def _named(record: dict[str, Any]) -> str:
+    """The design where the draws decide it, else the widths that they do not tell apart."""
+    widths = record["alike"]
+    return record["design"] if len(widths) == 1 else f"width {widths[0]} to {widths[-1]}"
 
 
 def _design(record: dict[str, Any]) -> str:
-    """The design where the draws decide it, else the widths that they do not tell apart."""
-    widths = record["alike"]
-    return f"{record['design']} has" if len(widths) == 1 else f"members of width {widths[0]} to {widths[-1]}, such as {record['design']}, have"
+    """The same as the subject of a sentence, with one of these designs."""
+    return f"{record['design']} has" if len(record["alike"]) == 1 else f"members of {_named(record)}, such as {record['design']}, have"
 
 
 def _share(record: dict[str, Any], baseline: dict[str, Any], key: str) -> str:

@@ -254,13 +254,50 @@ def test_no_design_of_a_block_is_better_than_the_chosen_one():
 def test_designs_that_draws_do_not_decide_are_widths():
     """Drawn to 10 %, several widths are as good; the interval holds for the chosen one."""
     model = on_meta(lambda: torchvision.models.mobilenet_v2())
-    rough = suggest(model, precision=0.1)
-    low, high = rough.primal.variance_reduction_ci
-    assert len(rough.primal.alike) > 1 and low < rough.primal.variance_reduction < high
-    assert low > 1 or "Same cost" not in repr(rough)
-    assert f"members of width {rough.dual.alike[0]} to {rough.dual.alike[-1]}, such as" in repr(rough)
+    said = set()
+    for precision in (0.03, 0.1):
+        rough = suggest(model, precision=precision)
+        low, high = rough.primal.variance_reduction_ci
+        assert low < rough.primal.variance_reduction < high
+        assert (low > 1) is ("Same cost:" in repr(rough))
+        for name, sentence, best in (("same cost", "Same cost", rough.primal), ("same variance", "Same variance", rough.dual)):
+            assert len(best.alike) > 1 and best.width in best.alike
+            widths = f"width {best.alike[0]} to {best.alike[-1]}"
+            # The table names widths where the draws decide no design.
+            line = next(line for line in repr(rough).splitlines() if line.startswith(name))
+            assert widths in line and best.design not in line
+            if f"{sentence}:" in repr(rough):
+                assert f"{sentence}: members of {widths}, such as {best.design}, have" in " ".join(repr(rough).split())
+                said.add(name)
+    assert said
     exact = suggest(on_meta(lambda: torchvision.models.resnet50()))
+    assert exact.dual.parameters_ci == [exact.dual.parameters] * 2 and exact.dual.design in repr(exact).split("same variance")[1]
     assert exact.primal.alike == [exact.primal.width] and len(set(exact.primal.variance_reduction_ci)) == 1
+
+
+def smooth_block(members, width):
+    """With SiLU, so that variances are drawn."""
+    inner = members * width
+    layers = [nn.Conv2d(32, inner, 1), nn.SiLU(), nn.Conv2d(inner, inner, 3, padding=1, groups=members), nn.SiLU()]
+    return nn.Sequential(nn.Conv2d(3, 32, 3), *layers, nn.Conv2d(inner, 32, 1))
+
+
+def test_a_gain_holds_at_both_ends_of_the_interval():
+    """Fewer parameters are announced only where the upper end is below the baseline's."""
+    seen = set()
+    for precision in (0.01, 0.1, 0.2):
+        suggestion = suggest(smooth_block(8, 8), precision=precision)
+        fewest, most = suggestion.dual.parameters_ci
+        assert fewest <= suggestion.dual.parameters <= most
+        surely = most < suggestion.baseline.parameters
+        assert ("Same variance:" in repr(suggestion)) is surely
+        if suggestion.dual.design != suggestion.baseline.design:
+            assert fewest < most
+            seen.add(surely)
+            if not surely:
+                with pytest.raises(collegial.CollegialError, match="the draws decide no gain by the dual"):
+                    convert(smooth_block(8, 8), "dual", precision=precision)
+    assert False in seen
 
 
 def test_it_says_where_most_parameters_stay():
