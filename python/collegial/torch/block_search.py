@@ -13,6 +13,7 @@ from .._collegial import CollegialError
 from .._functions import search
 from .._results import SearchResult
 from .._types import Progress
+from .draw_time import affordable, announced
 from .family import Family
 from .module_choice import Rule, rounded
 
@@ -29,6 +30,8 @@ def of_block(family: Family, rule: Rule | None, most: float, options: dict[str, 
     """The baseline and both optima. Variances of members are those of `collegial.search`; with
     `alpha` or `trials` its widths are too, as Algorithm 2 is printed."""
     analysed, spec = family.analysed, family.analysed.spec()
+    options = dict(options)
+    seconds = options.pop("seconds", None)
     law = any(options.get(name) is not None for name in ("alpha", "trials"))
     if law and analysed.depthwise:
         raise CollegialError(
@@ -37,7 +40,17 @@ def of_block(family: Family, rule: Rule | None, most: float, options: dict[str, 
     # Where theory has no closed form variances are drawn, which is not done for every width.
     drawn = analysed.sampled and not law
     widths = ladder(analysed.members * analysed.width, analysed.width) if drawn else None
-    found = _searched(spec, rule=rule, widths=widths, max_multiplicity=None if most == math.inf else int(most), **options)
+    options.update(rule=rule, widths=widths, max_multiplicity=None if most == math.inf else int(most))
+    precision = (options.get("precision") or PRECISION) if drawn else 0.0
+    progress = options.pop("progress", None)
+    if precision > 0 and (seconds is not None or progress):
+        draw = lambda coarse: _searched(spec, **{**options, "precision": coarse})
+        precision, about = affordable(draw, [spec, options], precision, seconds)
+        options["precision"], progress = precision, announced(progress, about)
+    found = _searched(spec, progress, **options)
+    if callable(progress):
+        # Also where the answer was there already.
+        progress(1.0, 1.0)
     variances = {point.width: point.variance for point in found.curve}
     if law:
         primal = max(1, family.fitted(found.primal.width, rule or "nearest", most))
@@ -46,7 +59,6 @@ def of_block(family: Family, rule: Rule | None, most: float, options: dict[str, 
         optima = {"primal": (primal, found.primal.width), "dual": (dual, found.dual.width)}
         choice = None
     else:
-        precision = (options.get("precision") or PRECISION) if drawn else 0.0
         choice = _Choice(family, variances, found.baseline_variance, rule or "under", most, precision)
         optima = {"primal": choice.primal(), "dual": choice.dual()}
     fitted = choice.fitted if choice is not None else {width: family.fitted(width, rule or "nearest", most) for width in variances}
@@ -58,7 +70,7 @@ def of_block(family: Family, rule: Rule | None, most: float, options: dict[str, 
         record = family.record(family.proportional(members, width), (members, width), variance, found.baseline_variance)
         known = choice.known(problem, members, width) if choice is not None and (members, width) != own else {}
         records[problem] = {**record, **known}
-    return {"alpha": found.alpha, "alpha_ci": found.to_dict().get("alpha_ci"), "curve": curve, **records}
+    return {"alpha": found.alpha, "alpha_ci": found.to_dict().get("alpha_ci"), "precision": precision or None, "curve": curve, **records}
 
 
 def _searched(spec: dict[str, Any], progress: Progress = None, **options: Any) -> SearchResult:

@@ -47,8 +47,8 @@ def convert(
         rule: How the primal meets the parameters of the model: "nearest" to them, or "under" them; by
             default as `collegial.search` does.
         max_multiplicity: The largest number of members.
-        options: `alpha`, `multiple_of`, `trials`, `precision`, `seed` and `progress`, as `suggest`
-            takes them.
+        options: `alpha`, `multiple_of`, `trials`, `precision`, `seconds`, `seed` and `progress`, as
+            `suggest` takes them.
     """
     if objective not in ("primal", "dual"):
         raise CollegialError(f"the objective is {objective!r}; take 'primal' (less variance) or 'dual' (fewer parameters)")

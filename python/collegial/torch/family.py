@@ -54,6 +54,8 @@ class Family:
 
     def of_network(self, spec: Spec, rule: Rule | None, most: float, options: dict[str, Any]) -> dict[str, Any]:
         """The best designs as `collegial.search` has them for the network."""
+        # Its variances are exact: there is nothing to draw.
+        options = {name: value for name, value in options.items() if name != "seconds"}
         found = search(spec, rule=rule, max_multiplicity=None if most == math.inf else int(most), **options)
         before = found.baseline_score
         designs = block_designs(spec)
@@ -69,7 +71,7 @@ class Family:
 
         curve = [{"width": each.width, "variance": each.primal_objective} for each in found.curve if each.primal_multiplicity >= 1]
         optima = {"primal": record(found.primal), "dual": record(found.dual)}
-        return {"alpha": None, "alpha_ci": None, "curve": curve, "baseline": own, **optima}
+        return {"alpha": None, "alpha_ci": None, "precision": None, "curve": curve, "baseline": own, **optima}
 
     def record(
         self, designs: list[tuple[int, int]], named: tuple[int, int] | None, variance: float, before: float

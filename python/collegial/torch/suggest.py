@@ -40,7 +40,8 @@ class Suggestion(Result):
     `activations` are those of the analysed block, by PyTorch's names, and `variance_activations`
     those that the variances were computed with, by the names of specs: others where specs have none
     like the block's, and None where the variances are those of a law with a given alpha.
-    Of variances that were drawn `variance_reduction_ci` and `parameters_ci` of a design are its 95 % intervals, and `alike`
+    `precision` is the standard error of variances that were drawn, as a share of each, else None; for
+    these `variance_reduction_ci` and `parameters_ci` of a design are its 95 % intervals, and `alike`
     the widths that the draws do not tell from its own.
     `curve` has the variance at every width for the model's parameters.
     `to_pandas()` gives the three designs, `to_pandas("skipped")` the blocks that were passed over.
@@ -59,6 +60,7 @@ class Suggestion(Result):
     variance_activations: list[str] | None
     alpha: float | None
     alpha_ci: list[float] | None
+    precision: float | None
     untouched: float
     curve: list[Record]
     baseline: Record
@@ -108,6 +110,7 @@ def suggest(
     max_multiplicity: int | None = None,
     trials: int | None = None,
     precision: float | None = None,
+    seconds: float | None = None,
     seed: int = 0,
     progress: Progress = None,
 ) -> Suggestion:
@@ -133,12 +136,17 @@ def suggest(
         max_multiplicity: The largest number of members.
         trials: Draws per width of a fitted law, which then takes the place of exact variances.
         precision: Standard error of drawn variances, as a share of each (0.01).
+        seconds: About how long draws may take; what does not fit into it makes `precision` coarser, and
+            intervals wider.
         seed: Seed of those draws.
-        progress: True for a bar, or a function of what is done and the total.
+        progress: True for a bar, or a function of what is done and the total. Where variances are
+            drawn, it is told first about how many seconds that will take.
     """
     check_model(model)
     model, _ = unwrapped(model)
-    options = dict(alpha=alpha, multiple_of=multiple_of, trials=trials, precision=precision, seed=seed, progress=progress)
+    options = dict(
+        alpha=alpha, multiple_of=multiple_of, trials=trials, precision=precision, seconds=seconds, seed=seed, progress=progress
+    )  # fmt: skip
     found = find_blocks(model, inputs)
     found = replace(found, refusals=judged_heads(found.refusals, found.trial.meta, found.trial.flow, seed))
     return suggested(model, found, rule, max_multiplicity or math.inf, options)
@@ -155,7 +163,11 @@ def check_model(model: Any) -> None:
 
 def suggested(model: nn.Module, found: Found, rule: Rule | None, most: float, options: dict[str, Any]) -> Suggestion:
     """The suggestion for blocks that were found."""
-    name = type(model).__name__
+    name, seconds = type(model).__name__, options.get("seconds")
+    if seconds is not None and not seconds > 0:
+        raise CollegialError(f"draws may take {seconds} seconds; give more than 0")
+    if seconds is not None and options.get("trials") is not None:
+        raise CollegialError("trials= says how many draws, seconds= how long they may take; leave one out")
     if not found.blocks:
         raise Refused(name, list(found.refusals))
     family = Family(model, found)
@@ -177,7 +189,7 @@ def suggested(model: nn.Module, found: Found, rule: Rule | None, most: float, op
         "untouched": family.fixed / family.total,
         **(family.of_network(known, rule, most, options) if known else of_block(family, rule, most, options)),
     }
-    notes = [*_gates(found), *_widths(analysed), *(_activations(found, analysed) if drawn else [])]
+    notes = [*_gates(found), *_widths(analysed), *_drawn(document), *(_activations(found, analysed) if drawn else [])]
     return Suggestion(Kept(json.dumps(document), *_show(document, notes)))
 
 
@@ -193,6 +205,12 @@ def _widths(analysed: Block) -> list[str]:
         return []
     widths = ", ".join(str(scaled(analysed.width, scale)) for scale in analysed.scales)
     return [f"A member's inner layers have the widths {widths}; n is the largest, and they keep their proportions."]
+
+
+def _drawn(document: dict[str, Any]) -> list[str]:
+    """How well, where variances were drawn."""
+    precision = document["precision"]
+    return [f"Variances were drawn to {100 * precision:.2g} % (standard error)."] if precision else []
 
 
 def _blocks(count: int, kind: str = "block") -> str:

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 import runpy
 from pathlib import Path
 
@@ -298,6 +299,30 @@ def test_a_gain_holds_at_both_ends_of_the_interval():
                 with pytest.raises(collegial.CollegialError, match="the draws decide no gain by the dual"):
                     convert(smooth_block(8, 8), "dual", precision=precision)
     assert False in seen
+
+
+def test_draws_take_the_time_they_are_given():
+    """What does not fit makes the precision coarser and intervals wider; progress is told first how
+    many seconds it will take."""
+    calls = []
+    model = smooth_block(1, 64)
+    short = suggest(model, precision=0.002, seconds=0.5, seed=3, progress=lambda done, total: calls.append((done, total)))
+    long = suggest(model, precision=0.02, seed=3)
+    assert short.precision > 0.002 and long.precision == 0.02 and "drawn to 2 % (standard error)" in repr(long)
+    width = lambda suggestion: suggestion.primal.variance_reduction_ci[1] / suggestion.primal.variance_reduction_ci[0]
+    assert (width(short) > width(long)) is (short.precision > long.precision) and width(short) > 1
+    assert calls[0][0] == 0 and calls[0][1] > 0 and calls[-1] == pytest.approx((calls[0][1], calls[0][1]))
+    # The conversion has the design that was suggested.
+    assert count(convert(model, precision=0.002, seconds=0.5, seed=3)) == short.primal.parameters
+    assert suggest(on_meta(lambda: torchvision.models.resnet50()), seconds=1).precision is None
+    for options, said in (({"seconds": 0}, "give more than 0"), ({"seconds": 1, "trials": 100}, "leave one out")):
+        with pytest.raises(collegial.CollegialError, match=said):
+            suggest(model, **options)
+
+
+def test_a_bar_is_told_how_long_it_takes(capsys):
+    suggest(smooth_block(1, 16), precision=0.1, seed=5, progress=True)
+    assert re.search(r"drawing variances: about \d+ s", capsys.readouterr().err)
 
 
 def test_it_says_where_most_parameters_stay():
