@@ -12,6 +12,7 @@ import collegial
 from collegial import CollegialError
 from collegial.torch import Refused, Verdict, suggest
 from collegial.torch import convert as conversion
+from collegial.torch.blocks import find_blocks
 
 
 def convert(*args, **options):
@@ -47,6 +48,8 @@ SERVED = {
     "timm/gernet_l": 9,
     # Separable convolutions, without an activation inside.
     "timm/xception": 12,
+    "timm/nasnetalarge": 110,
+    "timm/convformer_s18": 18,
     # Inner layers of two widths, and two k x k convolutions.
     "timm/legacy_senet154": 50,
     "timm/eca_nfnet_l0": 12,
@@ -109,6 +112,20 @@ def test_bottlenecks_are_found_and_rebuilt(name, blocks):
             assert "nothing to gain" in str(error)
             continue
         assert sum(parameter.numel() for parameter in better.parameters()) == suggestion[objective].parameters
+
+
+@pytest.mark.parametrize("name, kernel", [("nasnetalarge", 5), ("convformer_s18", 7)])
+def test_separable_mixers_are_chains_with_a_linear_layer(name, kernel):
+    """1x1, an activation, depthwise, 1x1: the variances are those of that chain, of width 1."""
+    model = make(f"timm/{name}")
+    suggestion = suggest(model, precision=0.1)
+    assert suggestion.verdict is Verdict.VARIANCE and suggestion.variance_activations == ["relu", "none"]
+    block = next(block for block in find_blocks(model).blocks if block.name == suggestion.analysed)
+    first, middle, last = block.spec()["layers"]
+    assert (first["activation"], middle["activation"], last.get("activation")) == ("relu", "none", None)
+    assert (first["width"], middle["width"], middle["kernel"], last["width"]) == (1, 1, kernel, block.outputs)
+    assert suggestion.baseline.design == f"{block.members}x1d"
+    assert suggestion.baseline.variance == pytest.approx(collegial.search(block.spec()).baseline_variance, rel=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore:The default weight initialization")
