@@ -1,6 +1,7 @@
 """What a conversion keeps, what it draws anew, and what it leaves alone."""
 
 import pickle
+import sys
 
 import pytest
 import timm
@@ -8,6 +9,7 @@ import torch
 import torchvision
 from torch import nn
 
+from collegial import CollegialError
 from collegial.torch import Refusal, Refused, Verdict, suggest
 from collegial.torch import convert as conversion
 from collegial.torch.blocks import find_blocks
@@ -398,3 +400,22 @@ def test_a_model_that_cannot_be_tried_is_refused():
         suggest(Odd())
     with pytest.raises(Refused, match="no bottleneck block"):
         suggest(Odd(), inputs=(torch.zeros(2, 3), torch.zeros(2, 3)))
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("not enough\nmemory")], ids=["no words", "words"])
+def test_a_model_that_cannot_be_made_is_one_sentence(monkeypatch, error):
+    """Its shapes are right, but there is no memory for the values."""
+    module = sys.modules["collegial.torch.convert"]
+    resize = module.resize
+
+    def full(model, *design):
+        if not next(model.parameters()).is_meta:
+            raise error
+        resize(model, *design)
+
+    monkeypatch.setattr(module, "resize", full)
+    model = network(Bottleneck(), Bottleneck())
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    with pytest.raises(CollegialError, match=r"Sequential with \d+x\d+d cannot be made: (MemoryError|not enough memory)$"):
+        convert(model)
+    assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
