@@ -194,6 +194,52 @@ fn one_token_has_the_variance_of_two_linear_layers() {
     }
 }
 
+/// Var[K] / E[K]^2 of a head on white tokens, and its standard error.
+fn variance(tokens: usize, width: usize, draws: u64) -> (f64, f64) {
+    let head = Head::new(Tokens::white(tokens).unwrap(), width);
+    let moments = head.moments(7, width as u32, draws, &Silent).unwrap();
+    (moments.second_moment_ratio() - 1.0, moments.second_moment_ratio_standard_error())
+}
+
+/// Var = A_0 + B_0/n + C_0/n^2 with A_0 > 0: attention weights stay random however wide a head is.
+/// There K = 2 (A + B) with A = Σ_t a_t², B = Σ_t a_t² (g_t - a·g)² and a_t ∝ exp(z_t). For many
+/// white tokens the sums over exp(z_t) are nearly normal, and by the delta method T A_0 tends to
+/// 3/2 e^4 - 4 e^2 + 4 e - 1 = 62.2. Within three standard errors and 10 % for the finite T.
+#[test]
+fn wide_heads_keep_a_variance_that_falls_like_one_over_the_tokens() {
+    let e = std::f64::consts::E;
+    let limit = 1.5 * e.powi(4) - 4.0 * e.powi(2) + 4.0 * e - 1.0;
+    for (tokens, draws) in [(16_384, 1500), (65_536, 400)] {
+        let (found, error) = variance(tokens, 1_000_000, draws);
+        let (found, error) = (tokens as f64 * found, tokens as f64 * error);
+        println!("T = {tokens}: T A_0 = {found} +- {error}");
+        assert!((found - limit).abs() < 3.0 * error + 0.1 * limit, "T = {tokens}: {found} +- {error}");
+    }
+}
+
+/// At fixed m n the least n Var is at n = sqrt(C_0/A_0): 1 to 4 for 16 white tokens, 4 to 8 for 64.
+/// No width outside is better by three standard errors, and those that are too wide by a factor of
+/// two, or too narrow by four, are worse by three.
+#[test]
+fn white_tokens_have_the_best_head_widths_of_the_paper_s_notes() {
+    for (tokens, draws, between) in [(16, 200_000, 1..=4), (64, 600_000, 4..=8)] {
+        let of = |width: usize| {
+            let (found, error) = variance(tokens, width, draws);
+            (width, width as f64 * found, width as f64 * error)
+        };
+        let all = [1, 2, 4, 8, 16].map(of);
+        println!("T = {tokens}: {all:?}");
+        let inside = |point: &&(usize, f64, f64)| between.contains(&point.0);
+        let best = all.iter().filter(inside).min_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
+        for other in all.iter().filter(|point| !inside(point)) {
+            let (worse, error) = (other.1 - best.1, other.2.hypot(best.2));
+            assert!(worse > -3.0 * error, "T = {tokens}: {all:?}");
+            let far = other.0 >= 2 * between.end() || 4 * other.0 <= *between.start();
+            assert!(!far || worse > 3.0 * error, "T = {tokens}: {all:?}");
+        }
+    }
+}
+
 #[test]
 fn draws_do_not_depend_on_the_number_of_threads() {
     let head = Head::new(Tokens::correlated(9, 0.2).unwrap(), 5).sharing(2);

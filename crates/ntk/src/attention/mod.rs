@@ -57,8 +57,7 @@ const BLOCK: u64 = 64;
 pub struct Head {
     tokens: Tokens,
     query: usize,
-    /// None stands for the limit of infinite width.
-    width: Option<usize>,
+    width: usize,
     sharing: usize,
     logits: Logits,
 }
@@ -87,7 +86,7 @@ impl Head {
     /// A head of width n (at least 1) that sees all tokens; its query is the first. By default it
     /// shares nothing, and its logits are divided by √n.
     pub fn new(tokens: Tokens, width: usize) -> Self {
-        Self { tokens, query: 0, width: Some(width.max(1)), sharing: 1, logits: Logits::default() }
+        Self { tokens, query: 0, width: width.max(1), sharing: 1, logits: Logits::default() }
     }
 
     /// The heads of an attention layer that share keys and values; a causal one is seen at its last
@@ -102,16 +101,10 @@ impl Head {
         Ok(Self::new(tokens, layer.width).query(query).sharing(layer.sharing()).logits(layer.logits))
     }
 
-    /// The limit of infinite width, where attention weights are still random.
-    #[must_use]
-    pub fn infinitely_wide(self) -> Self {
-        Self { width: None, ..self }
-    }
-
     /// With another width.
     #[must_use]
     pub fn with_width(self, width: usize) -> Self {
-        Self { width: Some(width.max(1)), ..self }
+        Self { width: width.max(1), ..self }
     }
 
     /// Seen at another query token; one behind the last means the last.
@@ -159,7 +152,7 @@ impl Head {
     pub fn draw(&self, scratch: &mut Scratch, rng: &mut Rng) -> Terms {
         let Scratch { along, keys, values, weights, slopes, factor } = scratch;
         let (count, heads) = (self.tokens.count(), self.sharing);
-        let directions = self.width.map_or(heads, |width| width.min(heads));
+        let directions = self.width.min(heads);
         let own = self.tokens.variance(self.query);
         let scale = self.logit_scale();
 
@@ -193,8 +186,7 @@ impl Head {
     /// Σ_i |Σ_t c_it y_t|^2 / n for coefficients c and vectors y_t of n coordinates, of which the
     /// directions in `known` were drawn already; `gram` holds c_i^T G c_j.
     fn length(&self, c: &[f64], known: &[f64], gram: &[f64], factor: &mut Factor, rng: &mut Rng) -> f64 {
-        let (count, heads) = (self.tokens.count(), self.sharing);
-        let Some(width) = self.width else { return (0..heads).map(|i| gram[i * heads + i]).sum() };
+        let (count, heads, width) = (self.tokens.count(), self.sharing, self.width);
         let directions = known.chunks_exact(count);
         let free = width - directions.len();
         let along: f64 =
@@ -202,12 +194,11 @@ impl Head {
         (along + wishart::trace(gram, heads, free, factor, rng)) / width as f64
     }
 
-    /// s: what q·k / √n is multiplied by, 0 in the limit.
+    /// s: what q·k / √n is multiplied by.
     fn logit_scale(&self) -> f64 {
-        match (self.logits, self.width) {
-            (Logits::InverseRoot, _) => 1.0,
-            (Logits::InverseWidth, Some(width)) => 1.0 / (width as f64).sqrt(),
-            (Logits::InverseWidth, None) => 0.0,
+        match self.logits {
+            Logits::InverseRoot => 1.0,
+            Logits::InverseWidth => 1.0 / (self.width as f64).sqrt(),
         }
     }
 }

@@ -13,15 +13,9 @@ pub(super) struct Bartlett {
 }
 
 impl Bartlett {
-    /// Of r vectors with n coordinates, over √n; without a width the limit, the unit matrix.
-    pub fn draw(rows: usize, width: Option<usize>, rng: &mut Rng) -> Self {
-        let Some(width) = width else { return Self::unit(rows) };
+    /// Of r vectors with n coordinates, over √n.
+    pub fn draw(rows: usize, width: usize, rng: &mut Rng) -> Self {
         Self::unscaled(rows, width, rng).scaled(1.0 / (width as f64).sqrt())
-    }
-
-    fn unit(size: usize) -> Self {
-        let lower = (0..size * size).map(|at| f64::from(u8::from(at / size == at % size))).collect();
-        Self { rows: size, columns: size, lower }
     }
 
     /// The rotation that makes the vectors lower triangular leaves lengths χ²_{n-i} on the diagonal
