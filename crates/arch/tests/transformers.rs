@@ -146,6 +146,10 @@ fn configurations_say_what_is_wrong() {
         (r#"{"model_type": "gpt2", "n_embd": 0}"#, "it must be a whole number above 0"),
         (r#"{"model_type": "t5"}"#, "\"t5\" is not known; known are bert, deit, gpt2, llama"),
         (r#"{"model_type": 3}"#, "it must be a text"),
+        ("{}", "neither a spec, which is an object with a \"kind\", nor a configuration of Hugging Face's"),
+        ("[1]", "which has a \"model_type\" (one of bert, deit, gpt2, llama"),
+        ("3", "nor a configuration"),
+        (r#"{"model_type": null}"#, "nor a configuration"),
         (r#"{"model_type": "resnet", "layer_type": "basic"}"#, "one hidden layer"),
         (
             r#"{"model_type": "resnet", "hidden_sizes": [256, 500], "depths": [3, 4]}"#,

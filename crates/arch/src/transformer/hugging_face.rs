@@ -13,14 +13,21 @@ const KINDS: [&str; 11] =
 /// Tokens of a text where a network can take more: counts and variances are those of so many.
 const MOST_TOKENS: usize = 2048;
 
-/// Whether a document is such a configuration, and no spec.
+/// Whether a document is such a configuration, or at least no spec: those have a `kind`.
 pub(crate) fn is_meant(document: &Value) -> bool {
-    document.get("model_type").is_some() && document.get("kind").is_none()
+    document.get("kind").is_none()
 }
 
 /// The network that a configuration describes.
 pub(crate) fn read(document: &Value) -> Result<Spec, Error> {
     let config = Config { document };
+    if config.get("model_type").is_none() {
+        return Err(Error::Invalid(format!(
+            "this is neither a spec, which is an object with a \"kind\", nor a configuration of Hugging Face's, which has a \
+             \"model_type\" (one of {})",
+            KINDS.join(", ")
+        )));
+    }
     let kind = config.text("model_type")?;
     match kind {
         "resnet" => config.resnet(),
