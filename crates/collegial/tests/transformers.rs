@@ -58,6 +58,23 @@ fn moments_and_verdicts_are_one_law() {
     assert_eq!(moments["layers"][2]["standard_error"], Value::Null);
 }
 
+/// At 80 columns: a number in two lines reads as two numbers.
+#[test]
+fn moments_have_every_number_on_one_line() {
+    let line = "moments llama-4096x32x8x14336x2 --draws 500";
+    let (text, answer) = (run(line), json(line));
+    let table = text.split_once("--- stdout\n").unwrap().1.split("\n\n").next().unwrap();
+    assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    for layer in answer["layers"].as_array().unwrap() {
+        for key in ["mean", "variance", "member_variance"] {
+            let number = layer[key].as_f64().unwrap();
+            let close =
+                |word: &str| word.parse::<f64>().is_ok_and(|found| (found / number - 1.0).abs() < 1e-3);
+            assert!(table.split_whitespace().any(close), "{key} {number}: {table}");
+        }
+    }
+}
+
 #[test]
 fn a_matrix_inside_is_searched_and_a_router_is_not_covered() {
     let place = tempfile::tempdir().unwrap();

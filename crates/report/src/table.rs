@@ -63,7 +63,15 @@ impl Table {
         let lines = || rows.iter().chain([&headings]);
         let width = |column: usize| lines().map(|row| row[column].chars().count()).max().unwrap_or(0);
         let mut widths: Vec<usize> = (0..self.columns.len()).map(width).collect();
-        narrow(&mut widths);
+        // A number that is broken reads as two: names and headings give way first.
+        let number = |column: usize| match self.columns[column].1 {
+            Align::Left => NARROWEST,
+            Align::Right => {
+                rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0).max(NARROWEST)
+            }
+        };
+        narrow(&mut widths, &(0..self.columns.len()).map(number).collect::<Vec<_>>());
+        narrow(&mut widths, &vec![NARROWEST; self.columns.len()]);
         let rule: Vec<String> = widths.iter().map(|&width| "-".repeat(width)).collect();
         let rows: String = rows.iter().map(|row| self.lines(row, &widths)).collect();
         format!("{}{}\n{rows}", self.lines(&headings, &widths), rule.join("  "))
@@ -157,13 +165,13 @@ const TERMINAL: usize = 80;
 /// No column is made narrower than this.
 const NARROWEST: usize = 8;
 
-/// Takes from the widest columns what does not fit into a terminal.
-fn narrow(widths: &mut [usize]) {
+/// Takes from the widest columns what does not fit into a terminal, down to a least width of each.
+fn narrow(widths: &mut [usize], least: &[usize]) {
     let gaps = 2 * widths.len().saturating_sub(1);
     while widths.iter().sum::<usize>() + gaps > TERMINAL {
-        match widths.iter_mut().max() {
-            Some(widest) if *widest > NARROWEST => *widest -= 1,
-            _ => return,
+        match widths.iter_mut().zip(least).filter(|(width, least)| **width > **least).max() {
+            Some((widest, _)) => *widest -= 1,
+            None => return,
         }
     }
 }
@@ -245,6 +253,22 @@ a \"b\" | c           5
         assert_eq!(broken("abcdefgh", 3), ["abc", "def", "gh"]);
         assert_eq!(broken("", 3), [""]);
         assert_eq!(broken("ab cd", 2), ["ab", "cd"]);
+    }
+
+    #[test]
+    fn numbers_stay_whole_where_headings_and_names_can_give_way() {
+        let number = |name| (name, Align::Right);
+        let mut table = Table::new(&[
+            ("a kind of layer", Align::Left),
+            number("a variance of the kernel"),
+            number("the same of one member"),
+            number("what it was drawn with"),
+        ]);
+        let cells = ["feed-forward layers", "0.000762510", "0.012345678901", "0.00019"];
+        table.push(cells.map(str::to_owned));
+        let text = table.to_text();
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(cells[1..].iter().all(|number| text.contains(number)), "{text}");
     }
 
     #[test]

@@ -173,7 +173,7 @@ impl Answer for TransformerMoments {
     }
 
     fn summary(&self) -> (Vec<String>, Table) {
-        let tokens = "Tokens have variance 1 and one correlation c between any two: none in front of the first \
+        let tokens = "A query sees T tokens. They have variance 1 and one correlation c between any two: none in front of the first \
                       layer, unless the spec says so, and behind it what infinitely wide layers make of them.";
         let members = "The variance of a layer is that of one member (a head, or heads that share keys and \
                        values) over their number.";
@@ -185,7 +185,7 @@ impl Answer for TransformerMoments {
             ("layer", Align::Right),
             ("kind", Align::Left),
             ("m x n", Align::Right),
-            ("tokens", Align::Right),
+            ("T", Align::Right),
             ("c", Align::Right),
             ("E[K]", Align::Right),
             ("Var[K] / E[K]^2", Align::Right),
@@ -203,10 +203,10 @@ impl Answer for TransformerMoments {
                 format!("{}x{}", layer.members, layer.width),
                 or_none(layer.tokens.map(|tokens| tokens.to_string())),
                 or_none(layer.correlation.map(|correlation| format!("{correlation:.3}"))),
-                significant(layer.mean, 5),
-                significant(layer.variance, 5),
+                significant(layer.mean, 4),
+                significant(layer.variance, 4),
                 layer.standard_error.map_or_else(|| "exact".into(), |error| significant(error, 2)),
-                significant(layer.member_variance, 5),
+                significant(layer.member_variance, 4),
             ]);
         }
         table
