@@ -5,7 +5,8 @@ what it leaves alone, and why.
 
 Takes all of torchvision's classifiers and timm's, up to --per-family of a family and three times as
 many where blocks are bottlenecks: first one of every family, the smallest by its name, then a second
-one, and so on. Models are made on the meta device where they can be, so that they need no memory,
+one, and so on, so that a run that was stopped has some of every family. The page is made from the
+rows there are. Models are made on the meta device where they can be, so that they need no memory,
 each in a process of its own with a limit on memory and time: one that breaks it is a crash in the
 table. What is known of a model is kept, so that a run that was stopped goes on. Every model is asked
 the default way, `suggest(model)`, converted by both objectives, counted, and run forward and backward.
@@ -24,6 +25,7 @@ import resource
 import statistics
 import sys
 import textwrap
+from importlib import metadata
 from pathlib import Path
 
 # Families of timm's whose blocks are bottlenecks: three times as many of them are asked.
@@ -36,14 +38,21 @@ def names(per_family):
     import timm
     import torchvision
 
-    yield from torchvision.models.list_models(module=torchvision.models)
     families = collections.defaultdict(list)
+    for name in torchvision.models.list_models(module=torchvision.models):
+        family = torchvision.models.get_model_builder(name).__module__.rsplit(".", 1)[-1]
+        families["torchvision", family].append(name)
     for name in timm.list_models():
-        families[timm.models._registry._model_to_module[name]].append(name)
-    for place in range(3 * per_family):
-        for family, members in sorted(families.items()):
-            if place < min(3 * per_family if family in BOTTLENECKS else per_family, len(members)):
-                yield f"timm/{sorted(members, key=size)[place]}"
+        families["timm", timm.models._registry._model_to_module[name]].append(f"timm/{name}")
+    asked = lambda library, family: 3 * per_family if family in BOTTLENECKS else per_family
+    chosen = [
+        (place, name)
+        for (library, family), members in families.items()
+        for place, name in enumerate(sorted(members, key=size))
+        if library == "torchvision" or place < asked(library, family)
+    ]
+    # First one of every family, and so on; torchvision's larger families have an end too.
+    return [name for _, name in sorted(chosen, key=lambda each: each[0])]
 
 
 # What names call sizes, the smallest first.
@@ -56,7 +65,7 @@ SIZES = [
 
 def size(name):
     """The order of a family's members: by the words for sizes in a name, then by its numbers."""
-    words = re.split("[_-]", name)
+    words = re.split("[_-]", name.rsplit("/", 1)[-1])
     ranks = [rank for rank, same in enumerate(SIZES) for word in words if word in same]
     numbers = [int(number) for number in re.findall(r"\d+", name)]
     return max(ranks, default=6), sum(numbers), name
@@ -83,7 +92,7 @@ def judge(name):
     from collegial.torch.suggest import gains, suggested
 
     model = make(name)
-    row = {"model": name, "family": type(model).__module__.rsplit(".", 1)[-1]}
+    row = {"model": name, "family": type(model).__module__.rsplit(".", 1)[-1], "on": next(model.parameters()).device.type}
     try:
         found = find_blocks(model)
         suggestion = suggested(model, found, None, math.inf, {})
@@ -134,7 +143,7 @@ def _converted(model, found, suggestion, objective):
         better = converted(model, found, suggestion, objective)
         expected = announced.parameters
     except CollegialError as error:
-        if "nothing to gain" not in str(error):
+        if not any(words in str(error) for words in ("nothing to gain", "decide no gain")):
             raise
         better, expected, tried = _wider(model, found)
     count = sum(parameter.numel() for parameter in better.parameters())
@@ -225,7 +234,7 @@ def survey(chosen, options):
     done = {}
     if options.rows.is_file():
         done = {row["model"]: row for row in map(json.loads, options.rows.read_text().splitlines())}
-    left = [name for name in chosen if name not in done]
+    left = [] if options.only_known else [name for name in chosen if name not in done]
     options.rows.parent.mkdir(parents=True, exist_ok=True)
     with options.rows.open("a") as file:
         for number, name in enumerate(left, 1):
@@ -240,23 +249,21 @@ CASES = "## Case by case"
 VERDICTS = ("served", "no gain", "split-neutral", "not-covered")
 
 
-def page(rows, table):
-    """The table by family, in Markdown; `table` is the file with a line per model."""
-    import timm
-    import torch
-    import torchvision
-
-    plain = lambda library: library.__version__.split("+")[0]
+def page(rows, tables):
+    """The tables by kind and by family, in Markdown; `tables` are the files with a line per model."""
+    versions = {library: metadata.version(library).split("+")[0] for library in ("torch", "torchvision", "timm")}
     verdicts = collections.Counter(row["verdict"] for row in rows)
-    theirs = sum(row["model"].startswith("timm/") for row in rows)
+    theirs = sum(of_timm(row) for row in rows)
     counts = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in VERDICTS)
-    also = f" and {theirs} of timm {plain(timm)}, some of every family" if theirs else ""
+    of = [f"{len(rows) - theirs} of torchvision {versions['torchvision']}"] if len(rows) > theirs else []
+    of += [f"{theirs} of timm {versions['timm']}"] if theirs else []
+    links = " and ".join(f"[{table.name}]({table.name})" for table in tables)
     lines = [
         "# Which networks does this help?",
         "",
         *_wrapped(
-            f"`collegial.torch.suggest(model)` was asked about all {len(rows) - theirs} image classifiers of torchvision {plain(torchvision)}"
-            f"{also}, with PyTorch {plain(torch)}: {counts}; {verdicts['crash']} crashed."
+            f"`collegial.torch.suggest(model)` was asked about {len(rows)} image classifiers, {' and '.join(of)}, with PyTorch {versions['torch']}: "
+            f"{counts}; {verdicts['crash']} crashed."
         ),
         "",
         *_summary(rows),
@@ -264,22 +271,22 @@ def page(rows, table):
         "## The verdicts",
         "",
         *_wrapped("- `variance`: there are bottleneck blocks (1x1, one or several k x k, 1x1) or a fully connected part with two hidden layers. "
-                  "*Served*: a design has less kernel variance or fewer parameters. *No gain*: the model has the best design already.", "  "),
+                  "*Served*: a design has less kernel variance or fewer parameters. *No gain*: the model has the best design already, or the draws "
+                  "decide no gain.", "  "),
         *_wrapped("- `split-neutral`: blocks have one hidden layer (ResNet-18, ConvNeXt, feed-forward branches of transformers), and m of them in "
                   "parallel are one again. Kernel variance does not choose: choose by speed.", "  "),
         *_wrapped("- `not-covered`: the theory may have an answer, but no variance is known here, or the blocks cannot be rebuilt.", "  "),
         "",
-        *_wrapped("Models were asked without options. Of every served one both conversions ran forward and backward and had the announced number "
-                  "of parameters. Models without a gain were rebuilt with one member more, each three channels wider, and run."),
+        *_wrapped(_conversions(rows)),
         "",
-        *_wrapped(f"Variances are those at initialisation, not errors of trained networks. A line per model is in [{table.name}]({table.name}). "
+        *_wrapped(f"Variances are those at initialisation, not errors of trained networks. A line per model is in {links}. "
                   "Written by `python interop/survey.py --out docs/torch-models.md`; the tests ask some models of every verdict."),
         "",
         "## By family",
         "",
         "| family | of | models | served | no gain | split-neutral | not-covered | most frequent reason |",
         "|---|---|---:|---:|---:|---:|---:|---|",
-    ]
+    ]  # fmt: skip
     for (family, library), members in sorted(_families(rows).items()):
         counts = collections.Counter(row["verdict"] for row in members)
         reasons = collections.Counter(row["reason"] for row in members if row["reason"])
@@ -287,6 +294,23 @@ def page(rows, table):
         cells = [family, library, len(members), *(counts[verdict] or "" for verdict in VERDICTS), reason]
         lines.append("| " + " | ".join(str(cell).replace("|", "/") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
+
+
+def of_timm(row):
+    return row["model"].startswith("timm/")
+
+
+def _conversions(rows):
+    """What was run of the models with blocks, and where."""
+    served = sum(row["verdict"] == "served" for row in rows)
+    rebuilt = [row for row in rows if row["verdict"] in ("served", "no gain")]
+    values = sum(row.get("on", "meta") != "meta" for row in rebuilt)
+    also = f" {values} of the {len(rebuilt)} models with blocks cannot be made without values, and ran forward with these too." if values else ""
+    return (
+        f"Models were asked without options. Of each of the {served} served both conversions had the announced number of parameters and ran "
+        "forward and backward, on PyTorch's meta device: shapes without values. Where one problem has no gain, the model was rebuilt with one "
+        f"member more in every block, each three channels wider, and run in the same way.{also}"
+    )
 
 
 def kept(path):
@@ -306,27 +330,46 @@ def _wrapped(text, indent=""):
     return textwrap.wrap(text, 100, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
-# Kinds of networks as people call them, by what their families' names begin with.
-KINDS = {
-    "ResNet, ResNeXt, Wide ResNet, SE-ResNet": ["resnet", "senet", "tresnet"],
-    "RegNet": ["regnet"],
-    "MobileNet, EfficientNet, MNASNet": ["mobilenet", "efficientnet", "mnasnet", "rexnet"],
-    "CSPNet, DLA, HRNet, DPN": ["cspnet", "dla", "hrnet", "dpn"],
-    "ByobNet, ByoaNet (GENet, BoTNet, RepVGG, ...)": ["byobnet", "byoanet"],
-    "NFNet": ["nfnet"],
-    "VGG, AlexNet": ["vgg", "alexnet"],
-    "ConvNeXt, ConvMixer, MetaFormer": ["convnext", "convmixer", "metaformer", "inception_next"],
-    "DenseNet, Inception, GoogLeNet, SqueezeNet": ["densenet", "inception", "googlenet", "squeezenet", "rdnet"],
-    "ShuffleNet, GhostNet, Xception, NASNet": ["shufflenet", "ghostnet", "repghost", "xception", "nasnet", "pnasnet"],
-    "transformers (ViT, Swin, MaxViT, ...) and MLP-Mixers": ["swin", "beit", "cait", "coat", "eva", "hiera", "mlp_mixer", "nest", "pit", "pvt",
-                                                       "tnt", "twins", "vision", "volo", "xcit", "deit", "maxvit", "maxxvit"],
-}
+# Kinds of networks as people call them: families by what their names begin with, and their own.
+KINDS = [
+    {"resnet": "ResNet, ResNeXt", "resnetv2": "pre-activation ResNet", "senet": "SENet", "tresnet": "TResNet"},
+    {"regnet": "RegNet"},
+    {"mobilenet": "MobileNet", "efficientnet": "EfficientNet", "mnasnet": "MNASNet", "rexnet": "ReXNet"},
+    {"cspnet": "CSPNet", "dla": "DLA", "hrnet": "HRNet", "dpn": "DPN"},
+    {"byobnet": "ByobNet (GENet, RepVGG, ...)", "byoanet": "ByoaNet (BoTNet, ...)"},
+    {"nfnet": "NFNet"},
+    {"vgg": "VGG", "alexnet": "AlexNet"},
+    {"convnext": "ConvNeXt", "convmixer": "ConvMixer", "metaformer": "MetaFormer", "inception_next": "InceptionNeXt", "fasternet": "FasterNet",
+     "fastvit": "FastViT", "starnet": "StarNet", "mambaout": "MambaOut", "rdnet": "RDNet", "csatv2": "CSATv2", "repvit": "RepViT"},
+    {"densenet": "DenseNet", "inception": "Inception", "googlenet": "GoogLeNet", "squeezenet": "SqueezeNet", "vovnet": "VoVNet", "hgnet": "HGNet",
+     "selecsls": "SelecSLS", "lcnet": "LCNet"},
+    {"shufflenet": "ShuffleNet", "ghostnet": "GhostNet", "repghost": "RepGhost", "xception": "Xception", "nasnet": "NASNet", "pnasnet": "PNASNet"},
+    {"efficientformer": "EfficientFormer", "efficientvit": "EfficientViT", "efficientvim": "EfficientViM", "edgenext": "EdgeNeXt", "levit": "LeViT",
+     "lowformer": "LowFormer", "cpubone": "CPUBone", "nextvit": "Next-ViT", "tiny_vit": "TinyViT", "visformer": "Visformer", "swiftformer": "SwiftFormer",
+     "shvit": "SHViT", "maxvit": "MaxViT", "maxxvit": "MaxxViT", "coat": "CoaT", "iformer": "iFormer", "pvt": "PVT", "mobilenetv5": "MobileNetV5"},
+    {"vision_transformer": "ViT", "swin": "Swin", "deit": "DeiT", "beit": "BEiT", "cait": "CaiT", "convit": "ConViT", "crossvit": "CrossViT",
+     "davit": "DaViT", "deepseek": "DeepSeek-ViT", "eva": "EVA", "focalnet": "FocalNet", "gcvit": "GCViT", "gemma": "Gemma's ViT", "hiera": "Hiera",
+     "mlp_mixer": "MLP-Mixer", "mvit": "MViT", "naflexvit": "NaFlexViT", "nest": "NesT", "pit": "PiT", "qwen": "Qwen's ViT", "sequencer": "Sequencer",
+     "tnt": "TNT", "twins": "Twins", "volo": "VOLO", "xcit": "XCiT"},
+]  # fmt: skip
+# As many families are named in a row's label.
+NAMED = 6
 
 
 def _kind(family):
-    """The longest beginning decides: InceptionNeXt is no Inception."""
-    fitting = [(len(word), kind) for kind, words in KINDS.items() for word in words if family.startswith(word)]
-    return max(fitting)[1] if fitting else "others"
+    """The kind that a family is of and its own name there; the longest beginning decides:
+    InceptionNeXt is no Inception."""
+    fitting = [(len(word), place, name) for place, kind in enumerate(KINDS) for word, name in kind.items() if family.startswith(word)]
+    return max(fitting)[1:] if fitting else (len(KINDS), family)
+
+
+def _label(members):
+    """The families that these models are of, in the order of KINDS."""
+    named = {_kind(row["family"])[1] for row in members}
+    known = [name for kind in KINDS for name in kind.values()]
+    ordered = [*(name for name in known if name in named), *sorted(named - set(known))]
+    more = len(ordered) - NAMED
+    return ", ".join(ordered[:NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _summary(rows):
@@ -334,25 +377,25 @@ def _summary(rows):
     median = lambda values: f"{statistics.median(values):.2f} x" if values else ""
     grouped = collections.defaultdict(list)
     for row in rows:
-        grouped[_kind(row["family"])].append(row)
+        grouped[_kind(row["family"])[0]].append(row)
     lines = [
         "| networks | models | helped | less variance, same parameters | fewer parameters, same variance | otherwise |",
         "|---|---:|---:|---:|---:|---|",
     ]
-    for kind in [*KINDS, "others"]:
-        members = grouped[kind]
+    for place in range(len(KINDS) + 1):
+        members = grouped[place]
         if members:
             counts = collections.Counter(row["verdict"] for row in members)
             others = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS[1:] if counts[verdict])
             less, fewer = (median([row[key] for row in members if key in row]) for key in ("less_variance", "fewer_parameters"))
-            lines.append(f"| {kind} | {len(members)} | {counts['served']} | {less} | {fewer} | {others} |")
+            lines.append(f"| {_label(members)} | {len(members)} | {counts['served']} | {less} | {fewer} | {others} |")
     return [*lines, "", "Factors are medians over the models that are helped."]
 
 
 def write_table(path, rows):
     """A line per model as CSV."""
     columns = [
-        "model", "family", "verdict", "layers", "scope", "network", "blocks", "shape", "untouched", "primal", "less_variance", "dual",
+        "model", "family", "verdict", "on", "layers", "scope", "network", "blocks", "shape", "untouched", "primal", "less_variance", "dual",
         "fewer_parameters", "reason",
     ]
     rounded = lambda row: {key: f"{value:.3g}" if isinstance(value, float) else value for key, value in row.items()}
@@ -366,6 +409,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, help="the page to write")
     parser.add_argument("--rows", type=Path, default=Path("target/torch-models.jsonl"), help="a line per model that was asked [%(default)s]")
+    parser.add_argument("--only-known", action="store_true", help="ask no more models: the page of the rows there are")
     parser.add_argument("--per-family", type=int, default=5, help="of timm's [%(default)s]")
     parser.add_argument("--memory", type=int, default=8, help="GiB that a process may take [%(default)s]")
     parser.add_argument("--seconds", type=int, default=300, help="of a processor that a model may take [%(default)s]")
@@ -378,9 +422,13 @@ def main():
         if row["verdict"] == "crash":
             print(f"{row['model']}: {row['reason']}", file=sys.stderr)
     if options.out:
-        table = options.out.with_suffix(".csv")
-        write_table(table, rows)
-        options.out.write_text(page(rows, table) + kept(options.out))
+        tables = {}
+        for ending, timms in ((".csv", False), ("-timm.csv", True)):
+            if some := [row for row in rows if of_timm(row) is timms]:
+                tables[options.out.with_name(options.out.stem + ending)] = sorted(some, key=lambda row: (row["family"], row["model"]))
+        for table, some in tables.items():
+            write_table(table, some)
+        options.out.write_text(page(rows, list(tables)) + kept(options.out))
     return int(any(row["verdict"] == "crash" for row in rows))
 
 
