@@ -10,12 +10,14 @@ mod markup;
 mod number;
 mod page;
 mod table;
+mod wrap;
 
 pub use figure::{Axis, Band, Figure, Layer, Line, Mark, Marker, Point, Points, Stroke, Tone, VerticalRange};
-pub use markup::{capitalised, visible};
+pub use markup::{capitalised, closed, visible};
 pub use number::{duration, grouped, significant};
 pub use page::{Card, Download, Markdown, Page, Provenance, Section, fragment};
 pub use table::{Align, Table};
+pub use wrap::{COLUMNS, wrapped, wrapped_lines};
 
 /// The style of cards and tables, on pages and in the explorer; colours are in [`PALETTE`].
 pub const LOOK: &str = include_str!("../look/look.css");

@@ -27,6 +27,13 @@ pub fn capitalised(sentence: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
+/// A sentence with a full stop, unless it ends in a mark of its own.
+pub fn closed(sentence: &str) -> String {
+    let sentence = sentence.trim_end();
+    let stop = if sentence.ends_with(['.', '?', '!', ':']) { "" } else { "." };
+    format!("{sentence}{stop}")
+}
+
 /// Text made safe for a terminal: control characters, which could move the cursor or hide what
 /// follows, are shown as Rust writes them; line ends and tabs stay.
 pub fn visible(text: &str) -> String {
@@ -59,6 +66,13 @@ mod tests {
     fn markup_characters_are_escaped() {
         assert_eq!(escape("<script>\"a\" & 'b'"), "&lt;script&gt;&quot;a&quot; &amp; &#39;b&#39;");
         assert_eq!(escape("a\u{0}b\u{b}c\u{ffff}\n"), "a\u{fffd}b\u{fffd}c\u{fffd}\n");
+    }
+
+    #[test]
+    fn sentences_end_with_a_mark() {
+        assert_eq!(closed("a word"), "a word.");
+        assert_eq!(closed("a word.\n"), "a word.");
+        assert_eq!(closed("did you mean b?"), "did you mean b?");
     }
 
     #[test]

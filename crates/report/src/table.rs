@@ -1,6 +1,7 @@
 //! Tables as text, CSV, Markdown and HTML.
 
 use crate::markup::{escape, visible};
+use crate::wrap::{COLUMNS, words};
 
 /// On which side a column's cells line up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,13 +21,17 @@ pub struct Table {
     columns: Vec<(String, Align)>,
     rows: Vec<Vec<String>>,
     links: Vec<Option<String>>,
+    /// Columns of values that others found, and what is said of them.
+    copied: Vec<usize>,
+    legend: Option<String>,
+    one_line: bool,
 }
 
 impl Table {
     /// An empty table with the given headings.
     pub fn new(columns: &[(&str, Align)]) -> Self {
         let columns = columns.iter().map(|&(name, align)| (name.to_owned(), align)).collect();
-        Self { columns, rows: vec![], links: vec![] }
+        Self { columns, rows: vec![], links: vec![], copied: vec![], legend: None, one_line: false }
     }
 
     /// Appends a row; it must have as many cells as there are columns.
@@ -49,55 +54,80 @@ impl Table {
         }
     }
 
+    /// Sets these columns apart, because their values were copied and not computed; the legend says
+    /// from where. They are in italics on pages, and in parentheses on a terminal.
+    #[must_use]
+    pub fn copied(mut self, columns: impl IntoIterator<Item = usize>, legend: &str) -> Self {
+        self.copied = columns.into_iter().collect();
+        self.legend = (!self.copied.is_empty()).then(|| legend.to_owned());
+        self
+    }
+
+    /// Keeps every row on one line of a page, however wide that is.
+    #[must_use]
+    pub fn one_line(mut self) -> Self {
+        self.one_line = true;
+        self
+    }
+
+    fn is_copied(&self, column: usize) -> bool {
+        self.copied.contains(&column)
+    }
+
     /// The rows with the pages that their first cells link to.
     pub(crate) fn linked_rows(&self) -> impl Iterator<Item = (&[String], Option<&str>)> {
         self.rows.iter().map(Vec::as_slice).zip(self.links.iter().map(Option::as_deref))
     }
 
-    /// Aligned text with a rule under the headings. Where it would be wider than 80 columns, long
-    /// cells are broken into lines.
+    /// Aligned text with a rule under the headings. Where it would be wider than a terminal, long
+    /// cells are broken into lines, and columns that still have no room follow in a table of their
+    /// own, which begins with the first column again. Copied cells are in parentheses.
     pub fn to_text(&self) -> String {
         let headings: Vec<String> = self.columns.iter().map(|(name, _)| visible(name)).collect();
-        let rows: Vec<Vec<String>> =
-            self.rows.iter().map(|row| row.iter().map(|cell| visible(cell)).collect()).collect();
-        let lines = || rows.iter().chain([&headings]);
-        let width = |column: usize| lines().map(|row| row[column].chars().count()).max().unwrap_or(0);
-        let mut widths: Vec<usize> = (0..self.columns.len()).map(width).collect();
-        // A number that is broken reads as two: names and headings give way first.
-        let number = |column: usize| match self.columns[column].1 {
-            Align::Left => NARROWEST,
-            Align::Right => {
-                rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0).max(NARROWEST)
-            }
+        let cell = |(column, cell): (usize, &String)| match self.is_copied(column) && is_value(cell) {
+            true => format!("({})", visible(cell)),
+            false => visible(cell),
         };
-        narrow(&mut widths, &(0..self.columns.len()).map(number).collect::<Vec<_>>());
-        narrow(&mut widths, &vec![NARROWEST; self.columns.len()]);
-        let rule: Vec<String> = widths.iter().map(|&width| "-".repeat(width)).collect();
-        let rows: String = rows.iter().map(|row| self.lines(row, &widths)).collect();
-        format!("{}{}\n{rows}", self.lines(&headings, &widths), rule.join("  "))
+        let rows: Vec<Vec<String>> =
+            self.rows.iter().map(|row| row.iter().enumerate().map(cell).collect()).collect();
+        let widest = |column: usize, width: fn(&str) -> usize| {
+            rows.iter().chain([&headings]).map(|row| width(&row[column])).max().unwrap_or(0)
+        };
+        let all = 0..self.columns.len();
+        let natural: Vec<usize> = all.clone().map(|column| widest(column, length)).collect();
+        let least: Vec<usize> = all.map(|column| widest(column, longest_piece)).collect();
+        let part = |columns: Vec<usize>| {
+            let mut widths: Vec<usize> = columns.iter().map(|&column| natural[column]).collect();
+            narrow(&mut widths, &columns.iter().map(|&column| least[column]).collect::<Vec<_>>());
+            let chosen: Vec<(usize, usize)> = columns.into_iter().zip(widths).collect();
+            let rule: Vec<String> = chosen.iter().map(|&(_, width)| "-".repeat(width)).collect();
+            let rows: String = rows.iter().map(|row| self.lines(row, &chosen)).collect();
+            format!("{}{}\n{rows}", self.lines(&headings, &chosen), rule.join("  "))
+        };
+        let parts: Vec<String> = parts(&natural, &least).into_iter().map(part).collect();
+        let legend = match &self.legend {
+            Some(legend) => format!("In parentheses: {legend}.\n"),
+            None => String::new(),
+        };
+        parts.join("\n") + &legend
     }
 
-    /// A row, whose cells may need several lines.
-    fn lines(&self, cells: &[String], widths: &[usize]) -> String {
+    /// Some columns of a row, with their widths; the cells may need several lines.
+    fn lines(&self, cells: &[String], columns: &[(usize, usize)]) -> String {
         let broken: Vec<Vec<String>> =
-            cells.iter().zip(widths).map(|(cell, &width)| broken(cell, width)).collect();
+            columns.iter().map(|&(column, width)| broken(&cells[column], width)).collect();
         let height = broken.iter().map(Vec::len).max().unwrap_or(1).max(1);
-        let part = |cell: &Vec<String>, line: usize| cell.get(line).cloned().unwrap_or_default();
-        let line = |line| broken.iter().map(|cell| part(cell, line)).collect::<Vec<_>>();
-        (0..height).map(|at| self.line(&line(at), widths)).collect()
-    }
-
-    fn line(&self, cells: &[String], widths: &[usize]) -> String {
-        let padded: Vec<String> = cells
-            .iter()
-            .zip(&self.columns)
-            .zip(widths)
-            .map(|((cell, (_, align)), &width)| match align {
-                Align::Left => format!("{cell:<width$}"),
-                Align::Right => format!("{cell:>width$}"),
-            })
-            .collect();
-        format!("{}\n", padded.join("  ").trim_end())
+        let line = |line: usize| {
+            let padded = columns.iter().zip(&broken).map(|(&(column, width), cell)| {
+                let cell = cell.get(line).map_or("", String::as_str);
+                match self.columns[column].1 {
+                    Align::Left => format!("{cell:<width$}"),
+                    Align::Right => format!("{cell:>width$}"),
+                }
+            });
+            format!("{}\n", padded.collect::<Vec<_>>().join("  ").trim_end())
+        };
+        (0..height).map(line).collect()
     }
 
     /// Comma-separated values, quoted where needed (RFC 4180); text that a spreadsheet would take
@@ -111,31 +141,36 @@ impl Table {
         text
     }
 
-    /// A `<table>` element; cells that line up on the left have the class `left`.
+    /// A `<table>` element; cells that line up on the left have the class `left`, long ones `long`,
+    /// copied ones `copied`.
     pub fn to_html(&self) -> String {
-        let class = |align: Align| if align == Align::Left { " class=\"left\"" } else { "" };
-        let heading = |(name, align): &(String, Align)| {
-            format!("<th scope=\"col\"{}>{}</th>", class(*align), escape(name))
+        let class = |column: usize, long: bool| {
+            let left = (self.columns[column].1 == Align::Left).then_some("left");
+            let long = (long && !self.one_line).then_some("long");
+            let copied = self.is_copied(column).then_some("copied");
+            let classes: Vec<&str> = [left, long, copied].into_iter().flatten().collect();
+            if classes.is_empty() { String::new() } else { format!(" class=\"{}\"", classes.join(" ")) }
         };
-        let headings: String = self.columns.iter().map(heading).collect();
+        let heading = |(column, (name, _)): (usize, &(String, Align))| {
+            format!("<th scope=\"col\"{}>{}</th>", class(column, false), escape(name))
+        };
+        let headings: String = self.columns.iter().enumerate().map(heading).collect();
         let row = |(cells, link): (&[String], Option<&str>)| {
-            let cells = cells.iter().zip(&self.columns).enumerate();
-            let cells = cells.map(|(index, (cell, (_, align)))| {
-                let text = match link.filter(|_| index == 0) {
+            let cells = cells.iter().enumerate().map(|(column, cell)| {
+                let text = match link.filter(|_| column == 0) {
                     Some(page) => format!("<a href=\"{}.html\">{}</a>", escape(page), escape(cell)),
+                    None if self.is_copied(column) && is_value(cell) => format!("<i>{}</i>", escape(cell)),
                     None => escape(cell),
                 };
-                let class = match (align, cell.chars().count() > LONG_CELL) {
-                    (Align::Left, true) => " class=\"left long\"",
-                    (Align::Right, true) => " class=\"long\"",
-                    (_, false) => class(*align),
-                };
-                format!("<td{class}>{text}</td>")
+                format!("<td{}>{text}</td>", class(column, length(cell) > LONG_CELL))
             });
             format!("<tr>{}</tr>\n", cells.collect::<String>())
         };
         let rows: String = self.linked_rows().map(row).collect();
-        format!("<table>\n<thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n")
+        let legend = self.legend.as_ref().map_or(String::new(), |legend| {
+            format!("<caption><i class=\"copied\">Italics</i>: {}.</caption>\n", escape(legend))
+        });
+        format!("<table>\n{legend}<thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n")
     }
 
     /// A Markdown table.
@@ -149,50 +184,123 @@ impl Table {
             .collect();
         let mut text = format!("| {} |\n| {} |\n", headings.join(" | "), rule.join(" | "));
         for (row, link) in self.linked_rows() {
-            let mut cells: Vec<String> = row.iter().map(|cell| escape(cell)).collect();
+            let cell = |(column, cell): (usize, &String)| match self.is_copied(column) && is_value(cell) {
+                true => format!("*{}*", escape(cell)),
+                false => escape(cell),
+            };
+            let mut cells: Vec<String> = row.iter().enumerate().map(cell).collect();
             if let (Some(page), Some(first)) = (link, cells.first_mut()) {
                 *first = format!("[{first}]({page}.md)");
             }
             text.push_str(&format!("| {} |\n", cells.join(" | ")));
         }
+        if let Some(legend) = &self.legend {
+            text.push_str(&format!("\n*Italics*: {legend}.\n"));
+        }
         text
     }
 }
 
-/// The columns of a terminal.
-const TERMINAL: usize = 80;
+/// Between two columns.
+const GAP: usize = 2;
 
-/// No column is made narrower than this.
-const NARROWEST: usize = 8;
+/// A column of long text is given this width at least before the columns behind it are put into
+/// a table of their own.
+const COMFORTABLE: usize = 16;
 
-/// Takes from the widest columns what does not fit into a terminal, down to a least width of each.
+/// A word beyond this length is cut, so that two columns have room in any case.
+const LONGEST: usize = (COLUMNS - GAP) / 2;
+
+fn length(text: &str) -> usize {
+    text.chars().count()
+}
+
+fn total(widths: impl Iterator<Item = usize>) -> usize {
+    widths.map(|width| width + GAP).sum::<usize>().saturating_sub(GAP)
+}
+
+/// The columns side by side where they have room; otherwise in several tables.
+fn parts(natural: &[usize], least: &[usize]) -> Vec<Vec<usize>> {
+    let all = (0..least.len()).collect::<Vec<_>>();
+    if total(least.iter().copied()) <= COLUMNS {
+        return vec![all];
+    }
+    let wanted = |column: usize| least[column].max(natural[column].min(COMFORTABLE));
+    let mut parts = vec![vec![0]];
+    for column in 1..least.len() {
+        match parts.last_mut() {
+            Some(part)
+                if part.len() == 1 || total(part.iter().copied().chain([column]).map(wanted)) <= COLUMNS =>
+            {
+                part.push(column);
+            }
+            _ => parts.push(vec![0, column]),
+        }
+    }
+    parts
+}
+
+/// Takes from the widest columns what does not fit into a terminal, and from none more than its
+/// longest words leave.
 fn narrow(widths: &mut [usize], least: &[usize]) {
-    let gaps = 2 * widths.len().saturating_sub(1);
-    while widths.iter().sum::<usize>() + gaps > TERMINAL {
-        match widths.iter_mut().zip(least).filter(|(width, least)| **width > **least).max() {
+    while total(widths.iter().copied()) > COLUMNS {
+        let able = widths.iter_mut().zip(least).filter(|(width, least)| **width > **least);
+        match able.max_by_key(|(width, _)| **width) {
             Some((widest, _)) => *widest -= 1,
             None => return,
         }
     }
 }
 
-/// A cell in pieces of at most so many characters, broken behind spaces and marks where it has any.
-fn broken(cell: &str, width: usize) -> Vec<String> {
-    let mut rest: Vec<char> = cell.chars().collect();
+/// The pieces of a cell that a line may end behind, each with whether a space stands before it: its
+/// words, and the parts of a long path or name, which end in a mark. Numbers stay whole.
+fn pieces(cell: &str) -> Vec<(bool, String)> {
     let mut pieces = vec![];
-    while rest.len() > width {
-        let fits = &rest[..width + 1];
-        let space = fits.iter().rposition(|letter| *letter == ' ').filter(|at| *at > 0);
-        let mark = || fits[..width].iter().rposition(|letter| "-_./,:;".contains(*letter)).map(|at| at + 1);
-        let end = space.or_else(mark).unwrap_or(width);
-        let piece: String = rest.drain(..end).collect();
-        pieces.push(piece.trim_end().to_owned());
-        if rest.first() == Some(&' ') {
-            rest.remove(0);
+    for (number, word) in words(cell).enumerate() {
+        let letters: Vec<char> = word.chars().collect();
+        let mut start = 0;
+        for at in 1..=letters.len() {
+            let digit = |at: usize| letters.get(at).is_some_and(char::is_ascii_digit);
+            let is_mark = letters.len() > LONG_CELL
+                && "-_./:;".contains(letters[at - 1])
+                && !(at > 1 && digit(at - 2) && digit(at));
+            if is_mark || at == letters.len() || at - start == LONGEST {
+                pieces.push((number > 0 && start == 0, letters[start..at].iter().collect()));
+                start = at;
+            }
+        }
+        if letters.is_empty() {
+            pieces.push((number > 0, String::new()));
         }
     }
-    pieces.push(rest.into_iter().collect());
     pieces
+}
+
+fn longest_piece(cell: &str) -> usize {
+    pieces(cell).iter().map(|(_, piece)| length(piece)).max().unwrap_or(0)
+}
+
+/// A cell in lines of at most so many characters, as far as its pieces allow.
+fn broken(cell: &str, width: usize) -> Vec<String> {
+    if length(cell) <= width {
+        return vec![cell.to_owned()];
+    }
+    let mut lines: Vec<String> = vec![];
+    for (spaced, piece) in pieces(cell) {
+        match lines.last_mut() {
+            Some(line) if length(line) + usize::from(spaced) + length(&piece) <= width => {
+                line.push_str(if spaced { " " } else { "" });
+                line.push_str(&piece);
+            }
+            _ => lines.push(piece),
+        }
+    }
+    lines
+}
+
+/// Whether a cell says something.
+fn is_value(cell: &str) -> bool {
+    !matches!(cell, "" | "-")
 }
 
 pub(crate) fn csv_line<'a>(cells: impl Iterator<Item = &'a str>) -> String {
@@ -250,25 +358,48 @@ a \"b\" | c           5
         };
         let rule: Vec<usize> = text.lines().nth(1).unwrap().split("  ").map(str::len).collect();
         assert_eq!(joined(rule[0] + 2..rule[0] + 2 + rule[1]), why, "{text}");
-        assert_eq!(broken("abcdefgh", 3), ["abc", "def", "gh"]);
+        assert_eq!(broken("abcdefgh", 3), ["abcdefgh"]);
         assert_eq!(broken("", 3), [""]);
         assert_eq!(broken("ab cd", 2), ["ab", "cd"]);
+        let path = "block1.0/a_path-1.5-of_more-than-24";
+        assert_eq!(broken(path, 16), ["block1.0/a_path-", "1.5-of_more-", "than-24"]);
+        assert_eq!(broken(&"x".repeat(50), 39), ["x".repeat(39), "x".repeat(11)]);
     }
 
     #[test]
-    fn numbers_stay_whole_where_headings_and_names_can_give_way() {
-        let number = |name| (name, Align::Right);
-        let mut table = Table::new(&[
-            ("a kind of layer", Align::Left),
-            number("a variance of the kernel"),
-            number("the same of one member"),
-            number("what it was drawn with"),
-        ]);
-        let cells = ["feed-forward layers", "0.000762510", "0.012345678901", "0.00019"];
-        table.push(cells.map(str::to_owned));
+    fn numbers_and_words_are_whole_in_tables_without_room() {
+        let names: Vec<String> = (0..12).map(|column| format!("column {column}")).collect();
+        let headings: Vec<(&str, Align)> = names.iter().map(|name| (name.as_str(), Align::Right)).collect();
+        let mut table = Table::new(&[&[("design", Align::Left)], &headings[..]].concat());
+        table.push_row(
+            [String::from("37x10d")].into_iter().chain((0..12).map(|_| "13,743,646".into())).collect(),
+        );
         let text = table.to_text();
-        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        assert!(cells[1..].iter().all(|number| text.contains(number)), "{text}");
+        assert!(text.lines().all(|line| length(line) <= 80), "{text}");
+        assert_eq!(text.matches("13,743,646").count(), 12, "{text}");
+        assert_eq!(text.matches("37x10d").count(), 2, "every part says which row it is: {text}");
+        assert!(names.iter().all(|name| text.contains(name)), "{text}");
+    }
+
+    #[test]
+    fn what_was_copied_is_set_apart() {
+        let mut table = Table::new(&[("design", Align::Left), ("error", Align::Right)]);
+        table.push(["37x10d".into(), "3.82".into()]);
+        table.push(["1x1d".into(), "-".into()]);
+        let table = table.copied([1], "copied from the paper");
+        let (text, html, markdown) = (table.to_text(), table.to_html(), table.to_markdown());
+        assert!(
+            text.contains("(3.82)") && text.ends_with("In parentheses: copied from the paper.\n"),
+            "{text}"
+        );
+        assert!(html.contains("<td class=\"copied\"><i>3.82</i></td>"), "{html}");
+        assert!(html.contains("<td class=\"copied\">-</td>"), "{html}");
+        assert!(html.contains("Italics</i>: copied from the paper.</caption>"), "{html}");
+        assert!(
+            markdown.contains("| 37x10d | *3.82* |") && markdown.contains("*Italics*: copied"),
+            "{markdown}"
+        );
+        assert!(table.to_csv().contains("37x10d,3.82"));
     }
 
     #[test]
