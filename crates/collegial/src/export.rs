@@ -140,6 +140,8 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<ExportAnswer, Err
     };
     let default = || PathBuf::from(format!("{}.{}", spec.name(), to.ending()));
     let path = request.out.clone().unwrap_or_else(default);
+    // A name that nobody gave is not followed to where a link of it leads.
+    let write = if request.out.is_some() { files::write } else { files::write_own };
     if let Some(file) = file {
         keep_source(&path, file.path())?;
     }
@@ -148,16 +150,20 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<ExportAnswer, Err
         None => Network::drawn(&spec, request.seed),
     };
     let (bytes, data) = match to {
-        Target::Pytorch => (write_script(request, &spec, file, &path)?, None),
+        Target::Pytorch => {
+            let script = script(&spec, file, request.recipe.as_deref(), &request.set)?;
+            write(&path, script.as_bytes())?;
+            (script.len(), None)
+        }
         Target::Safetensors => {
             let content = match request.names {
                 Naming::Torchvision => network()?.to_safetensors()?,
                 Naming::Timm => network()?.to_timm_safetensors()?,
             };
-            files::write(&path, &content)?;
+            write(&path, &content)?;
             (content.len(), None)
         }
-        Target::Onnx => write_onnx(request, &network()?, &path)?,
+        Target::Onnx => write_onnx(request, &network()?, &path, write)?,
     };
     let parameters = spec.totals()?.parameters;
     Ok(ExportAnswer { model: spec.name(), format: to, path, data, parameters, bytes })
@@ -201,7 +207,12 @@ fn keep_source(path: &Path, source: &Path) -> Result<(), InvalidRequest> {
     }
 }
 
-fn write_onnx(request: &Request, network: &Network, path: &Path) -> Result<(usize, Option<PathBuf>), Error> {
+fn write_onnx(
+    request: &Request,
+    network: &Network,
+    path: &Path,
+    write: fn(&Path, &[u8]) -> Result<(), Error>,
+) -> Result<(usize, Option<PathBuf>), Error> {
     let Some(name) = path.file_name().map(|name| name.to_string_lossy()) else {
         return Err(invalid![format!("{} is not the name of a file", path.display())].into());
     };
@@ -212,10 +223,10 @@ fn write_onnx(request: &Request, network: &Network, path: &Path) -> Result<(usiz
     let mut bytes = files.model.len();
     // The weights first: a model never stands there without them.
     if let Some(data) = &files.data {
-        files::write(&beside, data)?;
+        files::write_own(&beside, data)?;
         bytes += data.len();
     }
-    files::write(path, &files.model)?;
+    write(path, &files.model)?;
     Ok((bytes, files.data.map(|_| beside)))
 }
 
@@ -226,17 +237,6 @@ fn write_onnx(request: &Request, network: &Network, path: &Path) -> Result<(usiz
 /// Where the network has no such form.
 pub fn pytorch_script(spec: &Spec) -> Result<String, Error> {
     script(spec, None, None, &[])
-}
-
-fn write_script(
-    request: &Request,
-    spec: &Spec,
-    file: Option<&WeightFile>,
-    path: &Path,
-) -> Result<usize, Error> {
-    let script = script(spec, file, request.recipe.as_deref(), &request.set)?;
-    files::write(path, script.as_bytes())?;
-    Ok(script.len())
 }
 
 fn script(

@@ -1,6 +1,10 @@
 //! Answers in files, whole or not at all.
+//!
+//! A symbolic link is followed where the user gave the path of the file ([`write`]). Where the program
+//! chose the name, a link of it is replaced ([`write_own`]): the directory may have come from somebody
+//! else, who would decide what is overwritten.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use collegial_core::files::{disk, write_atomic, write_inside};
 use collegial_report::Figure;
@@ -8,7 +12,7 @@ use collegial_report::Figure;
 use crate::message::{invalid, option};
 use crate::{Answer, Error};
 
-/// Writes a file whole or not at all.
+/// Writes the file that the user named, whole or not at all; a link is followed.
 ///
 /// # Errors
 ///
@@ -58,12 +62,13 @@ fn unusable(path: &Path, reason: &str) -> Error {
     invalid![option("out"), format!(" cannot be {}: {reason}", path.display())].into()
 }
 
-/// Writes a file of a plan's directory atomically; a symbolic link of its name is replaced.
+/// Writes a file whose name the program chose, whole or not at all: one in a directory that was given,
+/// or beside a file that was given. A symbolic link of its name is replaced.
 ///
 /// # Errors
 ///
 /// One sentence with the path.
-pub(crate) fn write_own(path: &Path, content: &[u8]) -> Result<(), Error> {
+pub fn write_own(path: &Path, content: &[u8]) -> Result<(), Error> {
     Ok(write_inside(path, content)?)
 }
 
@@ -81,7 +86,7 @@ pub fn write_figure(path: &Path, figure: &Figure) -> Result<(), Error> {
         .into());
     }
     write(path, figure.to_svg().as_bytes())?;
-    write(&path.with_extension("csv"), figure.to_csv().as_bytes())
+    write_own(&path.with_extension("csv"), figure.to_csv().as_bytes())
 }
 
 /// Writes all figures of an answer into a directory, which is made if it is not there.
@@ -90,12 +95,40 @@ pub fn write_figure(path: &Path, figure: &Figure) -> Result<(), Error> {
 ///
 /// Where the directory cannot be made, or a file cannot be written.
 pub fn write_figures(directory: &Path, answer: &dyn Answer) -> Result<(), Error> {
-    disk::create_directories(directory)
-        .map_err(|source| Error::Directory { path: directory.to_owned(), source })?;
+    make_directory(directory)?;
     for (name, figure) in answer.figures() {
-        write_figure(&directory.join(name.as_ref()), &figure)?;
+        let path = directory.join(name.as_ref());
+        write_own(&path, figure.to_svg().as_bytes())?;
+        write_own(&path.with_extension("csv"), figure.to_csv().as_bytes())?;
     }
     Ok(())
+}
+
+/// The directory for results that was given, or the usual one; a link in place of the usual one is
+/// an error.
+///
+/// # Errors
+///
+/// One sentence with the path.
+pub(crate) fn directory_or(given: Option<&Path>, usual: impl FnOnce() -> PathBuf) -> Result<PathBuf, Error> {
+    if let Some(given) = given {
+        return Ok(given.to_owned());
+    }
+    let path = usual();
+    match disk::refuse_link(&path) {
+        Ok(()) => Ok(path),
+        Err(source) => Err(Error::Directory { path, source }),
+    }
+}
+
+/// Makes a directory that the user named, where it is not there.
+///
+/// # Errors
+///
+/// One sentence with the path.
+pub(crate) fn make_directory(directory: &Path) -> Result<(), Error> {
+    disk::create_directories(directory)
+        .map_err(|source| Error::Directory { path: directory.to_owned(), source })
 }
 
 #[cfg(test)]

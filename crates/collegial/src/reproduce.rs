@@ -128,7 +128,8 @@ pub(crate) fn compute(
     if let Some(root) = request.data.as_ref().filter(|root| !root.is_dir()) {
         return Err(invalid![format!("the data directory {} does not exist", root.display())].into());
     }
-    let cache = ResultCache::open(request.directory().join("parts"))?;
+    let directory = files::directory_or(request.out.as_deref(), || request.directory().to_owned())?;
+    let cache = ResultCache::open(directory.join("parts"))?;
     let engine = request.engine;
     let context = Context {
         scale: request.scale,

@@ -119,7 +119,7 @@ pub(crate) fn answer(
     let specs = request.models.iter().map(spec).collect::<Result<Vec<_>, _>>()?;
     let recipe = validate::recipe(&dataset, request.epochs, request.limit, &request.set)?;
     let default = || Path::new("runs").join(format!("sweep-{}", Builtin::of(&dataset)));
-    let out = request.out.clone().unwrap_or_else(default);
+    let out = files::directory_or(request.out.as_deref(), default)?;
     let classes = dataset.classes();
     let data = Data::new(dataset, &recipe)?;
     let cache = ResultCache::open(out.join("parts"))?;

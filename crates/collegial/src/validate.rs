@@ -142,7 +142,7 @@ pub(crate) fn answer(
     let baseline = spec_for(&request.model.bare_spec()?, &request.model.overrides(), &dataset)?;
     let search = Search::new(baseline.clone()).within(Limits::new().cost(request.cost));
     let recipe = recipe(&dataset, request.epochs, request.limit, &request.set)?;
-    let out = request.out.clone().unwrap_or_else(|| default_directory(&baseline, &dataset));
+    let out = files::directory_or(request.out.as_deref(), || default_directory(&baseline, &dataset))?;
     let data = Data::new(dataset, &recipe)?;
     let cache = ResultCache::open(out.join("parts"))?;
     let question = Question {
@@ -235,9 +235,9 @@ impl ValidateAnswer {
     /// Where one of them cannot be written.
     pub fn write(&self, provenance: Provenance) -> Result<PathBuf, Error> {
         files::write_figures(&self.out, self)?;
-        files::write(&self.out.join("validation.json"), format!("{}\n", self.json()?).as_bytes())?;
+        files::write_own(&self.out.join("validation.json"), format!("{}\n", self.json()?).as_bytes())?;
         let path = self.out.join("validation.html");
-        files::write(&path, self.page(provenance)?.to_html().as_bytes())?;
+        files::write_own(&path, self.page(provenance)?.to_html().as_bytes())?;
         Ok(path)
     }
 

@@ -283,6 +283,27 @@ fn links_in_a_plan_are_replaced_or_refused() {
     assert_eq!(std::fs::read_dir(bench.path("elsewhere")).unwrap().count(), 0);
 }
 
+/// What a job keeps while it trains is a directory of its own, and a link of its name no way out of
+/// the plan.
+#[test]
+#[cfg(unix)]
+fn the_run_of_a_job_is_no_link() {
+    let bench = Bench::new();
+    let plan = ["sweep", "fc3-8", "--data", "data", "--epochs", "1", "--runs", "1", "--plan", "plan"];
+    assert!(bench.run(&plan).status.success());
+    let text = read(&bench.path("plan/plan.json"));
+    let plan: Value = serde_json::from_slice(&text).unwrap();
+    let run = format!("plan/parts/{}.run", plan["jobs"][0]["part"].as_str().unwrap());
+    std::fs::create_dir(bench.path("elsewhere")).unwrap();
+    std::fs::create_dir_all(bench.path("plan/parts")).unwrap();
+    std::os::unix::fs::symlink(bench.path("elsewhere"), bench.path(&run)).unwrap();
+    let refused = bench.run(&["job", "plan", "0"]);
+    let sentence = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2), "{sentence}");
+    assert!(sentence.contains("symbolic link") && sentence.lines().count() == 1, "{sentence}");
+    assert_eq!(std::fs::read_dir(bench.path("elsewhere")).unwrap().count(), 0);
+}
+
 /// A lock that is a link is not truncated.
 #[test]
 #[cfg(unix)]

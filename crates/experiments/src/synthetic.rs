@@ -6,7 +6,7 @@ use std::path::Path;
 use collegial_core::Rng;
 
 use crate::Error;
-use collegial_core::files::{disk, write_atomic};
+use collegial_core::files::{disk, write_inside};
 
 /// The stream of random numbers that is ours ("synt").
 const STREAM: u32 = 0x7379_6e74;
@@ -89,10 +89,9 @@ fn image<'a>(pattern: &'a [f64], seed: u64, part: usize, index: usize) -> impl I
 
 fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
     if let Some(parent) = path.parent() {
-        disk::create_directories(parent)
-            .map_err(|source| Error::Directory { path: parent.into(), source })?;
+        disk::create_inside(parent).map_err(|source| Error::Directory { path: parent.into(), source })?;
     }
-    Ok(write_atomic(path, content)?)
+    Ok(write_inside(path, content)?)
 }
 
 #[cfg(test)]

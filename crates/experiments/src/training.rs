@@ -241,7 +241,7 @@ fn train_tasks(training: &Training, tasks: &[Task], context: &Context) -> Result
 fn train(job: Job, directory: &Path, backends: Backends, watch: &Watch) -> Result<Run, Error> {
     let seed = job.seed;
     backends.check(job.engine)?;
-    let run = RunDirectory::open(directory)?;
+    let run = RunDirectory::open_own(directory)?;
     let begun = run.latest().is_some();
     let start = if begun { Trainer::resume } else { Trainer::begin };
     let mut trainer = start(job, run, backends)?;

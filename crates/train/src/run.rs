@@ -34,6 +34,17 @@ impl RunDirectory {
     /// behind is removed.
     pub fn open(root: &Path) -> Result<Self, Error> {
         disk::create_directories(root).map_err(io("create", root))?;
+        Self::locked(root)
+    }
+
+    /// The same where the program chose the name: a symbolic link is an error, because somebody else's
+    /// would decide where the run is written.
+    pub fn open_own(root: &Path) -> Result<Self, Error> {
+        disk::create_inside(root).map_err(io("create", root))?;
+        Self::locked(root)
+    }
+
+    fn locked(root: &Path) -> Result<Self, Error> {
         let lock = lock(root)?;
         remove_stale_temporaries(root)?;
         let latest = latest_in(root)?;

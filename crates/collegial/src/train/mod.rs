@@ -291,7 +291,8 @@ fn train(
     backends: Backends,
     watch: &Watch<'_>,
 ) -> Result<Trainer, Error> {
-    let directory = RunDirectory::open(directory)?;
+    let is_given = request.out.as_deref() == Some(directory);
+    let directory = if is_given { RunDirectory::open(directory) } else { RunDirectory::open_own(directory) }?;
     let mut trainer = if request.resume && directory.latest().is_some() {
         Trainer::resume(job, directory, backends)?
     } else {

@@ -1,6 +1,5 @@
 //! `collegial man`: manual pages, made from the same text as the help.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, CommandFactory};
@@ -9,6 +8,7 @@ use clap_mangen::Man as Page;
 use crate::program::arguments::Arguments;
 use crate::program::failure::Failure;
 use crate::program::output::print;
+use crate::{Error, files};
 
 /// Print the manual page, or write the pages of all verbs into a directory
 #[derive(Args)]
@@ -24,19 +24,30 @@ pub fn run(verb: &Man) -> Result<(), Failure> {
     let command = Arguments::command();
     match &verb.directory {
         None => {
-            let mut page = Vec::new();
-            Page::new(command).render(&mut page).map_err(|error| Failure::of_output(&error))?;
+            let page = rendered(&Page::new(command));
             print(&String::from_utf8_lossy(&page))
         }
         Some(directory) => {
-            let written = std::fs::create_dir_all(directory).and_then(|()| write_pages(command, directory));
-            written.map_err(|error| {
-                Failure::User(format!("cannot write manual pages to {}: {error}", directory.display()))
-            })
+            files::make_directory(directory)?;
+            // `collegial help` is no verb; every other name gets its full form, "collegial-fit".
+            let mut command = command.disable_help_subcommand(true);
+            command.build();
+            Ok(write_pages(&command, directory)?)
         }
     }
 }
 
-fn write_pages(command: clap::Command, directory: &Path) -> io::Result<()> {
-    clap_mangen::generate_to(command, directory)
+/// As `clap_mangen::generate_to` does, but whole or not at all.
+fn write_pages(command: &clap::Command, directory: &Path) -> Result<(), Error> {
+    for verb in command.get_subcommands().filter(|verb| !verb.is_hide_set()) {
+        write_pages(verb, directory)?;
+    }
+    let page = Page::new(command.clone());
+    files::write_own(&directory.join(page.get_filename()), &rendered(&page))
+}
+
+fn rendered(page: &Page) -> Vec<u8> {
+    let mut text = vec![];
+    page.render(&mut text).expect("memory takes every page");
+    text
 }
