@@ -47,10 +47,23 @@ pub fn go_on(words: &[OsString]) -> u8 {
 fn isolated(python: &OsStr, script: &str) -> Command {
     let mut command = Command::new(python);
     command.env("PYTHONSAFEPATH", "1");
+    if let Some(path) = std::env::var_os("PYTHONPATH") {
+        match without_empty(&path) {
+            Some(path) => command.env("PYTHONPATH", path),
+            None => command.env_remove("PYTHONPATH"),
+        };
+    }
     command
         .arg("-c")
         .arg(format!("import sys; sys.path[:] = [entry for entry in sys.path if entry]\n{script}"));
     command
+}
+
+/// A path without its empty parts, which Python takes for the current directory; `None` where no part
+/// is left. The processes that the interpreter starts inherit it.
+fn without_empty(path: &OsStr) -> Option<OsString> {
+    let parts = std::env::split_paths(path).filter(|part| !part.as_os_str().is_empty());
+    std::env::join_paths(parts).ok().filter(|path| !path.is_empty())
 }
 
 /// Prints the version of the package, the interpreter and the file of the package.
@@ -105,6 +118,21 @@ fn replace(command: &mut Command) -> io::Result<ExitStatus> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(unix)]
+    fn empty_parts_of_a_path_are_left_out() {
+        for (path, left) in [
+            ("", None),
+            ("::", None),
+            (":/x", Some("/x")),
+            ("/x:", Some("/x")),
+            ("/a::/b", Some("/a:/b")),
+            (".:/x", Some(".:/x")),
+        ] {
+            assert_eq!(without_empty(path.as_ref()), left.map(OsString::from), "{path}");
+        }
+    }
 
     /// A folder `collegial` in the current directory is not the package.
     #[test]
