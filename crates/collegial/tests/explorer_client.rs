@@ -24,9 +24,9 @@ fn cpu_seconds(during: Duration) -> f64 {
 fn a_question_ends_with_its_client() {
     let explorer = Explorer::start(0, None).unwrap();
     let (host, token) = explorer.address().strip_prefix("http://").unwrap().split_once("/#").unwrap();
-    let body = r#"{"model": "bottleneck-256", "paper": true, "variance": "measured", "precision": 0.005}"#;
+    let body = r#"{"model": "bottleneck-8192", "draws": 100000}"#;
     let request = format!(
-        "POST /ask/search HTTP/1.1\r\nHost: {host}\r\nX-Collegial-Token: {token}\r\nContent-Length: {}\r\n\r\n{body}",
+        "POST /ask/kernels HTTP/1.1\r\nHost: {host}\r\nX-Collegial-Token: {token}\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     );
     let mut stream = TcpStream::connect(host).unwrap();

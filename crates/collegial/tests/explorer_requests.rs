@@ -276,6 +276,8 @@ fn the_cost_of_a_question_is_limited() {
         ("search", r#"{"model": "fc6-500", "cost": "time"}"#, "cost time runs the networks"),
         ("search", r#"{"model": "bottleneck-64", "trials": 1000000000}"#, "takes at most 20000"),
         ("search", r#"{"model": "bottleneck-64", "precision": 1e-9}"#, "takes at least 0.005"),
+        ("search", r#"{"model": "fc10-99999"}"#, "it takes multiple of 4;"),
+        ("search", r#"{"model": "bottleneck-2000", "trials": 20000}"#, "it takes trials 10000;"),
         ("kernels", r#"{"model": "fc3-8", "draws": 10000000}"#, "takes at most 100000"),
         ("kernels", r#"{"model": "bottleneck-16384", "draws": 100000}"#, "multiplications"),
     ] {

@@ -1,6 +1,7 @@
 //! Options, refusals, and the free-width search against brute force.
 
 use collegial_arch::{Cost, Module, Spec};
+use collegial_core::Silent;
 use collegial_ntk::fit::VarianceSample;
 use collegial_search::paper::{Exact, Law, Measured, Search, Variance, free_widths};
 use collegial_search::{Error, Limits, Rule};
@@ -144,7 +145,7 @@ fn brute_force(module: &Module, cost: Cost, variance: &dyn Variance) -> (Vec<usi
 }
 
 fn assert_best(module: &Module, cost: Cost, variance: &dyn Variance) {
-    let found = free_widths(module, cost, variance).unwrap();
+    let found = free_widths(module, cost, variance, &Silent).unwrap();
     assert!(found.proved);
     let member = module.with_widths(&found.widths).unwrap();
     let value = variance.of(&member).unwrap().value * member.member_cost(cost).unwrap() as f64;
@@ -173,7 +174,7 @@ fn free_widths_of_the_block_are_the_best_of_all() {
 #[test]
 fn free_widths_never_lose_to_one_ratio() {
     let network = module("fc6-200");
-    let free = free_widths(&network, Cost::Params, &Exact).unwrap();
+    let free = free_widths(&network, Cost::Params, &Exact, &Silent).unwrap();
     let tied = Search::new(spec("fc6-200")).run(&Exact).unwrap();
     assert!(free.proved && free.efficiency >= tied.dual.efficiency, "{free:?}");
 }

@@ -2,8 +2,9 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use collegial_arch::{Cost, Spec};
 use collegial_core::Monitor;
-use collegial_search::paper::{Exact, Search};
+use collegial_search::paper::{Exact, Search, free_widths};
 use collegial_search::{DesignSearch, Error, Limits};
 
 /// Stops at the last of so many questions.
@@ -56,4 +57,15 @@ fn algorithm_2_stops() {
     stops_everywhere(500, |monitor| search.run_watched(&Exact, monitor));
     let few = search.within(Limits::new().max_multiplicity(20));
     stops_everywhere(2 * 500, |monitor| few.run_watched(&Exact, monitor));
+}
+
+/// At every box of its branch and bound, which took a minute where thirty widths were free.
+#[test]
+fn free_widths_stop() {
+    let module = "fc6-200".parse::<Spec>().unwrap().module().unwrap();
+    let patient = Patience::of(usize::MAX);
+    let found = free_widths(&module, Cost::Params, &Exact, &patient).unwrap();
+    assert_eq!(patient.asked.into_inner(), found.boxes);
+    let stopped = free_widths(&module, Cost::Params, &Exact, &Patience::of(1));
+    assert!(matches!(stopped, Err(Error::Interrupted)));
 }

@@ -8,12 +8,13 @@ use std::fmt;
 use crate::message::{Call, Rendering, Setting};
 use crate::model::Redesign;
 use crate::{self as ops, Answer, Error, Model, Monitor, Silent};
-use collegial_arch::{Cost, Family, Spec};
+use collegial_arch::{Family, Spec};
 use collegial_report::Card;
 use collegial_search::BlockInputs;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::explorer::cost;
 use crate::explorer::network::Network;
 use crate::explorer::taken::Taken;
 
@@ -81,8 +82,8 @@ pub(super) fn ask_watched(verb: &str, body: &[u8], monitor: &dyn Monitor) -> Res
                     "the page opens no files of this machine; leave `data` and `timings` out".into(),
                 ));
             }
-            check_cost(&request)?;
             request.model = without_files(&request.model)?;
+            cost::check(&request, &request.model.spec()?)?;
             let found = ops::search::run(&request, monitor)?;
             if let ops::search::SearchAnswer::Verdicts(verdicts) = &found {
                 return Err(Refusal(verdicts.summary().0.join(" ")));
@@ -142,28 +143,6 @@ pub fn dropped(name: &str, content: &[u8]) -> Result<String, Refusal> {
 
 /// Kernels in one answer.
 const MOST_KERNELS: u64 = 100_000;
-
-/// Draws per width of a question: seconds for the modules of the paper.
-const MOST_TRIALS: u64 = 20_000;
-
-/// The narrowest error of a question's measured variances, which takes as many draws.
-const FINEST: f64 = 0.005;
-
-/// Refuses what lasts for longer than anybody looks at a page.
-fn check_cost(request: &ops::search::Request) -> Result<(), Refusal> {
-    let too_long = if request.check {
-        "check draws whole networks".to_owned()
-    } else if request.cost.has(Cost::Time) {
-        "cost time runs the networks".to_owned()
-    } else if let Some(trials) = request.trials.filter(|&trials| trials > MOST_TRIALS) {
-        format!("trials is {trials}, and the page takes at most {MOST_TRIALS}")
-    } else if let Some(precision) = request.precision.filter(|&precision| precision < FINEST) {
-        format!("precision is {precision}, and the page takes at least {FINEST}")
-    } else {
-        return Ok(());
-    };
-    Err(Refusal(format!("{too_long}; ask the program, by `collegial search`")))
-}
 
 /// A network, or the same with another design.
 #[derive(Debug, Default, Deserialize)]

@@ -13,6 +13,7 @@
 //! ```
 
 mod ask;
+mod cost;
 #[cfg(feature = "server")]
 mod http;
 mod network;

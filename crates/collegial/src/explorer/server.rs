@@ -191,15 +191,7 @@ impl Desk {
         let result = catch_unwind(AssertUnwindSafe(|| compute(&client)));
         self.computed.fetch_sub(1, Ordering::SeqCst);
         match result {
-            Ok(Ok(answer)) if answer.len() > MOST_ANSWERED => {
-                let length = answer.len();
-                refusal(
-                    400,
-                    &format!("the answer has {length} bytes, more than the page takes ({MOST_ANSWERED})"),
-                )
-            }
-            Ok(Ok(answer)) => answered(&answer),
-            Ok(Err(Refusal(sentence))) => refusal(400, &sentence),
+            Ok(result) => limited(result),
             Err(_) => refusal(500, "the computation broke off; what it said is where collegial was started"),
         }
     }
@@ -249,6 +241,21 @@ fn answered(json: &str) -> Response {
     response(200, "application/json", json.as_bytes().to_vec())
 }
 
+/// An answer that is not too long for a page, or the sentence of a refusal.
+fn limited(result: Result<String, Refusal>) -> Response {
+    match result {
+        Ok(answer) if answer.len() > MOST_ANSWERED => {
+            let length = answer.len();
+            refusal(
+                400,
+                &format!("the answer has {length} bytes, more than the page takes ({MOST_ANSWERED})"),
+            )
+        }
+        Ok(answer) => answered(&answer),
+        Err(Refusal(sentence)) => refusal(400, &sentence),
+    }
+}
+
 fn refusal(status: u16, sentence: &str) -> Response {
     response(status, "application/json", json!({ "error": sentence }).to_string().into_bytes())
 }
@@ -263,4 +270,19 @@ fn response(status: u16, kind: &'static str, content: Vec<u8>) -> Response {
         ("Cache-Control", "no-store"),
     ];
     Response { status, headers, content }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_have_a_longest_length() {
+        let of = |length: usize| limited(Ok("1".repeat(length)));
+        assert_eq!((of(MOST_ANSWERED).status, of(MOST_ANSWERED).content.len()), (200, MOST_ANSWERED));
+        let refused = of(MOST_ANSWERED + 1);
+        assert_eq!(refused.status, 400);
+        let sentence = String::from_utf8(refused.content).unwrap();
+        assert!(sentence.contains("the answer has 33554433 bytes, more than the page takes (33554432)"));
+    }
 }

@@ -4,6 +4,7 @@
 mod called;
 mod designs;
 mod paper;
+mod work;
 
 use std::borrow::Cow;
 
@@ -27,6 +28,7 @@ pub use crate::transformer::verdicts::Verdicts;
 use crate::{Answer, Budget, Error, Model, Monitor, Paged, Silent, Style, Widths};
 pub use designs::{Checked, Designs};
 pub use paper::Paper;
+pub(crate) use work::Work;
 
 options! {
     /// Find the best number m and width n of members for a baseline, without training

@@ -49,6 +49,13 @@ pub struct KernelSampler {
 }
 
 impl KernelSampler {
+    /// Multiplications that a sampler at one standard normal input takes: to be made, and for every
+    /// draw. Nothing is made for this.
+    pub fn foreseen_work(chain: &Sequence, output: Output) -> Result<(f64, f64), Error> {
+        let plan = Plan::new(chain, output, 1)?;
+        Ok((size::input_work(&plan), size::work(&plan)))
+    }
+
     /// The kernel at one standard normal input, drawn once from `seed`: Algorithm 1's setting.
     pub fn at_normal_input(chain: &Sequence, output: Output, seed: u64) -> Result<Self, Error> {
         let plan = Plan::new(chain, output, 1)?;

@@ -37,6 +37,12 @@ pub(super) fn work(plan: &Plan) -> f64 {
     Size::of(plan).work
 }
 
+/// Multiplications of an input: its normal numbers, and the Gram matrix of its columns.
+pub(super) fn input_work(plan: &Plan) -> f64 {
+    let (columns, channels) = ((plan.pixels.len() * plan.inputs) as f64, plan.channels as f64);
+    columns * channels * (NORMAL + 0.5 * columns)
+}
+
 /// What one draw takes, but for its input.
 struct Size {
     /// Multiplications.

@@ -6,10 +6,12 @@
 //! descent finds it, and branch and bound over boxes finds the integer minimum and proves it.
 
 use collegial_arch::{Cost, Module};
+use collegial_core::Monitor;
 use serde::Serialize;
 
 use super::variance::{Relaxed, Variance};
 use crate::Error;
+use crate::error::go_on;
 
 /// The best width vector.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -35,10 +37,15 @@ const MOST_BOXES: usize = 5_000;
 const ACCURACY: f64 = 1e-9;
 
 /// Finds the integer width vector, each width between 1 and the baseline's, that minimises
-/// Var(**n**) β(**n**).
-pub fn free_widths(baseline: &Module, cost: Cost, variance: &dyn Variance) -> Result<FreeWidths, Error> {
+/// Var(**n**) β(**n**). The monitor can stop it at every box: those of many layers take long.
+pub fn free_widths(
+    baseline: &Module,
+    cost: Cost,
+    variance: &dyn Variance,
+    monitor: &dyn Monitor,
+) -> Result<FreeWidths, Error> {
     let objective = Objective::new(baseline, cost, variance)?;
-    let (widths, boxes, proved) = objective.minimise(&baseline.widths());
+    let (widths, boxes, proved) = objective.minimise(&baseline.widths(), monitor)?;
     let member = baseline.with_widths(&widths)?;
     let members = baseline.members() as f64;
     let budget = members * baseline.member_cost(cost)? as f64;
@@ -120,15 +127,16 @@ impl<'a> Objective<'a> {
     }
 
     /// Branch and bound; gives the widths, the number of boxes, and whether the proof is complete.
-    fn minimise(&self, upper: &[usize]) -> (Vec<usize>, usize, bool) {
+    fn minimise(&self, upper: &[usize], monitor: &dyn Monitor) -> Result<(Vec<usize>, usize, bool), Error> {
         let whole = Region { low: vec![1; upper.len()], high: upper.to_vec() };
         let mut best = self.descend_integers(&self.relaxed_minimum(&whole), upper);
         let mut value = self.at_integers(&best);
         let (mut open, mut boxes) = (vec![whole], 0);
         while let Some(region) = open.pop() {
+            go_on(monitor)?;
             boxes += 1;
             if boxes > MOST_BOXES {
-                return (best, boxes - 1, false);
+                return Ok((best, boxes - 1, false));
             }
             let minimum = self.relaxed_minimum(&region);
             if self.at(&minimum) >= value - ACCURACY {
@@ -141,7 +149,7 @@ impl<'a> Objective<'a> {
             }
             open.extend(region.split(&minimum));
         }
-        (best, boxes, true)
+        Ok((best, boxes, true))
     }
 
     /// The minimum over real widths in a box: coordinate descent in ln n, where the objective is

@@ -102,7 +102,7 @@ impl Subject {
 const IMAGES: usize = 200;
 
 /// The standard error of sampled variances by default, as a share of them.
-const PRECISION: f64 = 0.01;
+pub(super) const PRECISION: f64 = 0.01;
 
 /// The baseline, made to measure for the data set where one is given, and the images that come in.
 pub(super) fn baseline(request: &Request, monitor: &dyn Monitor) -> Result<(Spec, Images), Error> {

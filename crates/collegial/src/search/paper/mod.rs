@@ -24,6 +24,9 @@ use crate::message::{invalid, option, option_with, verb};
 use crate::style::wrapped;
 use crate::{Answer, Error, InvalidRequest, Monitor, Paged, Style, to_json};
 
+/// Draws per width of the fit, as the paper has them.
+pub(super) const TRIALS: u64 = 2000;
+
 /// Both optima, and the fit behind them.
 #[derive(Clone, Debug, Serialize)]
 pub struct Paper {
@@ -59,7 +62,8 @@ pub(super) fn run(request: &Request, baseline: &Spec, monitor: &dyn Monitor) -> 
             Some(per_stage(baseline, answer.primal.width, request.cost.first(), variance.as_ref())?);
     }
     if request.free_widths {
-        answer.free_widths = Some(free_widths(&question.module()?, request.cost.first(), variance.as_ref())?);
+        answer.free_widths =
+            Some(free_widths(&question.module()?, request.cost.first(), variance.as_ref(), monitor)?);
     }
     let exact = match source {
         VarianceSource::Law => match question.run_watched(&Exact, monitor) {
@@ -73,7 +77,7 @@ pub(super) fn run(request: &Request, baseline: &Spec, monitor: &dyn Monitor) -> 
 
 /// Where the variance comes from: the law as printed, unless another source is requested; where
 /// only free widths brought us here, the closed form if there is one.
-fn source(request: &Request, baseline: &Spec) -> VarianceSource {
+pub(super) fn source(request: &Request, baseline: &Spec) -> VarianceSource {
     let printed = request.paper || request.alpha.is_some() || request.trials.is_some();
     let closed_form = || {
         baseline.module().is_some_and(|module| ScoredBlocks::of_module(&module, Parametrisation::Ntk).is_ok())
@@ -166,7 +170,7 @@ fn variance(
 
 /// Algorithm 1 on the spot.
 fn fitted(module: &Module, request: &Request, monitor: &dyn Monitor) -> Result<Fit, Error> {
-    let sampling = Sampling { trials: request.trials.unwrap_or(2000), ..Sampling::paper(request.seed) };
+    let sampling = Sampling { trials: request.trials.unwrap_or(TRIALS), ..Sampling::paper(request.seed) };
     let measurements = Measurements::take(module, &default_widths(module)?, &sampling, monitor)?;
     if monitor.stopped() {
         return Err(Error::Interrupted);
