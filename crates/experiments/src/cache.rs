@@ -16,6 +16,9 @@ use serde_json::Value;
 
 use crate::Error;
 
+/// More seconds than any result takes: thirty years.
+const MOST_SECONDS: f64 = 1e9;
+
 /// A directory of cached results.
 #[derive(Clone, Debug)]
 pub struct ResultCache {
@@ -174,6 +177,9 @@ fn load(directory: &Path, name: &str) -> Result<Option<File>, Defect> {
     if stem(&file.part, &file.settings) != name {
         return Err(Defect::OtherSettings);
     }
+    if !(0.0..=MOST_SECONDS).contains(&file.seconds) {
+        return Err(Defect::Impossible(format!("it took {} seconds", file.seconds)));
+    }
     Ok(Some(file))
 }
 
@@ -270,6 +276,19 @@ mod tests {
             assert!(cache.read::<f64>(name, &settings).is_err(), "{name} {settings}");
             let stem = cache.stem(name, &settings).unwrap();
             assert!(read_by_stem::<f64>(directory.path(), &stem).is_err(), "{name} {settings}");
+        }
+    }
+
+    /// The times of results are added up and shown.
+    #[test]
+    fn results_of_impossible_times_are_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = ResultCache::open(directory.path()).unwrap();
+        for (seconds, possible) in [(0.0, true), (1e6, true), (-1.0, false), (1e300, false)] {
+            cache.keep("p", &3, &0.25, seconds).unwrap();
+            assert_eq!(cache.read::<f64>("p", &3).is_ok(), possible, "{seconds}");
+            let stem = cache.stem("p", &3).unwrap();
+            assert_eq!(read_by_stem::<f64>(directory.path(), &stem).is_ok(), possible, "{seconds}");
         }
     }
 

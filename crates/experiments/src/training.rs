@@ -61,6 +61,9 @@ impl Run {
             format!("a test error is {error}, not a share between 0 and 1")
         } else if !self.test_errors.is_empty() && self.test_errors.len() != epochs as usize {
             format!("it has {} epochs, not {epochs}", self.test_errors.len())
+        } else if let Some(loss) = self.loss.filter(|_| self.test_errors.is_empty()) {
+            // One that diverged has neither.
+            format!("it has no test errors, but a loss of {loss}")
         } else if let Some(loss) = self.loss.filter(|loss| !loss.is_finite() || *loss < 0.0) {
             format!("its loss is {loss}")
         } else {
@@ -369,6 +372,24 @@ mod tests {
             value["result"].to_string()
         };
         assert!(jobs.iter().all(|job| bytes("whole", job) == bytes("jobs", job)));
+    }
+
+    /// A part whose checksum is intact may still say what no training can have given.
+    #[test]
+    fn impossible_runs_are_refused() {
+        let whole = Run { seed: 3, test_errors: vec![0.5, 0.25], loss: Some(0.7) };
+        assert!(whole.check(3, 2).is_ok());
+        assert!(Run { test_errors: vec![], loss: None, ..whole.clone() }.check(3, 2).is_ok(), "it diverged");
+        for (run, words) in [
+            (Run { test_errors: vec![], ..whole.clone() }, "no test errors, but a loss of 0.7"),
+            (Run { test_errors: vec![0.5], ..whole.clone() }, "1 epochs, not 2"),
+            (Run { test_errors: vec![0.5, -0.1], ..whole.clone() }, "a test error is -0.1"),
+            (Run { loss: Some(-1.0), ..whole.clone() }, "its loss is -1"),
+            (Run { seed: 4, ..whole }, "its seed is 4, not 3"),
+        ] {
+            let defect = run.check(3, 2).unwrap_err().to_string();
+            assert!(defect.contains(words), "{defect}");
+        }
     }
 
     #[test]
