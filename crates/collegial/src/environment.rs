@@ -18,9 +18,18 @@ enum Values {
     Words(&'static [&'static str]),
 }
 
+/// The instruction sets that can be forced here: one of another architecture would have no effect.
+const INSTRUCTIONS: &[&str] = if cfg!(target_arch = "x86_64") {
+    &["portable", "avx2", "avx512"]
+} else if cfg!(target_arch = "aarch64") {
+    &["portable", "neon"]
+} else {
+    &["portable"]
+};
+
 /// Those that users set.
 const KNOWN: [(&str, Values); 6] = [
-    ("COLLEGIAL_INSTRUCTIONS", Values::Words(&["portable", "avx2", "avx512", "neon"])),
+    ("COLLEGIAL_INSTRUCTIONS", Values::Words(INSTRUCTIONS)),
     ("COLLEGIAL_MAX_UNPACKED", Values::Bytes),
     ("COLLEGIAL_PORTABLE", Values::Words(&["0", "1"])),
     ("COLLEGIAL_PYTHON", Values::Any),
@@ -82,7 +91,8 @@ mod tests {
     #[test]
     fn what_is_known_is_taken() {
         for (name, value) in [
-            ("COLLEGIAL_INSTRUCTIONS", "avx2"),
+            ("COLLEGIAL_INSTRUCTIONS", "portable"),
+            ("COLLEGIAL_INSTRUCTIONS", INSTRUCTIONS[INSTRUCTIONS.len() - 1]),
             ("COLLEGIAL_INSTRUCTIONS", ""),
             ("COLLEGIAL_PORTABLE", "1"),
             ("COLLEGIAL_MAX_UNPACKED", "67108864"),
@@ -100,6 +110,7 @@ mod tests {
         for (name, value) in [
             ("COLLEGIAL_INSTRUCTION", "avx2"),
             ("COLLEGIAL_INSTRUCTIONS", "avx"),
+            ("COLLEGIAL_INSTRUCTIONS", if cfg!(target_arch = "x86_64") { "neon" } else { "avx2" }),
             ("COLLEGIAL_PORTABLE", "yes"),
             ("COLLEGIAL_MAX_UNPACKED", "1G"),
             ("COLLEGIAL_TORCH_PRECISION", "f8"),
