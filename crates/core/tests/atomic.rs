@@ -116,3 +116,21 @@ fn new_directories_are_forced_to_disk_with_their_parents() {
         assert!(synced(&place.path().join(parent)), "{parent:?} in {steps:?}");
     }
 }
+
+/// Whoever made a directory may have been killed before its entry was forced to disk; the next one
+/// repairs that.
+#[test]
+fn a_directory_that_is_found_is_forced_to_disk_too() {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::create_dir(place.path().join("a")).unwrap();
+    let (_, steps) = recorded(|| disk::create_directories(&place.path().join("a/b")).unwrap());
+    let (made, parent) = (place.path().join("a/b"), place.path().join("a"));
+    let expected = [
+        Step::SyncDirectory(place.path().to_owned()),
+        Step::CreateDirectory(made.clone()),
+        Step::SyncDirectory(parent.clone()),
+    ];
+    assert_eq!(steps, expected);
+    let (_, again) = recorded(|| disk::create_directories(&made).unwrap());
+    assert_eq!(again, [Step::SyncDirectory(parent)]);
+}

@@ -39,7 +39,7 @@ fn attempt(_: &Operation<'_>) -> io::Result<()> {
 /// Makes a directory and those above it where they are missing, and forces their entries to disk.
 pub fn create_directories(path: &Path) -> io::Result<()> {
     if path.is_dir() {
-        return Ok(());
+        return sync_found(parent_of(path));
     }
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         create_directories(parent)?;
@@ -48,6 +48,17 @@ pub fn create_directories(path: &Path) -> io::Result<()> {
     // Another process may have been quicker.
     fs::create_dir(path).or_else(|error| if path.is_dir() { Ok(()) } else { Err(error) })?;
     sync_directory(parent_of(path))
+}
+
+/// Forces the entry of a directory that was found to disk: whoever made it may have been killed
+/// before. That costs nothing where nothing has changed. The parent may be somebody else's and
+/// unreadable, which is no reason to stop.
+fn sync_found(parent: &Path) -> io::Result<()> {
+    attempt(&Operation::SyncDirectory(parent))?;
+    if cfg!(unix) {
+        let _ = File::open(parent).and_then(|parent| parent.sync_all());
+    }
+    Ok(())
 }
 
 /// The directory that holds an entry.
