@@ -6,6 +6,7 @@ mod program;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use collegial_experiments::synthetic;
 use program::run;
 
 /// Waits until a process catches SIGINT and has computed for a second since.
@@ -90,6 +91,28 @@ fn limits_of_the_process_are_kept() {
         assert_eq!(output.status.code(), Some(2), "{limit}: {said}");
         assert!(said.contains("of memory, but"), "{limit}: {said}");
     }
+}
+
+/// A training holds the optimiser's state and the bytes of a checkpoint beside the network: it once
+/// passed the check of the network alone, and was aborted at its first checkpoint.
+#[test]
+fn the_limits_of_a_process_count_for_all_of_a_training() {
+    let place = tempfile::tempdir().unwrap();
+    synthetic::write_digits(&place.path().join("data"), 20, 10, 1).unwrap();
+    let train = "train fc3-3000 --data data --epochs 1 --set batch=10 --threads 1 --quiet --out run";
+    let under = |limit: &str| {
+        let line = format!("ulimit {limit}; exec \"$0\" {train}");
+        let mut shell = Command::new("bash");
+        shell.args(["-c", &line, env!("CARGO_BIN_EXE_collegial")]).current_dir(place.path()).output().unwrap()
+    };
+    for limit in ["-v 150000", "-v 250000", "-v 400000", "-d 400000"] {
+        let output = under(limit);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{limit}: {said}");
+        assert!(said.contains("training needs ") && said.contains("a checkpoint, but "), "{limit}: {said}");
+    }
+    let output = under("-v 1200000");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// Draws of a second or two, 500 of which make a round: it once was only heard between rounds. The

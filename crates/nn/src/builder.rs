@@ -136,6 +136,15 @@ impl<'a> NetworkBuilder<'a> {
         self
     }
 
+    /// Bytes of all arrays of the network, of which none is taken for this.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`build`](Self::build), but for the memory that is free.
+    pub fn planned_bytes(self) -> Result<u64, Error> {
+        Network::planned_bytes(self.graph, self.settings)
+    }
+
     /// Plans the network.
     ///
     /// # Errors

@@ -87,13 +87,18 @@ pub struct Optimiser {
 impl Optimiser {
     /// A fresh optimiser for so many parameters, all with one rate.
     pub fn new(rule: UpdateRule, parameters: usize) -> Self {
-        let (first, second) = match rule {
-            UpdateRule::Sgd { momentum: 0.0, .. } => (0, 0),
-            UpdateRule::Sgd { .. } => (parameters, 0),
-            UpdateRule::Adam(_) | UpdateRule::AdamW(_) => (parameters, parameters),
-        };
-        let (first, second) = (Array::zeros(first), Array::zeros(second));
+        let len = |state: usize| if state < Self::states(rule) { parameters } else { 0 };
+        let (first, second) = (Array::zeros(len(0)), Array::zeros(len(1)));
         Self { rule, parameters, steps: 0, first, second, groups: vec![(0..parameters, 1.0)] }
+    }
+
+    /// Numbers that a rule remembers of every parameter.
+    pub fn states(rule: UpdateRule) -> usize {
+        match rule {
+            UpdateRule::Sgd { momentum: 0.0, .. } => 0,
+            UpdateRule::Sgd { .. } => 1,
+            UpdateRule::Adam(_) | UpdateRule::AdamW(_) => 2,
+        }
     }
 
     /// Sets parameter groups: ranges, which together hold every parameter once, with the factor of

@@ -19,6 +19,19 @@ pub enum Error {
     /// The engine refuses the network.
     #[error(transparent)]
     Engine(#[from] collegial_nn::Error),
+    /// More memory than there is.
+    #[error(
+        "training needs {} of memory for weights, gradients, activations, the optimiser and a checkpoint, but {} are \
+         free; take a smaller network or batch",
+        collegial_nn::memory::words(*needed),
+        collegial_nn::memory::words(*available)
+    )]
+    Memory {
+        /// Bytes at once, the data set apart.
+        needed: u64,
+        /// Bytes that can be had.
+        available: u64,
+    },
     /// PyTorch where there is none.
     #[error("this process has no PyTorch; the torch engine is computed by the Python package collegial")]
     NoTorch,

@@ -89,15 +89,27 @@ impl Network {
     }
 
     pub(crate) fn plan(graph: &Graph, settings: Settings) -> Result<Self, Error> {
+        let (batch, program, schedule) = Self::plan_steps(graph, settings)?;
+        let state = State::new(&program, &schedule, settings)?;
+        let graph = graph.clone();
+        Ok(Self { graph, settings, batch, program, schedule, state, last: None, pieces: vec![] })
+    }
+
+    fn plan_steps(graph: &Graph, settings: Settings) -> Result<(usize, Program, Schedule), Error> {
         // Until a pass says how many images it has, one is enough to know the parameters.
         let batch = settings.batch.unwrap_or(1);
         let trains = settings.batch.is_some() && settings.purpose.has_backward();
         let mode = if trains { Mode::Train } else { Mode::Evaluate };
         let program = lower(graph, Options::new(settings, batch, mode))?;
         let schedule = Schedule::new(&program, settings.purpose);
-        let state = State::new(&program, &schedule, settings)?;
-        let graph = graph.clone();
-        Ok(Self { graph, settings, batch, program, schedule, state, last: None, pieces: vec![] })
+        Ok((batch, program, schedule))
+    }
+
+    /// Bytes of the arrays of a network that is not built.
+    pub(crate) fn planned_bytes(graph: &Graph, settings: Settings) -> Result<u64, Error> {
+        let (_, program, schedule) = Self::plan_steps(graph, settings)?;
+        let floats = State::floats(&program, &schedule, settings) as u64;
+        Ok(floats.saturating_mul(size_of::<f32>() as u64))
     }
 
     /// Plans for another number of images; parameters and statistics stay.

@@ -46,11 +46,17 @@ pub(crate) struct State {
     pub profile: Profile,
 }
 
-impl State {
-    /// # Errors
-    ///
-    /// If its arrays are more than the memory that is free; none has been taken then.
-    pub(crate) fn new(program: &Program, schedule: &Schedule, settings: Settings) -> Result<Self, Error> {
+/// Floats of the arrays of a state.
+struct Sizes {
+    parameters: usize,
+    gradients: usize,
+    scaled: usize,
+    scratch: usize,
+    prepared: Vec<usize>,
+}
+
+impl Sizes {
+    fn of(program: &Program, settings: Settings) -> Self {
         // Observed passes scale results instead of weights, which others may own.
         let ntk =
             settings.parametrisation == Parametrisation::Ntk && settings.purpose != Purpose::Observation;
@@ -67,11 +73,32 @@ impl State {
             }
             _ => vec![],
         };
-        let all = [len, gradients, scaled, scratch].into_iter().chain(schedule.slots.iter().copied());
-        let all = all.chain(prepared.iter().copied());
-        memory::check(all.fold(0, usize::saturating_add))?;
+        Self { parameters: len, gradients, scaled, scratch, prepared }
+    }
+
+    /// Of all arrays, the activations among them.
+    fn floats(&self, schedule: &Schedule) -> usize {
+        let Self { parameters, gradients, scaled, scratch, prepared } = self;
+        let arrays = [parameters, gradients, scaled, scratch].into_iter().chain(&schedule.slots);
+        arrays.chain(prepared).fold(0, |sum, &floats| sum.saturating_add(floats))
+    }
+}
+
+impl State {
+    /// Floats of the arrays that [`new`](Self::new) takes.
+    pub(crate) fn floats(program: &Program, schedule: &Schedule, settings: Settings) -> usize {
+        Sizes::of(program, settings).floats(schedule)
+    }
+
+    /// # Errors
+    ///
+    /// If its arrays are more than the memory that is free; none has been taken then.
+    pub(crate) fn new(program: &Program, schedule: &Schedule, settings: Settings) -> Result<Self, Error> {
+        let sizes = Sizes::of(program, settings);
+        memory::check(sizes.floats(schedule))?;
+        let Sizes { parameters, gradients, scaled, scratch, prepared } = sizes;
         Ok(Self {
-            parameters: Array::zeros(len),
+            parameters: Array::zeros(parameters),
             gradients: Array::zeros(gradients),
             scaled: Array::zeros(scaled),
             norms: program.norms.iter().map(|norm| NormState::new(norm.channels)).collect(),

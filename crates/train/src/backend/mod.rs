@@ -9,6 +9,7 @@
 mod native;
 mod state;
 
+pub(crate) use native::check_memory;
 pub use state::BackendState;
 pub(crate) use state::{Layout, initial_state};
 

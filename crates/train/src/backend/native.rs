@@ -1,11 +1,11 @@
 //! The native backend: `collegial-nn` on the threads of the current pool.
 
 use collegial_nn::kernels::Isa;
-use collegial_nn::{Mode, Network, Optimiser};
+use collegial_nn::{Mode, Network, Optimiser, memory};
 
 use super::{Backend, BackendState, Device, Setup, StepOutput};
 use crate::evaluate::count_errors;
-use crate::{Error, Loss};
+use crate::{Error, Job, Loss};
 
 /// A network and its optimiser, with the buffers of a step.
 struct Native {
@@ -40,6 +40,29 @@ pub(super) fn start(setup: &Setup<'_>) -> Result<Box<dyn Backend>, Error> {
         network,
     }))
 }
+
+/// Refuses a training that does not fit into memory before anything of it is built: the engine and
+/// the optimiser, and beside them a checkpoint as tensors and as the bytes of its two files. The data
+/// set is there already.
+pub(crate) fn check_memory(job: &Job) -> Result<(), Error> {
+    let Some(available) = memory::available() else { return Ok(()) };
+    let (graph, recipe) = (job.spec.graph()?, &job.recipe);
+    let (batch, micro_batch) = (recipe.batch, recipe.micro_batch());
+    let engine = Network::builder(&graph).batch(micro_batch).parametrisation(recipe.parametrisation);
+    let states = Optimiser::states(recipe.optimiser) as u64;
+    // The network's tensors are gone when the bytes of the optimiser's are made.
+    let saved = (2 + states).max(1 + 2 * states);
+    let sum = u64::from(micro_batch < batch);
+    let weights = (states + saved + sum).saturating_mul(job.spec.totals()?.parameters);
+    let image = u64::try_from(graph.input_shape().elements()).unwrap_or(u64::MAX);
+    let batches = ((BATCHES * batch) as u64).saturating_mul(image);
+    let floats = weights.saturating_add(batches);
+    let needed = engine.planned_bytes()?.saturating_add(floats.saturating_mul(size_of::<f32>() as u64));
+    if needed > available { Err(Error::Memory { needed, available }) } else { Ok(()) }
+}
+
+/// Batches that the loader holds: some wait, one is filled, one is trained on.
+const BATCHES: usize = 6;
 
 impl Backend for Native {
     fn load(&mut self, state: &BackendState) -> Result<(), Error> {

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use collegial_core::{Monitor, Silent};
 
-use crate::backend::{Backend, BackendState, Backends, Layout, initial_state};
+use crate::backend::{Backend, BackendState, Backends, Layout, check_memory, initial_state};
 use crate::checkpoint::{Checkpoint, MODEL_FILE, TrainingHeader};
 use crate::data::{Batch, Loader, Position};
 use crate::error::io;
@@ -83,6 +83,9 @@ impl Trainer {
         checkpoint: Option<&Checkpoint>,
     ) -> Result<Self, Error> {
         backends.check(job.engine)?;
+        if job.engine.is_native() {
+            check_memory(&job)?;
+        }
         let (state, factors) = initial_state(&job, checkpoint)?;
         let mut backend = backends.start(&job, factors)?;
         backend.load(&state)?;
