@@ -47,7 +47,8 @@ fn what_is_no_regular_file_is_refused_at_once() {
     let device = |name: &'static str| move |path: &Path| symlink(name, path).unwrap();
     let pipe = |path: &Path| assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
     let socket = |path: &Path| drop(UnixListener::bind(path).unwrap());
-    let makers: [(&str, &dyn Fn(&Path)); 5] = [
+    type Maker<'a> = (&'a str, &'a dyn Fn(&Path));
+    let makers: [Maker; 5] = [
         ("a pipe", &pipe),
         ("a socket", &socket),
         ("an endless device", &device("/dev/zero")),

@@ -67,7 +67,9 @@ impl Work {
             // The search itself refuses them.
             return Ok(Self { formulas, ..Self::default() });
         }
-        let sampled = baseline.module().filter(|module| ScoredBlocks::of_module(module).is_err());
+        let sampled = baseline
+            .module()
+            .filter(|module| ScoredBlocks::of_module(module, request.parametrisation).is_err());
         let multiplications = match sampled {
             Some(module) => {
                 let mut widths = match &request.widths {
@@ -89,7 +91,7 @@ impl Work {
         let formulas = widths.len() as f64 * (PER_WIDTH + module.widths().len() as f64);
         let source = paper::source(request, baseline);
         if source == VarianceSource::Exact {
-            ScoredBlocks::of_module(&module)?;
+            ScoredBlocks::of_module(&module, request.parametrisation)?;
         }
         let multiplications = match (source, request.alpha) {
             (VarianceSource::Measured, _) => measured(&module, widths, request)?,
