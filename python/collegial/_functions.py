@@ -299,8 +299,8 @@ def moments(
         input: One input from a .npy file of f4 or f8: channels x height x width of the module's
             input, 256 x 32 x 32 for bottleneck-128; or the n_0 values for a fully connected
             network.
-        parametrisation: By which weights gradients are taken; with standard, layers count in
-            proportion to fan-in / gain.
+        parametrisation: By which weights gradients are taken; with standard, a layer counts in
+            proportion to the inverse variance of its initial weights.
         draws: Draws of what has no closed form: attention heads, and feed-forward layers with
             matrices inside. By default fewer for more tokens.
         seed: Seed of the draws.
@@ -529,6 +529,7 @@ def score(
     target: str | Iterable[str] = (),
     group: str | Iterable[str] = (),
     *,
+    parametrisation: Literal["standard", "ntk"] = "ntk",
     seed: int = 0,
     report: Path | None = None,
     figures: Path | None = None,
@@ -554,6 +555,8 @@ def score(
         target: A column of errors to correlate with, or several.
         group: A column whose values part the rows into groups, such as a training recipe, or
             several.
+        parametrisation: By which weights gradients are taken: with standard, those that people
+            train with, a layer counts in proportion to the inverse variance of its initial weights.
         seed: Seed of the bootstrap.
         report: Write a self-contained HTML page to this path.
         figures: Write the figures as SVG files, with their data as CSV, into this directory.
@@ -575,6 +578,7 @@ def search(
     paper: bool = False,
     tolerance: float = 0,
     block_inputs: Literal["white", "network"] = "network",
+    parametrisation: Literal["standard", "ntk"] = "ntk",
     data: Path | None = None,
     budget: int | str | None = None,
     timings: Path | None = None,
@@ -627,6 +631,8 @@ def search(
         paper: Algorithm 2 as printed.
         tolerance: Share by which a design may cost more: 0.02 is two per cent.
         block_inputs: Inputs of a network's blocks.
+        parametrisation: By which weights gradients are taken: with standard, those that people
+            train with, a layer counts in proportion to the inverse variance of its initial weights.
         data: A data set whose images come in; class count and image size are the data set's. By
             default natural images, by two constants.
         budget: The most that the whole network may cost: 13775178, 25.6M, 1.2G. By default the
