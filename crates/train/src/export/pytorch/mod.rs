@@ -5,8 +5,9 @@
 //! each family; the rest is `train.py` beside this file, in which lines such as `# NETWORK` mark
 //! what is put in.
 
+use crate::Loss;
 use crate::data::{Augment, Kind, Normalise};
-use crate::recipe::{AdamConstants, Builtin, Recipe, UpdateRule};
+use crate::recipe::{AdamConstants, Builtin, Parametrisation, Recipe, UpdateRule};
 use collegial_arch::{Activation, Designs, Regnet, Resnext, Spec, StageDesign, Stem};
 
 use crate::export::Error;
@@ -64,8 +65,23 @@ pub fn data_of(kind: Kind) -> Result<Option<Kind>, Error> {
     }
 }
 
+/// Refuses settings that the script cannot follow: it would train another way without a word.
+fn expressible(recipe: &Recipe) -> Result<(), Error> {
+    let setting = match recipe {
+        Recipe { rates_by_fan_in: Some(width), .. } => format!("rates_by_fan_in = {width}"),
+        Recipe { loss: Loss::L2, .. } => "loss = \"l2\"".into(),
+        Recipe { parametrisation: Parametrisation::Ntk, .. } => "parametrisation = \"ntk\"".into(),
+        _ => return Ok(()),
+    };
+    Err(Error::Invalid(format!(
+        "the exported script has one rate for all layers, cross-entropy and the standard parametrisation, and this \
+         recipe has {setting}; train it with --engine torch, or change it with --set"
+    )))
+}
+
 /// The file.
 pub fn script(spec: &Spec, recipe: &Recipe, data: Option<Kind>) -> Result<String, Error> {
+    expressible(recipe)?;
     let (source, call) = match spec {
         Spec::Resnext(network) => (RESNEXT, resnext(network)?),
         Spec::Regnet(network) => (REGNET, regnet(network)?),
@@ -314,6 +330,16 @@ mod tests {
             "torch.optim.Adam(network.parameters(), lr=LEARNING_RATE, betas=(0.9, 0.999), eps=1e-8"
         ));
         assert!(written("resnext50-32x4d", &[]).contains("MICRO_BATCH = 32\n"));
+    }
+
+    #[test]
+    fn settings_that_the_script_cannot_follow_are_refused() {
+        let spec: Spec = "fc3-8".parse().unwrap();
+        for change in ["rates_by_fan_in=16", "loss=l2", "parametrisation=ntk"] {
+            let recipe = recipe_for(&spec).with(&[change.to_owned()]).unwrap();
+            let said = script(&spec, &recipe, Some(Kind::Mnist)).unwrap_err().to_string();
+            assert!(said.contains(change.split('=').next().unwrap()), "{change}: {said}");
+        }
     }
 
     #[test]
