@@ -109,7 +109,7 @@ def test_bottlenecks_are_found_and_rebuilt(name, blocks):
         try:
             better = convert(model, objective, precision=0.1)
         except CollegialError as error:
-            assert "nothing to gain" in str(error)
+            assert "nothing to gain" in str(error) or "the draws decide no gain" in str(error)
             continue
         assert sum(parameter.numel() for parameter in better.parameters()) == suggestion[objective].parameters
 
