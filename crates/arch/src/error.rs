@@ -5,6 +5,7 @@ use std::fmt::Display;
 use std::path::PathBuf;
 
 use crate::shape::Shape;
+use crate::unsupported::Unsupported;
 
 /// The largest accepted value of any dimension (channels, units, classes, members, batch).
 ///
@@ -40,21 +41,13 @@ pub enum Error {
         /// The nearest known names, or the forms that names take.
         hint: String,
     },
-    /// A network that members cannot be made of.
-    #[error("{name} is outside: {reason}")]
-    Outside {
+    /// A well-known network that a search, or the list of names, does not support.
+    #[error("{name} is not supported {reason}")]
+    Unsupported {
         /// Its name.
         name: String,
-        /// Why.
-        reason: &'static str,
-    },
-    /// A well-known network without a spec, which can be asked in another way.
-    #[error("{name} has no name here: {reason}")]
-    Unnamed {
-        /// Its name.
-        name: String,
-        /// What is special about it, and who answers.
-        reason: &'static str,
+        /// By which of them, and why.
+        reason: Unsupported,
     },
     /// A model without bottleneck blocks where they are needed.
     #[error("{model} has no bottleneck blocks; take a resnext or bottleneck model")]

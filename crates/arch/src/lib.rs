@@ -28,7 +28,6 @@ mod layers;
 mod library;
 mod module;
 mod names;
-mod outside;
 mod overrides;
 mod regnet;
 mod regnet_models;
@@ -40,6 +39,7 @@ mod squeeze_excitation;
 mod stage_design;
 mod toml_error;
 mod transformer;
+mod unsupported;
 mod wide_resnet;
 mod zoo;
 
@@ -63,5 +63,6 @@ pub use toml_error::plain_words;
 pub use transformer::{
     Attention, Embedding, FeedForward, Logits, NormOrder, Output, TokenNorm, Transformer, TransformerStage,
 };
+pub use unsupported::Unsupported;
 pub use wide_resnet::WideResnet;
 pub use zoo::{Family, Model, NAME_FORMS, families, models};

@@ -9,7 +9,7 @@ use crate::resnext::{Resnext, SQUEEZE, Stem};
 use crate::stage_design::{Designs, StageDesign};
 use crate::transformer::names as transformers;
 use crate::wide_resnet::WideResnet;
-use crate::{Error, Spec, library, outside, regnet_models, zoo};
+use crate::{Error, Spec, library, regnet_models, unsupported, zoo};
 
 /// Reads a name; one of a well-known family without specs is answered with the reason, an unknown
 /// one with the nearest known names.
@@ -18,7 +18,7 @@ pub(crate) fn parse(name: &str) -> Result<Spec, Error> {
         return spec;
     }
     let transformer = transformers::find(&name.to_ascii_lowercase());
-    if let (None, Some(known)) = (&transformer, outside::reason(name)) {
+    if let (None, Some(known)) = (&transformer, unsupported::reason(name)) {
         return Err(known);
     }
     if let Some(network) = transformer {

@@ -20,6 +20,7 @@ use crate::sequence::{Sequence, unnamed};
 use crate::stage_design::{Designs, StageDesign};
 use crate::toml_error::{explained, plain_words};
 use crate::transformer::{Attention, FeedForward, Transformer, hugging_face};
+use crate::unsupported::Unsupported;
 use crate::wide_resnet::WideResnet;
 use crate::{Error, names};
 
@@ -220,10 +221,12 @@ impl Spec {
     }
 
     fn basic_blocks(&self) -> Error {
-        Error::Outside {
+        Error::Unsupported {
             name: self.name(),
-            reason: "it has basic blocks: one hidden layer, and splitting that changes nothing; take a resnext, regnet, fc \
+            reason: Unsupported::BySearch(
+                "it has basic blocks: one hidden layer, and splitting that changes nothing; take a resnext, regnet, fc \
                      or bottleneck model, or a TOML module",
+            ),
         }
     }
 

@@ -300,19 +300,19 @@ fn cifar_depths_that_name_other_networks_say_so() {
 }
 
 #[test]
-fn what_is_outside_is_told_why() {
+fn an_unsupported_network_is_told_why() {
     assert_eq!(
         refusal("resnet18"),
-        "resnet18 is outside: it has basic blocks: one hidden layer, and splitting that changes nothing; take a \
+        "resnet18 is not supported by a search: it has basic blocks: one hidden layer, and splitting that changes nothing; take a \
          ResNet with bottleneck blocks, such as resnet50"
     );
     for (name, reason) in [
         ("vit_base_patch16_clip_224", "it is another transformer than those with names"),
-        ("vgg16_bn", "vgg16_bn has no name here: it is a plain chain"),
+        ("vgg16_bn", "vgg16_bn is not supported by name: it is a plain chain"),
         ("mobilenet_v3_small", "collegial.torch.suggest(model) answers"),
         ("efficientnet_b0", "width = 1 for one block"),
         ("densenet121", "side by side"),
-        ("convnext_tiny", "is outside: with no activation between its depthwise"),
+        ("convnext_tiny", "is not supported by a search: with no activation between its depthwise"),
         ("resnest50", "splits what it gives"),
         ("res2net50", "side by side between"),
         ("skresnext50_32x4d", "side by side between"),

@@ -140,7 +140,7 @@ test("a wrong name is refused in the program's words, and the page stays", async
 test("a network that cannot be searched is counted, with the reason", async () => {
   expected = / 400 /;
   await page.goto(`${address}&model=wrn28-10`);
-  await says("status", "wrn28-10 is outside");
+  await says("status", "wrn28-10 is not supported by a search");
   await says("layer-table", answer("info", "wrn28-10").parameters.toLocaleString("en-US"));
   assert.equal(await page.locator("#answers").isVisible(), false);
 });

@@ -6,17 +6,17 @@ import { token } from "./state.js";
 const alone = document.querySelector("meta[name=answers]").content === "wasm";
 
 /** Why there is no answer, in the program's words. */
-export class Refusal extends Error {}
+export class RequestError extends Error {}
 
 async function post(path, body, headers = {}) {
   let response;
   try {
     response = await fetch(path, { method: "POST", body, headers: { "X-Collegial-Token": token, ...headers } });
   } catch {
-    throw new Refusal("The program does not answer any more. Start `collegial explore` again and open the address that it prints.");
+    throw new RequestError("The program does not answer any more. Start `collegial explore` again and open the address that it prints.");
   }
   const answer = await response.json();
-  if (!response.ok) throw new Refusal(answer.error);
+  if (!response.ok) throw new RequestError(answer.error);
   return answer;
 }
 
@@ -32,9 +32,9 @@ function worker(lane) {
     const { resolve, reject } = waiting.get(data.id);
     waiting.delete(data.id);
     if (data.ok) resolve(JSON.parse(data.answer));
-    else reject(new Refusal(data.answer));
+    else reject(new RequestError(data.answer));
   };
-  made.onerror = () => waiting.forEach(({ reject }) => reject(new Refusal("The computation broke off. Reload the page.")));
+  made.onerror = () => waiting.forEach(({ reject }) => reject(new RequestError("The computation broke off. Reload the page.")));
   workers[lane] = made;
   return made;
 }

@@ -1,6 +1,6 @@
 // The page: what is asked when something changes, and where the answers go.
 
-import { Refusal, ask, start } from "./ask.js";
+import { RequestError, ask, start } from "./ask.js";
 import { address, set, settings, state, token } from "./state.js";
 import { at, html } from "./svg.js";
 import { percent, short, times, units } from "./format.js";
@@ -34,7 +34,7 @@ function latest() {
     try {
       await work(current);
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
+      if (!(error instanceof RequestError)) throw error;
       if (current()) say(error.message, true);
     } finally {
       waitFor(-1);
@@ -303,6 +303,6 @@ try {
   if (!state.model) set({ model: (await start()).model ?? "resnext29-1x128d" });
   await update();
 } catch (error) {
-  say(token || !(error instanceof Refusal) ? error.message : "Open the address that `collegial explore` printed, with all that follows the #.", true);
-  if (!(error instanceof Refusal)) throw error;
+  say(token || !(error instanceof RequestError) ? error.message : "Open the address that `collegial explore` printed, with all that follows the #.", true);
+  if (!(error instanceof RequestError)) throw error;
 }

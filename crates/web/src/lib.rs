@@ -7,7 +7,7 @@
 
 use std::cell::RefCell;
 
-use collegial::explorer::Refusal;
+use collegial::explorer::RequestError;
 
 thread_local! {
     /// What the page wrote, and the last answer.
@@ -35,13 +35,13 @@ pub extern "C" fn dropped(name: usize) -> u64 {
     answered(name, collegial::explorer::dropped)
 }
 
-fn answered(name: usize, answer: impl FnOnce(&str, &[u8]) -> Result<String, Refusal>) -> u64 {
+fn answered(name: usize, answer: impl FnOnce(&str, &[u8]) -> Result<String, RequestError>) -> u64 {
     MEMORY.with_borrow_mut(|(given, last)| {
         let (name, body) = given.split_at(name.min(given.len()));
         let answer = answer(&String::from_utf8_lossy(name), body);
         *last = match answer {
             Ok(json) => format!("+{json}"),
-            Err(Refusal(sentence)) => format!("-{sentence}"),
+            Err(RequestError(sentence)) => format!("-{sentence}"),
         }
         .into_bytes();
         *given = vec![];

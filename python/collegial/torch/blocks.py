@@ -32,15 +32,15 @@ GOES_ON = (
 
 
 @dataclass(frozen=True)
-class Found:
-    """What is in a model: blocks that can be rebuilt, and those that cannot."""
+class ModelBlocks:
+    """The blocks of a model: those that can be rebuilt, and why the others cannot."""
 
     blocks: tuple[Block, ...]
     refusals: tuple[Refusal, ...]
     trial: Trial
 
 
-def find_blocks(model: nn.Module, inputs: Any = None) -> Found:
+def find_blocks(model: nn.Module, inputs: Any = None) -> ModelBlocks:
     """The blocks of a model; `inputs` are what its forward pass takes, where it does not take
     images of its first layer's channels."""
     trial = Trial(model, inputs)
@@ -75,7 +75,7 @@ def find_blocks(model: nn.Module, inputs: Any = None) -> Found:
         missing += chains
     elif not neutral:
         missing = chains or entangled(layers, otherwise) or [other_kind(layers)]
-    return Found(tuple(chosen), (*missing, *neutral, *heads(layers)), trial)
+    return ModelBlocks(tuple(chosen), (*missing, *neutral, *heads(layers)), trial)
 
 
 def _of_one_kind(blocks: list[Block]) -> tuple[list[Block], list[Refusal]]:

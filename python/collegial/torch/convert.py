@@ -10,7 +10,7 @@ from torch import nn
 
 from .._collegial import CollegialError
 from .block import Block
-from .blocks import Found, find_blocks
+from .blocks import ModelBlocks, find_blocks
 from .module_choice import Rule
 from .resize import resize
 from .suggest import Objective, Suggestion, check_model, gains, suggested, undecided
@@ -66,7 +66,7 @@ def _changes(block: Block, design: Sequence[int]) -> bool:
     return tuple(design) != (block.members, block.width)
 
 
-def converted(model: Model, found: Found, suggestion: Suggestion, objective: Objective) -> Model:
+def converted(model: Model, found: ModelBlocks, suggestion: Suggestion, objective: Objective) -> Model:
     """A copy of the model with a suggestion for the blocks that were found in it."""
     wanted, baseline = suggestion[objective], suggestion.baseline
     if not gains(suggestion, objective):

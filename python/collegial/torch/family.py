@@ -13,7 +13,7 @@ from torch import nn
 from .. import _collegial
 from .._functions import search
 from .._spec import Spec
-from .blocks import Found
+from .blocks import ModelBlocks
 from .module_choice import Rule, rounded
 from .recognise import block_designs
 from .resize import resize
@@ -25,7 +25,7 @@ MANY = 1 << 40
 class Family:
     """The designs that a model can have, each a list of m and n of its blocks."""
 
-    def __init__(self, model: nn.Module, found: Found):
+    def __init__(self, model: nn.Module, found: ModelBlocks):
         self.blocks, self.trial = found.blocks, found.trial
         blocks = self.blocks
         self.analysed = next((block for block in blocks if block.repeats), blocks[0])

@@ -20,13 +20,13 @@ from .. import _collegial
 from .._collegial import CollegialError
 from .._spec import Spec
 from .block import Block
-from .blocks import Found
+from .blocks import ModelBlocks
 from .networks import from_spec
 
 STEMS = ("small", "imagenet", "c", "d")
 
 
-def recognised(model: nn.Module, found: Found) -> Spec | None:
+def recognised(model: nn.Module, found: ModelBlocks) -> Spec | None:
     """The network that a model is, or None. Blocks must be those of the spec in order, and all
     parameters have the shapes of its own; where several specs have these, as with stems C and D, the
     names decide too."""

@@ -16,7 +16,7 @@ from .._types import Progress
 from .attention import judged_heads
 from .block import Block
 from .block_search import of_block
-from .blocks import Found, find_blocks
+from .blocks import ModelBlocks, find_blocks
 from .family import Family
 from .module_choice import Rule
 from .recognise import name_of, recognised
@@ -161,7 +161,7 @@ def check_model(model: Any) -> None:
     raise CollegialError(f"the model is {what}, {model!r:.60}; give an nn.Module, such as torchvision.models.resnet50(){named}")
 
 
-def suggested(model: nn.Module, found: Found, rule: Rule | None, most: float, options: dict[str, Any]) -> Suggestion:
+def suggested(model: nn.Module, found: ModelBlocks, rule: Rule | None, most: float, options: dict[str, Any]) -> Suggestion:
     """The suggestion for blocks that were found."""
     name, seconds = type(model).__name__, options.get("seconds")
     if seconds is not None and not seconds > 0:
@@ -193,7 +193,7 @@ def suggested(model: nn.Module, found: Found, rule: Rule | None, most: float, op
     return Suggestion(Kept(json.dumps(document), *_show(document, notes)))
 
 
-def _gates(found: Found) -> list[str]:
+def _gates(found: ModelBlocks) -> list[str]:
     """That the theory leaves gates out of account."""
     gated = sum(block.gated for block in found.blocks)
     return [f"{_blocks(gated)} with gates on the inner channels, which the theory leaves out of account."] if gated else []
@@ -217,7 +217,7 @@ def _blocks(count: int, kind: str = "block") -> str:
     return f"{count} {kind}" if count == 1 else f"{count} {kind}s"
 
 
-def _activations(found: Found, analysed: Block) -> list[str]:
+def _activations(found: ModelBlocks, analysed: Block) -> list[str]:
     """Whose activations the variances are of, where some block has others."""
     notes = []
     if not analysed.exact:

@@ -20,23 +20,23 @@ use crate::explorer::taken::Taken;
 
 /// Why there is no answer, in one sentence in the page's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal(pub String);
+pub struct RequestError(pub String);
 
-impl fmt::Display for Refusal {
+impl fmt::Display for RequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for RequestError {}
 
-impl From<Error> for Refusal {
+impl From<Error> for RequestError {
     fn from(error: Error) -> Self {
         Self(error.message().render(&Labels))
     }
 }
 
-impl From<collegial_arch::Error> for Refusal {
+impl From<collegial_arch::Error> for RequestError {
     fn from(error: collegial_arch::Error) -> Self {
         Error::from(error).into()
     }
@@ -65,20 +65,20 @@ impl Rendering for Labels {
 /// # Errors
 ///
 /// One sentence: there is no such verb, the request is malformed, or `ops` refuses it.
-pub fn ask(verb: &str, body: &[u8]) -> Result<String, Refusal> {
+pub fn ask(verb: &str, body: &[u8]) -> Result<String, RequestError> {
     ask_watched(verb, body, &Silent)
 }
 
 /// The same, unless the monitor stops it.
-pub(super) fn ask_watched(verb: &str, body: &[u8], monitor: &dyn Monitor) -> Result<String, Refusal> {
-    let json =
-        std::str::from_utf8(body).map_err(|_| Refusal("the request is not one: it is not UTF-8".into()))?;
+pub(super) fn ask_watched(verb: &str, body: &[u8], monitor: &dyn Monitor) -> Result<String, RequestError> {
+    let json = std::str::from_utf8(body)
+        .map_err(|_| RequestError("the request is not one: it is not UTF-8".into()))?;
     match verb {
         "models" => to_json(&models()?),
         "search" => {
             let mut request: ops::search::Request = ops::request(json)?;
             if request.data.is_some() || request.timings.is_some() {
-                return Err(Refusal(
+                return Err(RequestError(
                     "the page opens no files of this machine; leave `data` and `timings` out".into(),
                 ));
             }
@@ -86,7 +86,7 @@ pub(super) fn ask_watched(verb: &str, body: &[u8], monitor: &dyn Monitor) -> Res
             cost::check(&request, &request.model.spec()?)?;
             let found = ops::search::run(&request, monitor)?;
             if let ops::search::SearchAnswer::Verdicts(verdicts) = &found {
-                return Err(Refusal(verdicts.summary().0.join(" ")));
+                return Err(RequestError(verdicts.summary().0.join(" ")));
             }
             let mut answer: Value = serde_json::from_str(&found.json()?).map_err(Error::Json)?;
             answer["sentences"] = found.summary().0.into();
@@ -117,14 +117,14 @@ pub(super) fn ask_watched(verb: &str, body: &[u8], monitor: &dyn Monitor) -> Res
             let mut request: ops::kernels::Request = ops::request(json)?;
             request.model = without_files(&request.model)?;
             if request.draws > MOST_KERNELS {
-                return Err(Refusal(format!(
+                return Err(RequestError(format!(
                     "draws is {}; the page takes at most {MOST_KERNELS}",
                     request.draws
                 )));
             }
             Ok(ops::kernels::run(&request, monitor)?.json()?)
         }
-        other => Err(Refusal(format!(
+        other => Err(RequestError(format!(
             "there is no question {other:?}; it is one of models, search, network, take, pytorch and kernels"
         ))),
     }
@@ -136,7 +136,7 @@ pub(super) fn ask_watched(verb: &str, body: &[u8], monitor: &dyn Monitor) -> Res
 /// # Errors
 ///
 /// One sentence: what is in the file is not a network that is known.
-pub fn dropped(name: &str, content: &[u8]) -> Result<String, Refusal> {
+pub fn dropped(name: &str, content: &[u8]) -> Result<String, RequestError> {
     let spec = ops::model::of_content(name, content)?;
     to_json(&Network::of(&spec)?)
 }
@@ -163,7 +163,7 @@ struct TakeRequest {
     block_inputs: BlockInputs,
 }
 
-fn redesigned(request: &NetworkRequest) -> Result<Spec, Refusal> {
+fn redesigned(request: &NetworkRequest) -> Result<Spec, RequestError> {
     let model = without_files(&request.model)?;
     Ok(match &request.design {
         Some(design) => ops::model::redesigned(&model, design)?,
@@ -172,7 +172,7 @@ fn redesigned(request: &NetworkRequest) -> Result<Spec, Refusal> {
 }
 
 /// The same model as its network, so that nothing behind this opens a file.
-fn without_files(model: &Model) -> Result<Model, Refusal> {
+fn without_files(model: &Model) -> Result<Model, RequestError> {
     Ok(Model { model: model.model.without_files()?.into(), ..model.clone() })
 }
 
@@ -189,12 +189,13 @@ struct Models {
     models: Vec<collegial_arch::Model>,
 }
 
-fn models() -> Result<Models, Refusal> {
+fn models() -> Result<Models, RequestError> {
     Ok(Models { families: collegial_arch::families(), models: collegial_arch::models()? })
 }
 
-fn to_json(document: &impl Serialize) -> Result<String, Refusal> {
-    serde_json::to_string(document).map_err(|error| Refusal(format!("the answer has no JSON form: {error}")))
+fn to_json(document: &impl Serialize) -> Result<String, RequestError> {
+    serde_json::to_string(document)
+        .map_err(|error| RequestError(format!("the answer has no JSON form: {error}")))
 }
 
 #[cfg(test)]

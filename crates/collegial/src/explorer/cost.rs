@@ -4,7 +4,7 @@ use collegial_arch::{Cost, Spec};
 use collegial_report::significant;
 use collegial_search::VarianceSource;
 
-use crate::explorer::Refusal;
+use crate::explorer::RequestError;
 use crate::search::{Request, Work};
 
 /// Evaluations of formulas: about a second.
@@ -26,7 +26,7 @@ const FINEST: f64 = 0.005;
 /// # Errors
 ///
 /// One sentence, with what would be answered where there is such a thing.
-pub fn check(request: &Request, baseline: &Spec) -> Result<(), Refusal> {
+pub fn check(request: &Request, baseline: &Spec) -> Result<(), RequestError> {
     let too_long = if request.check {
         "check draws whole networks".to_owned()
     } else if request.cost.has(Cost::Time) {
@@ -42,7 +42,7 @@ pub fn check(request: &Request, baseline: &Spec) -> Result<(), Refusal> {
             _ => return Ok(()),
         }
     };
-    Err(Refusal(format!("{too_long}; ask the program, by `collegial search`")))
+    Err(RequestError(format!("{too_long}; ask the program, by `collegial search`")))
 }
 
 /// How much more than the page takes.
@@ -114,7 +114,7 @@ fn difference(request: &Request, other: &Request) -> String {
 mod tests {
     use super::*;
 
-    fn checked(json: &str) -> Result<(), Refusal> {
+    fn checked(json: &str) -> Result<(), RequestError> {
         let request: Request = crate::request(json).unwrap();
         check(&request, &request.model.spec().unwrap())
     }

@@ -9,7 +9,7 @@
 //! let question = br#"{"model": "resnext29-1x128d", "multiple_of": 8}"#;
 //! let answer = collegial::explorer::ask("search", question)?;
 //! assert!(answer.contains("\"primal\""));
-//! # Ok::<(), collegial::explorer::Refusal>(())
+//! # Ok::<(), collegial::explorer::RequestError>(())
 //! ```
 
 mod ask;
@@ -22,6 +22,6 @@ pub mod page;
 mod server;
 mod taken;
 
-pub use ask::{Refusal, ask, dropped};
+pub use ask::{RequestError, ask, dropped};
 #[cfg(feature = "server")]
 pub use server::{Explorer, ServeError};

@@ -5,7 +5,7 @@ use crate::info::{self, InfoAnswer};
 use collegial_arch::{Block, Layer, Spec};
 use serde::Serialize;
 
-use crate::explorer::Refusal;
+use crate::explorer::RequestError;
 
 /// One network.
 #[derive(Serialize)]
@@ -35,7 +35,7 @@ struct Chain {
 
 impl Network {
     /// Counts a network.
-    pub fn of(spec: &Spec) -> Result<Self, Refusal> {
+    pub fn of(spec: &Spec) -> Result<Self, RequestError> {
         let request = info::Request { model: spec.clone().into(), ..info::Request::default() };
         Ok(Self {
             counted: info::run(&request, &Silent)?,

@@ -14,7 +14,7 @@ use collegial_arch::Spec;
 use serde_json::json;
 
 use crate::Monitor;
-use crate::explorer::ask::{Refusal, ask_watched, dropped};
+use crate::explorer::ask::{RequestError, ask_watched, dropped};
 use crate::explorer::http::{Refused, Request, Response, serve};
 use crate::explorer::page::{FILES, POLICY};
 
@@ -178,7 +178,7 @@ impl Desk {
     fn computed(
         &self,
         request: &mut Request,
-        compute: impl FnOnce(&dyn Monitor) -> Result<String, Refusal>,
+        compute: impl FnOnce(&dyn Monitor) -> Result<String, RequestError>,
     ) -> Response {
         let client = match request.client() {
             Ok(client) => client,
@@ -242,7 +242,7 @@ fn answered(json: &str) -> Response {
 }
 
 /// An answer that is not too long for a page, or the sentence of a refusal.
-fn limited(result: Result<String, Refusal>) -> Response {
+fn limited(result: Result<String, RequestError>) -> Response {
     match result {
         Ok(answer) if answer.len() > MOST_ANSWERED => {
             let length = answer.len();
@@ -252,7 +252,7 @@ fn limited(result: Result<String, Refusal>) -> Response {
             )
         }
         Ok(answer) => answered(&answer),
-        Err(Refusal(sentence)) => refusal(400, &sentence),
+        Err(RequestError(sentence)) => refusal(400, &sentence),
     }
 }
 

@@ -5,7 +5,7 @@ use collegial_ntk::covariance::Images;
 use collegial_search::{BlockInputs, ScoredBlocks};
 use serde::Serialize;
 
-use crate::explorer::Refusal;
+use crate::explorer::RequestError;
 use crate::message::{Call, Flags, Rendering as _, Setting};
 
 /// What the page offers of one design.
@@ -36,7 +36,7 @@ struct Line {
 
 impl Taken {
     /// Compares a network with its baseline.
-    pub fn of(baseline: &Spec, network: &Spec, inputs: BlockInputs) -> Result<Self, Refusal> {
+    pub fn of(baseline: &Spec, network: &Spec, inputs: BlockInputs) -> Result<Self, RequestError> {
         let (before, after) = (baseline.totals()?, network.totals()?);
         let score = |spec: &Spec| {
             let inputs = if spec.module().is_some() { BlockInputs::White } else { inputs };

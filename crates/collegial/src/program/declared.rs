@@ -157,20 +157,20 @@ fn in_python(help: &str) -> String {
     let text = WORDS.iter().fold(text + &default, |text, (said, ours)| text.replace(said, ours));
     // Text between backticks is code and stays as it is.
     let parts = text.split('`').enumerate();
-    let spoken = parts.map(|(index, part)| if index % 2 == 0 { flags(part) } else { part.to_owned() });
-    spoken.collect::<Vec<_>>().join("`")
+    let parts = parts.map(|(index, part)| if index % 2 == 0 { flags(part) } else { part.to_owned() });
+    parts.collect::<Vec<_>>().join("`")
 }
 
 /// `--multiple-of` as `` `multiple_of` ``.
 fn flags(text: &str) -> String {
     let mut pieces = text.split("--");
-    let mut spoken = pieces.next().unwrap_or_default().to_owned();
+    let mut renamed = pieces.next().unwrap_or_default().to_owned();
     for piece in pieces {
         let end = piece.find(|c: char| !(c.is_ascii_lowercase() || c == '-')).unwrap_or(piece.len());
         let (flag, rest) = piece.split_at(end);
-        spoken += &format!("`{}`{rest}", flag.replace('-', "_"));
+        renamed += &format!("`{}`{rest}", flag.replace('-', "_"));
     }
-    spoken
+    renamed
 }
 
 #[cfg(test)]

@@ -33,8 +33,8 @@ pub fn remember(words: &[OsString]) {
     let _ = WORDS.set(words.to_vec());
 }
 
-/// Flags with a value that say where results go or how fast; a page is the same without them.
-const PLACE_FLAGS: [&str; 9] = [
+/// Options that say where results go or how fast; a page is the same without them.
+const OUTPUT_OPTIONS: [&str; 9] = [
     "--out",
     "--plan",
     "--workers",
@@ -46,8 +46,8 @@ const PLACE_FLAGS: [&str; 9] = [
     "--threads",
 ];
 
-/// Flags without one.
-const MANNER_FLAGS: [&str; 6] = ["--json", "--quiet", "-q", "--verbose", "-v", "--resume"];
+/// Flags, which have no value, of the same kind.
+const OUTPUT_FLAGS: [&str; 6] = ["--json", "--quiet", "-q", "--verbose", "-v", "--resume"];
 
 /// The command as it could be typed again for the same page, beside the files that it names: a page
 /// is shown to others, whom an absolute path tells the directories of a machine.
@@ -63,9 +63,11 @@ fn relevant_words(words: &[String]) -> Vec<&str> {
     let mut kept = vec![];
     let mut words = words.iter().map(String::as_str);
     while let Some(word) = words.next() {
-        if PLACE_FLAGS.contains(&word) {
+        if OUTPUT_OPTIONS.contains(&word) {
             words.next();
-        } else if !MANNER_FLAGS.contains(&word) && !PLACE_FLAGS.iter().any(|flag| is_with_value(word, flag)) {
+        } else if !OUTPUT_FLAGS.contains(&word)
+            && !OUTPUT_OPTIONS.iter().any(|flag| is_with_value(word, flag))
+        {
             kept.push(word);
         }
     }

@@ -150,10 +150,11 @@ fn of_neurons(
     })
 }
 
-type Found = (f64, f64, Option<f64>, Option<u64>);
+/// The mean, the variance and its standard error, and the draws of a sampled one.
+type ChainMoments = (f64, f64, Option<f64>, Option<u64>);
 
 /// A chain with matrices inside, at a token of variance 1.
-fn inner(layer: &FeedForward, draws: u64, seed: u64) -> Result<Found, Error> {
+fn inner(layer: &FeedForward, draws: u64, seed: u64) -> Result<ChainMoments, Error> {
     let chain = collegial_arch::Module::FeedForward(layer.clone()).member();
     let token = vec![1.0; layer.inputs];
     if matches!(layer.activation, Activation::Relu | Activation::None) {

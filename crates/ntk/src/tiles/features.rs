@@ -6,7 +6,7 @@ use collegial_core::Monitor;
 use collegial_nn::{Layout, Observed, Observer};
 use rayon::prelude::*;
 
-use super::parts::{Part, Parts, Way};
+use super::contributions::{Contribution, Contributions, Method};
 use crate::explicit::contribution::per_channel;
 use crate::explicit::worker::scale_gradient;
 
@@ -26,23 +26,29 @@ pub(crate) struct Features {
 }
 
 impl Features {
-    pub fn new(parts: &Parts, images: usize) -> Self {
-        let of = |floats: fn(&Part) -> usize, times: usize| {
-            let floats = move |part: &Part| if part.keeps_values() { times * floats(part) } else { 0 };
-            parts.layers.iter().map(move |part| vec![0.0; images * floats(part)]).collect()
+    pub fn new(contributions: &Contributions, images: usize) -> Self {
+        let of = |floats: fn(&Contribution) -> usize, times: usize| {
+            let floats = move |contribution: &Contribution| {
+                if contribution.keeps_values() { times * floats(contribution) } else { 0 }
+            };
+            contributions
+                .layers
+                .iter()
+                .map(move |contribution| vec![0.0; images * floats(contribution)])
+                .collect()
         };
         Self {
             images,
-            inputs: of(Part::inputs, 1),
-            cotangents: of(Part::cotangents, parts.outputs),
-            rows: vec![0.0; images * parts.outputs * parts.row],
+            inputs: of(Contribution::inputs, 1),
+            cotangents: of(Contribution::cotangents, contributions.outputs),
+            rows: vec![0.0; images * contributions.outputs * contributions.row],
         }
     }
 }
 
 /// Fills the features of some images of a block from the backward passes over them.
 pub(crate) struct Collector<'a> {
-    parts: &'a Parts,
+    contributions: &'a Contributions,
     features: &'a mut Features,
     /// Which images of the block the passes are of.
     images: Range<usize>,
@@ -55,12 +61,12 @@ pub(crate) struct Collector<'a> {
 
 impl<'a> Collector<'a> {
     pub fn new(
-        parts: &'a Parts,
+        contributions: &'a Contributions,
         features: &'a mut Features,
         images: Range<usize>,
         monitor: &'a dyn Monitor,
     ) -> Self {
-        Self { parts, features, images, output: None, channels_at: 0, monitor }
+        Self { contributions, features, images, output: None, channels_at: 0, monitor }
     }
 
     fn output(&self) -> usize {
@@ -69,22 +75,23 @@ impl<'a> Collector<'a> {
 
     /// Keeps a layer's inputs and cotangents.
     fn keep(&mut self, index: usize, inputs: &[f32], cotangents: &[f32]) {
-        let (parts, output, images) = (self.parts, self.output(), self.images.clone());
-        let part = &parts.layers[index];
+        let (contributions, output, images) = (self.contributions, self.output(), self.images.clone());
+        let contribution = &contributions.layers[index];
         if output == 0 {
-            let len = part.inputs();
+            let len = contribution.inputs();
             let to = &mut self.features.inputs[index][images.start * len..images.end * len];
-            by_images(part.layout, inputs, images.len(), to.chunks_exact_mut(len));
+            by_images(contribution.layout, inputs, images.len(), to.chunks_exact_mut(len));
         }
-        let (groups, len, outputs) = (part.shape.groups, part.cotangents(), parts.outputs);
+        let (groups, len, outputs) =
+            (contribution.shape.groups, contribution.cotangents(), contributions.outputs);
         let all = &mut self.features.cotangents[index][images.start * outputs * len..];
         let image = all.chunks_exact_mut(outputs * len).take(images.len());
-        if parts.entries.by_output {
+        if contributions.entries.by_output {
             let to = image.map(|image| &mut image[output * len..][..len]);
-            return by_images(part.layout, cotangents, images.len(), to);
+            return by_images(contribution.layout, cotangents, images.len(), to);
         }
         let k = len / groups;
-        let of_group = |group: usize, n: usize, at: usize| match part.layout {
+        let of_group = |group: usize, n: usize, at: usize| match contribution.layout {
             Layout::Images => cotangents[n * len + group * k + at],
             Layout::Channels => cotangents[(group * k + at) * images.len() + n],
         };
@@ -98,17 +105,17 @@ impl<'a> Collector<'a> {
 
     /// Keeps the gradients of a layer's weights.
     fn keep_gradients(&mut self, index: usize, inputs: &[f32], cotangents: &[f32]) {
-        let part = &self.parts.layers[index];
-        let Way::Gradients { blocks, at } = &part.way else { return };
-        let (x, d) = (part.inputs(), part.cotangents());
+        let contribution = &self.contributions.layers[index];
+        let Method::Gradients { blocks, at } = &contribution.method else { return };
+        let (x, d) = (contribution.inputs(), contribution.cotangents());
         let first = *at;
         self.rows().enumerate().for_each_init(Vec::new, |scratch, (n, row)| {
             let mut at = first;
             for block in blocks {
-                let to = &mut row[at..][..block.len(&part.shape)];
+                let to = &mut row[at..][..block.len(&contribution.shape)];
                 let (x, d) = (&inputs[n * x..][..x], &cotangents[n * d..][..d]);
-                block.gradient(&part.shape, x, d, to, scratch);
-                to.iter_mut().for_each(|value| *value *= part.factor);
+                block.gradient(&contribution.shape, x, d, to, scratch);
+                to.iter_mut().for_each(|value| *value *= contribution.factor);
                 at += to.len();
             }
         });
@@ -117,7 +124,7 @@ impl<'a> Collector<'a> {
     /// Keeps one number per image and channel.
     fn keep_channels(&mut self, channels: usize, numbers: impl Iterator<Item = f32>) {
         let at = self.channels_at;
-        let (outputs, len, output) = (self.parts.outputs, self.parts.row, self.output());
+        let (outputs, len, output) = (self.contributions.outputs, self.contributions.row, self.output());
         let mut numbers = numbers;
         let images = self.features.rows[self.images.start * outputs * len..].chunks_exact_mut(outputs * len);
         for image in images.take(self.images.len()) {
@@ -129,7 +136,7 @@ impl<'a> Collector<'a> {
 
     /// The images' rows of the current output.
     fn rows(&mut self) -> impl IndexedParallelIterator<Item = &mut [f32]> {
-        let (outputs, len, output) = (self.parts.outputs, self.parts.row, self.output());
+        let (outputs, len, output) = (self.contributions.outputs, self.contributions.row, self.output());
         let range = self.images.start * outputs * len..self.images.end * outputs * len;
         let images = self.features.rows[range].par_chunks_exact_mut(outputs * len);
         images.map(move |image| &mut image[output * len..][..len])
@@ -139,7 +146,7 @@ impl<'a> Collector<'a> {
 impl Observer for Collector<'_> {
     fn begin(&mut self) {
         self.output = Some(self.output.map_or(0, |output| output + 1));
-        self.channels_at = self.parts.channels_at;
+        self.channels_at = self.contributions.channels_at;
     }
 
     fn stopped(&self) -> bool {
@@ -149,7 +156,7 @@ impl Observer for Collector<'_> {
     fn see(&mut self, observed: Observed<'_>) {
         match observed {
             Observed::Linear { index, inputs, cotangents } => {
-                if self.parts.layers[index].keeps_values() {
+                if self.contributions.layers[index].keeps_values() {
                     self.keep(index, inputs, cotangents);
                 } else {
                     self.keep_gradients(index, inputs, cotangents);

@@ -24,8 +24,8 @@
 //! A tile's bits depend on the [`Cut`] alone: not on threads, on the memory beyond it, or on which
 //! tiles were computed before.
 
+mod contributions;
 mod features;
-mod parts;
 mod plan;
 mod products;
 
@@ -38,8 +38,8 @@ use crate::Error;
 use crate::explicit::tasks::Threads;
 use crate::explicit::worker::{Layer, Worker};
 use crate::explicit::{Options, check_inputs, with_one_output};
+use contributions::Contributions;
 use features::{Collector, Features};
-use parts::Parts;
 use plan::Needs;
 pub use plan::{Cut, Plan, Tile};
 
@@ -101,7 +101,7 @@ pub struct TiledKernel<'a> {
     weights: Vec<&'a [f32]>,
     /// The gradients of the outputs that passes start from, of one input.
     seeds: Vec<Vec<f32>>,
-    parts: Parts,
+    contributions: Contributions,
     plan: Plan,
 }
 
@@ -139,10 +139,10 @@ impl<'a> TiledKernel<'a> {
         drop(whole);
         let lent = worker.set(&layers, weights, unit)?;
         let seeds = options.readout.seeds(&reduced, unit, 1);
-        let parts = Parts::new(&layers, worker.network(), seeds.len(), entries)?;
-        let needs = needs(&mut worker, &parts, inputs, weights)?;
+        let contributions = Contributions::new(&layers, worker.network(), seeds.len(), entries)?;
+        let needs = needs(&mut worker, &contributions, inputs, weights)?;
         let plan = Plan::new(&needs, memory, cut)?;
-        Ok(Self { inputs, worker, table: weights, weights: lent, seeds, parts, plan })
+        Ok(Self { inputs, worker, table: weights, weights: lent, seeds, contributions, plan })
     }
 
     /// How it is cut, and what memory it takes.
@@ -153,7 +153,7 @@ impl<'a> TiledKernel<'a> {
     /// Multiplications of all tiles.
     pub fn work(&self) -> f64 {
         let (rows, columns) = (self.inputs.all.len() as f64, self.inputs.columns as f64);
-        self.parts.work() * columns * (rows - columns / 2.0)
+        self.contributions.work() * columns * (rows - columns / 2.0)
     }
 
     /// Computes some of the [tiles](Plan::tiles), in the order that suits it, and hands them out row
@@ -188,10 +188,10 @@ impl<'a> TiledKernel<'a> {
             let of =
                 |block: usize| kept.iter().find(|(other, _)| *other == block).map(|(_, features)| features);
             let (Some(of_row), Some(of_column)) = (of(row), of(column)) else { continue };
-            let values = if self.parts.entries.diagonal {
-                products::diagonal(&self.parts, of_row)
+            let values = if self.contributions.entries.diagonal {
+                products::diagonal(&self.contributions, of_row)
             } else {
-                products::tile(&self.parts, of_row, of_column)
+                products::tile(&self.contributions, of_row, of_column)
             };
             if let Some(&value) = values.iter().find(|value| !value.is_finite()) {
                 // Inputs are finite: mostly it comes from the weights, which are searched only then.
@@ -208,13 +208,13 @@ impl<'a> TiledKernel<'a> {
     fn features(&mut self, block: usize, monitor: &dyn Monitor) -> Result<Features, Error> {
         let block = self.plan.blocks[block].clone();
         let inputs = &self.inputs.all[block];
-        let mut features = Features::new(&self.parts, inputs.len());
+        let mut features = Features::new(&self.contributions, inputs.len());
         for (number, inputs) in inputs.chunks(self.plan.cut.pass).enumerate() {
             let start = number * self.plan.cut.pass;
             self.worker.load(&inputs.concat())?;
             let seeds: Vec<Vec<f32>> = self.seeds.iter().map(|seed| seed.repeat(inputs.len())).collect();
             let images = start..start + inputs.len();
-            let mut collector = Collector::new(&self.parts, &mut features, images, monitor);
+            let mut collector = Collector::new(&self.contributions, &mut features, images, monitor);
             self.worker.observe(&self.weights, &seeds, &mut collector)?;
         }
         Ok(features)
@@ -235,7 +235,7 @@ fn drop_one(kept: &mut Vec<(usize, Features)>, tiles: &[Tile], column: usize) {
 /// What the plan has to know; runs nothing.
 fn needs(
     worker: &mut Worker,
-    parts: &Parts,
+    contributions: &Contributions,
     inputs: Inputs<'_>,
     weights: &TensorTable,
 ) -> Result<Needs, Error> {
@@ -249,9 +249,9 @@ fn needs(
     Ok(Needs {
         inputs: inputs.all.len(),
         columns: inputs.columns,
-        entries: parts.entries,
-        per_input: parts.per_image(),
-        features: bytes(parts.floats()),
+        entries: contributions.entries,
+        per_input: contributions.per_image(),
+        features: bytes(contributions.floats()),
         fixed: bytes(inputs.all.len() * input) + bytes(tensors) + one,
         activations,
     })

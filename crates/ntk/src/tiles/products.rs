@@ -7,8 +7,8 @@ use std::ops::Range;
 
 use collegial_nn::kernels::{Matrix, multiply};
 
+use super::contributions::{Contribution, Contributions, Method};
 use super::features::Features;
-use super::parts::{Part, Parts, Way};
 use crate::explicit::contribution::{gram_of_positions, is_product, out_pixels};
 use crate::explicit::patches::patch_gram;
 use crate::explicit::tasks::{Threads, even_blocks, with_buffers};
@@ -27,8 +27,8 @@ const PANEL: usize = 16;
 const SEGMENT: usize = 4096;
 
 /// The tile between two blocks of images, row by row.
-pub(crate) fn tile(parts: &Parts, rows: &Features, columns: &Features) -> Vec<f64> {
-    let per_image = parts.per_image();
+pub(crate) fn tile(contributions: &Contributions, rows: &Features, columns: &Features) -> Vec<f64> {
+    let per_image = contributions.per_image();
     let cut = |images: usize, entries: usize| even_blocks(images, (entries / per_image).max(1));
     // Small tiles are cut into several tasks, too, so that all threads have some.
     let wide = (columns.images * per_image / 4).next_multiple_of(PANEL).clamp(PANEL, COLUMNS);
@@ -40,10 +40,11 @@ pub(crate) fn tile(parts: &Parts, rows: &Features, columns: &Features) -> Vec<f6
         .flat_map(|rows| column_tasks.iter().map(move |columns| (rows, columns)))
         .filter(|(rows, columns)| !same || columns.start < rows.end)
         .collect();
-    let work = (parts.work() * (rows.images * columns.images) as f64) as usize;
+    let work = (contributions.work() * (rows.images * columns.images) as f64) as usize;
     let sums = Threads::Pool.map(tasks.len(), work, |task| {
         let (of_rows, of_columns) = tasks[task];
-        Task { parts, rows, columns, of_rows: of_rows.clone(), of_columns: of_columns.clone() }.entries()
+        Task { contributions, rows, columns, of_rows: of_rows.clone(), of_columns: of_columns.clone() }
+            .entries()
     });
     let width = columns.images * per_image;
     let mut tile = vec![0.0; rows.images * per_image * width];
@@ -60,13 +61,18 @@ pub(crate) fn tile(parts: &Parts, rows: &Features, columns: &Features) -> Vec<f6
 }
 
 /// The kernel's diagonal at a block of images.
-pub(crate) fn diagonal(parts: &Parts, features: &Features) -> Vec<f64> {
-    let per_image = parts.per_image();
+pub(crate) fn diagonal(contributions: &Contributions, features: &Features) -> Vec<f64> {
+    let per_image = contributions.per_image();
     Threads::Pool
         .map(features.images, usize::MAX, |image| {
             let range = image..image + 1;
-            let task =
-                Task { parts, rows: features, columns: features, of_rows: range.clone(), of_columns: range };
+            let task = Task {
+                contributions,
+                rows: features,
+                columns: features,
+                of_rows: range.clone(),
+                of_columns: range,
+            };
             let entries = task.entries();
             (0..per_image).map(|output| entries[output * per_image + output]).collect::<Vec<f64>>()
         })
@@ -75,7 +81,7 @@ pub(crate) fn diagonal(parts: &Parts, features: &Features) -> Vec<f64> {
 
 /// Some images of one block by some of another.
 struct Task<'a> {
-    parts: &'a Parts,
+    contributions: &'a Contributions,
     rows: &'a Features,
     columns: &'a Features,
     of_rows: Range<usize>,
@@ -84,17 +90,17 @@ struct Task<'a> {
 
 impl Task<'_> {
     fn entries(&self) -> Vec<f64> {
-        let per_image = self.parts.per_image();
+        let per_image = self.contributions.per_image();
         let len = self.of_rows.len() * self.of_columns.len();
         let mut sums = vec![0.0; len * per_image * per_image];
-        for (index, part) in self.parts.layers.iter().enumerate() {
-            match part.way {
-                Way::Vectors => self.add_vectors(index, part, &mut sums),
-                Way::Maps => self.add_maps(index, part, &mut sums),
-                Way::Gradients { .. } => {}
+        for (index, contribution) in self.contributions.layers.iter().enumerate() {
+            match contribution.method {
+                Method::Vectors => self.add_vectors(index, contribution, &mut sums),
+                Method::Maps => self.add_maps(index, contribution, &mut sums),
+                Method::Gradients { .. } => {}
             }
         }
-        if self.parts.row > 0 {
+        if self.contributions.row > 0 {
             self.add_rows(&mut sums);
         }
         sums
@@ -118,11 +124,12 @@ impl Task<'_> {
     }
 
     /// Dense layers: Grams of inputs times Grams of cotangents, group by group.
-    fn add_vectors(&self, index: usize, part: &Part, sums: &mut [f64]) {
-        let per_image = self.parts.per_image();
-        let groups = part.shape.groups;
-        let (inputs, cotangents) = (part.shape.inputs, part.shape.outputs * self.parts.outputs / per_image);
-        let scale = f64::from(part.factor).powi(2);
+    fn add_vectors(&self, index: usize, contribution: &Contribution, sums: &mut [f64]) {
+        let per_image = self.contributions.per_image();
+        let groups = contribution.shape.groups;
+        let (inputs, cotangents) =
+            (contribution.shape.inputs, contribution.shape.outputs * self.contributions.outputs / per_image);
+        let scale = f64::from(contribution.factor).powi(2);
         let pairs = self.of_rows.len() * self.of_columns.len();
         with_buffers(pairs + sums.len(), |products, packed| {
             let (of_x, of_d) = products.split_at_mut(pairs);
@@ -152,12 +159,12 @@ impl Task<'_> {
     }
 
     /// Convolutions by Grams of patches and of cotangents, a pair of images at a time.
-    fn add_maps(&self, index: usize, part: &Part, sums: &mut [f64]) {
-        let shape = &part.shape;
-        let per_image = self.parts.per_image();
+    fn add_maps(&self, index: usize, contribution: &Contribution, sums: &mut [f64]) {
+        let shape = &contribution.shape;
+        let per_image = self.contributions.per_image();
         let (before, after) = (shape.height * shape.width, out_pixels(shape));
-        let channels = shape.outputs * self.parts.outputs / per_image;
-        let scale = f64::from(part.factor).powi(2);
+        let channels = shape.outputs * self.contributions.outputs / per_image;
+        let scale = f64::from(contribution.factor).powi(2);
         let patch_len = if is_product(shape) { 0 } else { after * after };
         let width = self.of_columns.len() * per_image;
         with_buffers(before * before + after * after + patch_len, |floats, packed| {
@@ -205,8 +212,8 @@ impl Task<'_> {
 
     /// Gradients: inner products of rows, a segment at a time.
     fn add_rows(&self, sums: &mut [f64]) {
-        let per_image = self.parts.per_image();
-        let len = self.parts.row * self.parts.outputs / per_image;
+        let per_image = self.contributions.per_image();
+        let len = self.contributions.row * self.contributions.outputs / per_image;
         with_buffers(sums.len(), |products, packed| {
             for segment in even_blocks(len, SEGMENT) {
                 let rows = (&self.rows.rows[..], &self.columns.rows[..]);

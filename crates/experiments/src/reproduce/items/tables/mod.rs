@@ -256,13 +256,14 @@ fn table(rows: &[Row], known: &[Known]) -> Table {
 /// What the error columns come to.
 struct Errors {
     sentence: String,
-    found: Found,
+    trainings: Trainings,
     section: Option<Section>,
     durations: Value,
 }
 
-enum Found {
-    /// Nothing, for this reason.
+/// The trainings behind a column.
+enum Trainings {
+    /// None, for this reason.
     Open(Verdict),
     /// What the jobs of a plan have finished.
     Trained(Vec<trained::Cell>),
@@ -270,13 +271,13 @@ enum Found {
 
 impl Errors {
     fn compare(&self, what: String, published: Number, column: &str, row: &Row) -> Comparison {
-        match &self.found {
-            Found::Open(verdict) => Comparison::open(what, published, verdict.clone()),
-            Found::Trained(_) if row.other_recipe => {
+        match &self.trainings {
+            Trainings::Open(verdict) => Comparison::open(what, published, verdict.clone()),
+            Trainings::Trained(_) if row.other_recipe => {
                 let why = "the paper does not say how its recipe for one GPU differs";
                 Comparison::open(what, published, Verdict::NotRun(why.into()))
             }
-            Found::Trained(cells) => trained::compare(what, published, column, &row.spec.name(), cells),
+            Trainings::Trained(cells) => trained::compare(what, published, column, &row.spec.name(), cells),
         }
     }
 }
@@ -290,7 +291,7 @@ fn errors(name: &str, settings: &Settings, specs: &[Spec], context: &Context) ->
         let cells = trained::train(name, &settings.errors, specs, runs, context)?;
         return Ok(Errors {
             sentence: "The errors are those of the jobs that are finished.".into(),
-            found: Found::Trained(cells),
+            trainings: Trainings::Trained(cells),
             section: None,
             durations: Value::Null,
         });
@@ -304,7 +305,7 @@ fn errors(name: &str, settings: &Settings, specs: &[Spec], context: &Context) ->
         let verdict = Verdict::NotAtThisScale(needs.clone());
         return Ok(Errors {
             sentence: untrained(&needs),
-            found: Found::Open(verdict),
+            trainings: Trainings::Open(verdict),
             section: None,
             durations: Value::Null,
         });
@@ -316,7 +317,7 @@ fn errors(name: &str, settings: &Settings, specs: &[Spec], context: &Context) ->
     let section = Some(timing::section(&durations, settings.recipe, runs));
     Ok(Errors {
         sentence: untrained(&needs),
-        found: Found::Open(Verdict::NotRun(needs)),
+        trainings: Trainings::Open(Verdict::NotRun(needs)),
         section,
         durations: json!(durations),
     })

@@ -1,17 +1,29 @@
-//! Well-known networks that have no spec here, and why: some that the theory says nothing about, and
-//! others that can be asked in another way.
+//! Unsupported networks that are well known, each with the reason and with the way to ask of it.
+
+use std::fmt;
 
 use crate::Error;
 
-/// What is known of a network without a spec; both hold the end of a sentence.
-enum Known {
+/// The part of the program that does not support a network, and the end of the sentence about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unsupported {
     /// Splitting changes nothing there.
-    Outside(&'static str),
+    BySearch(&'static str),
     /// The theory may have an answer, but no name and no spec stand for the network.
-    Unnamed(&'static str),
+    ByName(&'static str),
 }
 
-/// Why a name is not one of ours, if it is known at all.
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BySearch(reason) => write!(f, "by a search: {reason}"),
+            Self::ByName(reason) => write!(f, "by name: {reason}"),
+        }
+    }
+}
+
+/// The error of a name of such a network.
 pub(crate) fn reason(name: &str) -> Option<Error> {
     let lower = name.to_ascii_lowercase();
     let begins = |prefix: &&str| {
@@ -20,19 +32,15 @@ pub(crate) fn reason(name: &str) -> Option<Error> {
         !(prefix.ends_with(|last: char| last.is_ascii_digit())
             && rest.starts_with(|next: char| next.is_ascii_digit()))
     };
-    let (_, known) = FAMILIES.iter().find(|(prefixes, _)| prefixes.iter().any(begins))?;
-    let name = name.to_owned();
-    Some(match *known {
-        Known::Outside(reason) => Error::Outside { name, reason },
-        Known::Unnamed(reason) => Error::Unnamed { name, reason },
-    })
+    let (_, reason) = FAMILIES.iter().find(|(prefixes, _)| prefixes.iter().any(begins))?;
+    Some(Error::Unsupported { name: name.to_owned(), reason: *reason })
 }
 
-/// Beginnings of names, and what is known of such networks.
-const FAMILIES: &[(&[&str], Known)] = &[
+/// Beginnings of names, and why such networks are unsupported.
+const FAMILIES: &[(&[&str], Unsupported)] = &[
     (
         &["resnet18", "resnet34", "seresnet18", "seresnet34"],
-        Known::Outside(
+        Unsupported::BySearch(
             "it has basic blocks: one hidden layer, and splitting that changes nothing; take a ResNet with \
              bottleneck blocks, such as resnet50",
         ),
@@ -53,14 +61,14 @@ const FAMILIES: &[(&[&str], Known)] = &[
             "distilbert",
             "gpt",
         ],
-        Known::Unnamed(
+        Unsupported::ByName(
             "it is another transformer than those with names (collegial models lists them); its Hugging Face config.json, or a \
              TOML spec of kind transformer, can be given by its path",
         ),
     ),
     (
         &["mobilenet", "efficientnet", "mnasnet", "semnasnet", "maxvit"],
-        Known::Unnamed(
+        Unsupported::ByName(
             "the middle convolutions of its blocks are depthwise, members of width 1, and the question is which width to \
              grow to; collegial.torch.suggest(model) answers it for the PyTorch model, and a TOML spec of a bottleneck with \
              width = 1 for one block",
@@ -68,42 +76,42 @@ const FAMILIES: &[(&[&str], Known)] = &[
     ),
     (
         &["convnext", "inception_next"],
-        Known::Outside(
+        Unsupported::BySearch(
             "with no activation between its depthwise and its first 1x1 convolution, its blocks have one hidden layer, and splitting \
              that changes nothing",
         ),
     ),
     (
         &["vgg", "alexnet", "lenet"],
-        Known::Unnamed(
+        Unsupported::ByName(
             "it is a plain chain of convolutions, without blocks that members could stand in for; \
              collegial.torch.search compares widths of any PyTorch module",
         ),
     ),
     (
         &["shufflenet"],
-        Known::Unnamed(
+        Unsupported::ByName(
             "its blocks shuffle channels between groups, which no spec describes; collegial.torch.search compares widths of \
              any PyTorch module",
         ),
     ),
     (
         &["densenet", "squeezenet", "googlenet", "inception"],
-        Known::Unnamed(
+        Unsupported::ByName(
             "its blocks put branches side by side instead of adding them, which no spec describes; collegial.torch.search \
              compares widths of any PyTorch module",
         ),
     ),
     (
         &["res2net", "res2next", "skresnet", "skresnext"],
-        Known::Unnamed(
+        Unsupported::ByName(
             "several convolutions lie side by side between the 1x1 ones of its blocks, which no spec describes; \
              collegial.torch.search compares widths of any PyTorch module",
         ),
     ),
     (
         &["resnest"],
-        Known::Unnamed(
+        Unsupported::ByName(
             "the middle convolution of its blocks splits what it gives and weighs the parts by attention, which no spec \
              describes; collegial.torch.search compares widths of any PyTorch module",
         ),
@@ -122,7 +130,7 @@ const FAMILIES: &[(&[&str], Known)] = &[
             "dla",
             "dpn",
         ],
-        Known::Unnamed(
+        Unsupported::ByName(
             "no spec describes it, but its blocks are bottlenecks: collegial.torch.suggest(model) answers for the PyTorch \
              model",
         ),

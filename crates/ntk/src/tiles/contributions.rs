@@ -9,7 +9,7 @@ use crate::explicit::contribution::{Block, is_product, out_pixels};
 use crate::explicit::worker::Layer;
 
 /// How a layer's part is computed between many images.
-pub(crate) enum Way {
+pub(crate) enum Method {
     /// One-pixel images: Grams of inputs times Grams of cotangents.
     Vectors,
     /// Grams between the positions of two images.
@@ -19,16 +19,16 @@ pub(crate) enum Way {
 }
 
 /// A layer's part of the kernel.
-pub(crate) struct Part {
+pub(crate) struct Contribution {
     /// Its sizes for one image.
     pub shape: ConvShape,
     pub layout: Layout,
     /// What multiplies its weights.
     pub factor: f32,
-    pub way: Way,
+    pub method: Method,
 }
 
-impl Part {
+impl Contribution {
     /// Floats of an image's inputs.
     pub fn inputs(&self) -> usize {
         self.shape.groups * self.shape.inputs * self.shape.height * self.shape.width
@@ -41,23 +41,25 @@ impl Part {
 
     /// Whether inputs and cotangents are kept, and not gradients.
     pub fn keeps_values(&self) -> bool {
-        !matches!(self.way, Way::Gradients { .. })
+        !matches!(self.method, Method::Gradients { .. })
     }
 
     /// Multiplications for one entry of the kernel, summed over `outputs`.
     fn work(&self, outputs: usize) -> f64 {
         let [maps, gradients] = costs(&self.shape, outputs);
-        match self.way {
-            Way::Vectors => (self.shape.groups * (self.shape.inputs + outputs * self.shape.outputs)) as f64,
-            Way::Maps => maps,
-            Way::Gradients { .. } => gradients,
+        match self.method {
+            Method::Vectors => {
+                (self.shape.groups * (self.shape.inputs + outputs * self.shape.outputs)) as f64
+            }
+            Method::Maps => maps,
+            Method::Gradients { .. } => gradients,
         }
     }
 }
 
-/// All parts of a network's kernel.
-pub(crate) struct Parts {
-    pub layers: Vec<Part>,
+/// All contributions of a network's kernel.
+pub(crate) struct Contributions {
+    pub layers: Vec<Contribution>,
     /// Floats of a row: the gradients of layers that are kept as such, of biases and of norms.
     pub row: usize,
     /// Where the biases' and norms' begin.
@@ -67,29 +69,30 @@ pub(crate) struct Parts {
     pub entries: Entries,
 }
 
-impl Parts {
+impl Contributions {
     /// The cheapest way for each layer. Of a diagonal, Grams would compare an image's positions
     /// with each other for one number, so gradients are taken.
     pub fn new(layers: &[Layer], network: &Network, outputs: usize, entries: Entries) -> Result<Self, Error> {
         let mut at = 0;
-        let mut part = |layer: &Layer| -> Result<Part, ShapeError> {
+        let mut contribution = |layer: &Layer| -> Result<Contribution, ShapeError> {
             let shape = ConvShape { batch: 1, ..layer.shape };
             let [maps, gradients] = costs(&shape, if entries.by_output { 1 } else { outputs });
-            let way = if is_product(&shape) && shape.height * shape.width == 1 {
-                Way::Vectors
+            let method = if is_product(&shape) && shape.height * shape.width == 1 {
+                Method::Vectors
             } else if maps <= gradients && !entries.diagonal {
-                Way::Maps
+                Method::Maps
             } else {
                 let blocks = Block::all(&shape)?;
                 let begin = at;
                 at += blocks.iter().map(|block| block.len(&shape)).sum::<usize>();
-                Way::Gradients { blocks, at: begin }
+                Method::Gradients { blocks, at: begin }
             };
-            Ok(Part { shape, layout: layer.layout, factor: layer.factor, way })
+            Ok(Contribution { shape, layout: layer.layout, factor: layer.factor, method })
         };
         let refuse = |layer: &Layer, reason| Error::Layer { name: layer.name().to_owned(), reason };
-        let parts = layers.iter().map(|layer| part(layer).map_err(|reason| refuse(layer, reason)));
-        let layers = parts.collect::<Result<Vec<Part>, Error>>()?;
+        let contributions =
+            layers.iter().map(|layer| contribution(layer).map_err(|reason| refuse(layer, reason)));
+        let layers = contributions.collect::<Result<Vec<Contribution>, Error>>()?;
         let others = network.parameters().iter().filter(|parameter| !parameter.is_weight());
         let others: usize = others.map(|parameter| parameter.range.len()).sum();
         Ok(Self { layers, row: at + others, channels_at: at, outputs, entries })
@@ -102,8 +105,9 @@ impl Parts {
 
     /// Floats that are kept of an image.
     pub fn floats(&self) -> usize {
-        let values = self.layers.iter().filter(|part| part.keeps_values());
-        let values = values.map(|part| part.inputs() + self.outputs * part.cotangents());
+        let values = self.layers.iter().filter(|contribution| contribution.keeps_values());
+        let values =
+            values.map(|contribution| contribution.inputs() + self.outputs * contribution.cotangents());
         values.sum::<usize>() + self.outputs * self.row
     }
 
@@ -111,7 +115,7 @@ impl Parts {
     pub fn work(&self) -> f64 {
         let squared = (self.per_image() * self.per_image()) as f64;
         let summed = self.outputs / self.per_image();
-        let layers = self.layers.iter().map(|part| part.work(summed)).sum::<f64>();
+        let layers = self.layers.iter().map(|contribution| contribution.work(summed)).sum::<f64>();
         let channels = (summed * (self.row - self.channels_at)) as f64;
         squared * (layers + channels)
     }
