@@ -53,6 +53,16 @@ fn functions_of_the_python_package() {
     assert_file(&path, &collegial::program::python_functions());
 }
 
+/// The schemas of requests are those of the options, and none is left of a verb that went.
+#[test]
+fn requests_have_schemas() {
+    let schemas = collegial::program::request_schemas();
+    for (verb, schema) in &schemas {
+        assert_is(&format!("schemas/requests/{verb}.json"), &pretty(schema));
+    }
+    assert_eq!(std::fs::read_dir(reference().join("schemas/requests")).unwrap().count(), schemas.len());
+}
+
 /// Verbs, and words whose answers have every form that the verb's JSON takes. The first row of each
 /// makes the schema, later ones too; every answer must then keep to it.
 const ASKED: [(&str, &[&str]); 22] = [

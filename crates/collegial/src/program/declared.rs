@@ -1,10 +1,9 @@
-//! Options as they were declared, in Python's words: types, defaults and help.
+//! Parameters of Python functions from the declarations of options: types, defaults and help.
 
-use clap::builder::PossibleValue;
 use clap::{Arg, Args, Command};
 
+use super::types::Type;
 use crate::options::{Entry, Field, Options};
-use crate::reproduce::Scale;
 
 /// A parameter of a Python function.
 #[derive(Clone)]
@@ -58,44 +57,10 @@ fn parameter(field: &Field, command: &Command) -> Parameter {
     let flag = command.get_arguments().find(|flag| flag.get_id() == field.name);
     Parameter {
         name: field.name.to_owned(),
-        kind: kind(field, flag),
+        kind: Type::of(field, flag).python,
         default: default(field, flag),
-        help: in_python(&joined(field.help)) + if field.name == "set" { FORMS_OF_CHANGES } else { "" },
+        help: described(field.help) + if field.name == "set" { FORMS_OF_CHANGES } else { "" },
     }
-}
-
-fn kind(field: &Field, flag: Option<&Arg>) -> String {
-    let optional = field.kind.strip_prefix("Option<").and_then(|kind| kind.strip_suffix('>'));
-    let required = flag.is_some_and(Arg::is_required_set);
-    let none = if optional.is_some() && !required { " | None" } else { "" };
-    let name = match optional.unwrap_or(field.kind) {
-        "bool" => "bool",
-        "usize" | "u64" | "NonZeroU16" | "NonZeroU32" | "NonZeroU64" | "NonZeroUsize" => "int",
-        "f64" => "float",
-        "String" | "Share" => "str",
-        "PathBuf" => "Path",
-        "ModelRef" => "Model",
-        "Widths" => "Iterable[int] | str",
-        "Budget" | "Memory" => "int | str",
-        "Costs" => "str | Iterable[str]",
-        "Vec<String>" if field.name == "set" => "dict[str, object] | Iterable[str]",
-        "Vec<String>" => "str | Iterable[str]",
-        "Vec<ModelRef>" => "Iterable[Model]",
-        "Vec<PathBuf>" => "Iterable[Path]",
-        "Vec<Indices>" => "int | str",
-        "Scale" => return literal(Scale::ALL.map(Scale::name)),
-        other => {
-            let values = flag.map(Arg::get_possible_values).unwrap_or_default();
-            assert!(!values.is_empty(), "no Python type is known for {other} of `{}`", field.name);
-            return literal(values.iter().map(PossibleValue::get_name)) + none;
-        }
-    };
-    format!("{name}{none}")
-}
-
-fn literal<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    let names: Vec<String> = names.into_iter().map(|name| format!("\"{name}\"")).collect();
-    format!("Literal[{}]", names.join(", "))
 }
 
 fn default(field: &Field, flag: Option<&Arg>) -> Option<String> {
@@ -113,6 +78,11 @@ fn default(field: &Field, flag: Option<&Arg>) -> Option<String> {
         ("String", None) => "\"\"".into(),
         (kind, None) => panic!("no default is known for {kind} of `{}`", field.name),
     })
+}
+
+/// A doc comment in one line, with options as a request names them.
+pub(super) fn described(help: &str) -> String {
+    in_python(&joined(help))
 }
 
 /// A doc comment in one line.

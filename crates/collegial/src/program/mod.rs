@@ -13,8 +13,10 @@ mod progress;
 mod python;
 mod python_functions;
 mod reference;
+mod request_schemas;
 mod signals;
 mod terminal;
+mod types;
 mod verbs;
 
 use std::ffi::OsString;
@@ -27,6 +29,7 @@ use crate::runtime::Runtimes;
 
 pub use python_functions::python_functions;
 pub use reference::reference;
+pub use request_schemas::request_schemas;
 
 /// What is wrong with a command's words, its own name first; nothing is run.
 ///
