@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import run
@@ -20,8 +21,9 @@ def main() -> None:
         rows = len(run.Study(name).done())
         head, _, _ = text.partition(MARK)
         lines = "".join(f"    {line}".rstrip() + "\n" for line in said.stdout.splitlines())
-        page.write_text(f"{head}{MARK}\n{sys.argv[1]}: {rows} rows are in `runs/`; planned are {planned}. "
-                        f"`analyse.py` says, by the rules above:\n\n{lines}")
+        state = textwrap.fill(f"{sys.argv[1]}: {rows} rows are in `runs/`; planned are {planned}. "
+                              "`analyse.py` says, by the rules above:", 100)
+        page.write_text(f"{head}{MARK}\n{state}\n\n{lines}")
 
 
 if __name__ == "__main__":

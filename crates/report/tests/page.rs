@@ -195,6 +195,20 @@ Seed 7. Version 0.1.0.
 }
 
 #[test]
+fn markdown_wraps_prose_but_no_table() {
+    let mut table = Table::new(&[("item", Align::Left)]);
+    table.push(["words ".repeat(30)]);
+    let long = "A sentence of words. ".repeat(12);
+    let page =
+        Page::new("Long").verdict(&*long).section(Section::new("All").prose(&*long).table(table, &*long));
+    let text = page.to_markdown("long").text;
+    let (cells, prose): (Vec<_>, Vec<_>) = text.lines().partition(|line| line.starts_with('|'));
+    assert!(prose.iter().all(|line| line.len() <= 100), "{text}");
+    assert!(prose.iter().filter(|line| line.starts_with("> ")).count() > 2);
+    assert!(cells.iter().any(|line| line.len() > 100));
+}
+
+#[test]
 fn rows_link_to_pages_of_the_same_kind() {
     let mut table = Table::new(&[("item", Align::Left), ("what came out", Align::Left)]);
     table.push(["Fig. 3".into(), "words ".repeat(20)]);

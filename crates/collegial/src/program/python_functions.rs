@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use clap::Args;
+use collegial_report::wrapped;
 
 use super::declared::{Parameter, about, parameters};
 use crate::jobs::{gather, job, status};
@@ -273,7 +274,7 @@ impl Function {
     }
 
     fn docstring(&self) -> String {
-        let paragraph = |text: &String| wrapped(&closed(text), 4, 4);
+        let paragraph = |text: &String| indented(&closed(text), 4, 0);
         let mut text = self.about.iter().map(paragraph).collect::<Vec<_>>().join("\n\n");
         let (first, rest) = self.ordered();
         let all = [first, rest].concat();
@@ -281,7 +282,7 @@ impl Function {
             text.push_str("\n\n    Args:");
         }
         for Parameter { name, help, .. } in all {
-            let _ = write!(text, "\n{}", wrapped(&format!("{name}: {}", closed(help)), 8, 12));
+            let _ = write!(text, "\n{}", indented(&format!("{name}: {}", closed(help)), 8, 4));
         }
         text
     }
@@ -292,25 +293,10 @@ fn closed(text: &str) -> String {
     if text.ends_with('.') { text.to_owned() } else { format!("{text}.") }
 }
 
-/// Lines with an indent, later ones with another.
-fn wrapped(text: &str, indent: usize, later: usize) -> String {
-    let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        let indent = if lines.len() == 1 { indent } else { later };
-        let line = lines.last_mut().expect("there is one line at least");
-        if !line.is_empty() && indent + line.chars().count() + 1 + word.chars().count() > WIDTH {
-            lines.push(word.to_owned());
-            continue;
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    let indented = |(number, line): (usize, &String)| {
-        format!("{}{line}", " ".repeat(if number == 0 { indent } else { later }))
-    };
-    lines.iter().enumerate().map(indented).collect::<Vec<_>>().join("\n")
+/// Lines at an indent, later ones with a hanging one.
+fn indented(text: &str, indent: usize, hanging: usize) -> String {
+    let lines = wrapped(text, WIDTH - indent, hanging);
+    lines.iter().map(|line| format!("{}{line}", " ".repeat(indent))).collect::<Vec<_>>().join("\n")
 }
 
 /// The module `collegial._functions` of the Python package.

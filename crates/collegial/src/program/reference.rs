@@ -3,19 +3,22 @@
 use std::fmt::Write as _;
 
 use clap::{Arg, Command, CommandFactory};
+use collegial_report::wrapped_lines;
 
 use crate::program::arguments::Arguments;
+
+/// Columns of the Markdown's prose.
+const WIDTH: usize = 100;
+
+const HEAD: &str = "Made from the program's own definitions; `collegial help VERB` says the same. Results \
+                    go to standard output, everything else to standard error. Exit codes: 0 done, 1 the \
+                    answer is \"no\", 2 something to fix, said in one sentence, 130 interrupted.";
 
 /// Every verb with its flags, as Markdown.
 pub fn reference() -> String {
     let mut program = Arguments::command();
     program.build();
-    let mut text = String::from(
-        "# Verbs and flags\n\n\
-         Made from the program's own definitions; `collegial help VERB` says the same. Results go to standard output, \
-         everything else to standard error. Exit codes: 0 done, 1 the answer is \"no\", 2 something to fix, said in one sentence, \
-         130 interrupted.\n",
-    );
+    let mut text = format!("# Verbs and flags\n\n{}\n", wrapped_lines(HEAD, WIDTH));
     let shared = program.get_arguments().filter(|flag| flag.is_global_set());
     text.push_str("\n## Every verb\n\n");
     flags(&mut text, shared);
@@ -33,7 +36,7 @@ fn section(text: &mut String, verb: &Command) {
     });
     let _ = write!(text, "\n## {name}\n\n");
     let about = verb.get_long_about().or(verb.get_about()).map(ToString::to_string).unwrap_or_default();
-    let _ = write!(text, "{}\n\n", escaped(about.trim()));
+    let _ = write!(text, "{}\n\n", wrapped_lines(&escaped(about.trim()), WIDTH));
     let _ = write!(text, "```text\ncollegial {name}{} [OPTIONS]\n```\n\n", positionals.collect::<String>());
     let mut own: Vec<&Arg> =
         verb.get_arguments().filter(|flag| !flag.is_global_set() && flag.get_id() != "help").collect();

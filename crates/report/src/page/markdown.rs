@@ -1,6 +1,10 @@
 //! The page as Markdown, with its figures and data as files beside it.
 
 use super::{Block, Page, Section, card};
+use crate::wrap::{wrapped, wrapped_lines};
+
+/// Columns of prose; tables, commands and links of figures stay in one line.
+const COLUMNS: usize = 100;
 
 /// A page's text, and the files that it links to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,11 +26,10 @@ struct Writer<'a> {
 pub(super) fn render(page: &Page, directory: &str) -> Markdown {
     let mut writer = Writer { directory, text: format!("# {}\n", page.title), files: vec![] };
     for one in &page.cards {
-        writer.paragraph(&format!("> {}", card::markdown(one)));
+        writer.quote(&card::markdown(one));
     }
     if let Some(verdict) = &page.verdict {
-        let quoted: Vec<String> = verdict.lines().map(|line| format!("> {line}").trim_end().into()).collect();
-        writer.paragraph(&quoted.join("\n"));
+        writer.quote(verdict);
     }
     for section in &page.sections {
         writer.section(section, 2);
@@ -47,6 +50,16 @@ impl Writer<'_> {
         }
     }
 
+    fn prose(&mut self, text: &str) {
+        self.paragraph(&wrapped_lines(text, COLUMNS));
+    }
+
+    fn quote(&mut self, text: &str) {
+        let lines = text.lines().flat_map(|line| wrapped(line, COLUMNS - 2, 0));
+        let quoted: Vec<String> = lines.map(|line| format!("> {line}").trim_end().into()).collect();
+        self.paragraph(&quoted.join("\n"));
+    }
+
     fn section(&mut self, section: &Section, level: usize) {
         self.paragraph(&format!("{} {}", "#".repeat(level), section.heading));
         for block in &section.blocks {
@@ -56,19 +69,19 @@ impl Writer<'_> {
 
     fn block(&mut self, block: &Block, level: usize) {
         match block {
-            Block::Prose(text) => self.paragraph(text),
+            Block::Prose(text) => self.prose(text),
             Block::Figures(panels) => {
                 for (figure, caption) in panels {
                     let name = figure.file_name();
                     let (drawing, data) = (self.path(&name, "svg"), self.path(&name, "csv"));
                     self.paragraph(&format!("![{}]({drawing})", figure.title().replace(['[', ']'], "")));
-                    self.paragraph(format!("{} [CSV]({data})", caption.trim()).trim());
+                    self.prose(format!("{} [CSV]({data})", caption.trim()).trim());
                     self.files.push((drawing, figure.to_svg()));
                     self.files.push((data, figure.to_csv()));
                 }
             }
             Block::Table(table, caption) => {
-                self.paragraph(caption);
+                self.prose(caption);
                 self.paragraph(&table.to_markdown());
             }
             Block::Details(section) => self.section(section, level + 1),
