@@ -63,7 +63,7 @@ def redesigned(model: str, design: str) -> str:
 def stages(model: str) -> list[tuple[int, int, list[int]]]:
     """Every stage of a network: its blocks, the members m of each, and their widths n into and out of the k x k convolution."""
 
-def members_within(cost: Callable[[int], int], budget: int, rule: str, most: int) -> int:
+def members_within(cost: Callable[[int], float], budget: float, rule: str, most: int) -> int:
     """The integer correction: the most members whose cost, a function of their number, is within a budget, or the number
     nearest to it; 0 where not even one is."""
 

@@ -216,7 +216,7 @@ fn stages(model: &str) -> PyResult<Vec<(usize, usize, [usize; 2])>> {
 /// budget, or the number nearest to it; 0 where not even one is.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "Python's objects come as values")]
-fn members_within(cost: Bound<'_, PyAny>, budget: u64, rule: &str, most: usize) -> PyResult<usize> {
+fn members_within(cost: Bound<'_, PyAny>, budget: f64, rule: &str, most: usize) -> PyResult<usize> {
     let rule: ops::search::Rule = serde_json::from_value(rule.into())
         .map_err(|_| CollegialError::new_err(format!("the rule is {rule:?}; take 'nearest' or 'under'")))?;
     ops::search::members_within(budget, rule, most, |members| cost.call1((members,))?.extract())

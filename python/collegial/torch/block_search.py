@@ -54,9 +54,7 @@ def of_block(family: Family, rule: Rule | None, most: float, options: dict[str, 
     variances = {point.width: point.variance for point in found.curve}
     if law:
         primal = max(1, family.fitted(found.primal.width, rule or "nearest", most))
-        real = next(point.dual_multiplicity for point in found.curve if point.width == found.dual.width)
-        dual = int(min(max(1, rounded(real)), most))
-        optima = {"primal": (primal, found.primal.width), "dual": (dual, found.dual.width)}
+        optima = {"primal": (primal, found.primal.width), "dual": (found.dual.members, found.dual.width)}
         choice = None
     else:
         choice = _Choice(family, variances, found.baseline_variance, rule or "under", most, precision)

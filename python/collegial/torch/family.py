@@ -14,12 +14,9 @@ from .. import _collegial
 from .._functions import search
 from .._spec import Spec
 from .blocks import ModelBlocks
-from .module_choice import Rule, rounded
+from .module_choice import MANY, Rule, rounded
 from .recognise import block_designs
 from .resize import resize
-
-# More members than any model pays for.
-MANY = 1 << 40
 
 
 class Family:

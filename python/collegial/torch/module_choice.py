@@ -12,11 +12,15 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, Literal
 
+from .. import _collegial
 from .ensembles import TWO_SIDED_95
 from .kernels import Moments
 
 Rule = Literal["nearest", "under"]
 Gain = Literal["better", "undecided", "baseline-is-best"]
+
+# More members than any budget pays for.
+MANY = 1 << 40
 
 
 def rounded(value: float) -> int:
@@ -81,7 +85,7 @@ class Choice:
         """As many members as the baseline's cost pays for. More of them than that would have less
         variance too, so a gain is one of the efficiency as well."""
         real = self.budget / self.cost
-        members = max(1, math.floor(real) if rule == "under" else rounded(real))
+        members = max(1, _collegial.members_within(lambda members: members * self.cost, self.budget, rule, MANY))
         high = self.variance_ratio()[2]
         return self._record(members, real, self._gain(high * self.cost < self.budget and high < members))
 

@@ -1,6 +1,8 @@
 //! The integer correction: from a real multiplicity at block level to a design whose whole network
 //! is within the budget.
 
+use std::ops::Sub;
+
 use collegial_arch::{Cost, Design, Spec};
 
 use crate::{Error, Rule};
@@ -40,17 +42,17 @@ pub(super) fn integer_multiplicity(
 /// # Errors
 ///
 /// Those of the cost.
-pub fn members_within<E>(
-    budget: u64,
+pub fn members_within<C: Copy + PartialOrd + Sub<Output = C>, E>(
+    budget: C,
     rule: Rule,
     most: usize,
-    mut cost: impl FnMut(usize) -> Result<u64, E>,
+    mut cost: impl FnMut(usize) -> Result<C, E>,
 ) -> Result<usize, E> {
     let low = largest_within(budget, most, &mut cost)?;
     match rule {
         Rule::Nearest if low == 0 => Ok(1.min(most)),
         Rule::Nearest if low < most => {
-            let closer = cost(low + 1)?.abs_diff(budget) < budget.abs_diff(cost(low)?);
+            let closer = cost(low + 1)? - budget < budget - cost(low)?;
             Ok(low + usize::from(closer))
         }
         Rule::Under | Rule::Nearest => Ok(low),
@@ -67,10 +69,10 @@ pub(super) fn refusal(spec: &Spec, width: usize, cost: Cost, budget: u64) -> Res
 /// The largest m up to `most` whose cost is within the budget, 0 if there is none: the cost grows
 /// with m, so by doubling and then halving. (Doubling first, because the cost of a network far
 /// beyond the budget may not be countable.)
-fn largest_within<E>(
-    budget: u64,
+fn largest_within<C: Copy + PartialOrd, E>(
+    budget: C,
     most: usize,
-    cost: &mut impl FnMut(usize) -> Result<u64, E>,
+    cost: &mut impl FnMut(usize) -> Result<C, E>,
 ) -> Result<usize, E> {
     let (mut low, mut high) = (0, 1.min(most));
     let mut within = |multiplicity: usize| Ok(cost(multiplicity)? <= budget);
@@ -106,6 +108,9 @@ mod tests {
             assert_eq!(members_within(budget, Rule::Under, most, cost), Ok(under), "{budget} {most}");
             assert_eq!(members_within(budget, Rule::Nearest, most, cost), Ok(nearest), "{budget} {most}");
         }
+        let seconds = |m: usize| Ok::<f64, ()>(0.4 * m as f64);
+        assert_eq!(members_within(1.1, Rule::Under, 9, seconds), Ok(2));
+        assert_eq!(members_within(1.1, Rule::Nearest, 9, seconds), Ok(3));
         assert_eq!(members_within(10, Rule::Under, 3, |_| Err("no")), Err("no"));
     }
 }
