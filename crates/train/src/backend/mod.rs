@@ -9,7 +9,6 @@
 mod native;
 mod state;
 
-pub(crate) use native::check_memory;
 pub use state::BackendState;
 pub(crate) use state::{Layout, initial_state};
 
@@ -139,6 +138,14 @@ impl Backends {
     /// [`Error::NoTorch`].
     pub fn check(self, engine: Engine) -> Result<(), Error> {
         self.constructor(engine).map(drop)
+    }
+
+    /// Refuses a job that its backend could not start, before anything of it is built.
+    pub(crate) fn check_job(self, job: &Job) -> Result<(), Error> {
+        match job.engine {
+            Engine::Native => native::check_memory(job),
+            Engine::Torch => self.check(job.engine),
+        }
     }
 
     /// Constructs the job's backend, with weights that are still to be loaded.

@@ -44,7 +44,7 @@ pub(super) fn start(setup: &Setup<'_>) -> Result<Box<dyn Backend>, Error> {
 /// Refuses a training that does not fit into memory before anything of it is built: the engine and
 /// the optimiser, and beside them a checkpoint as tensors and as the bytes of its two files. The data
 /// set is there already.
-pub(crate) fn check_memory(job: &Job) -> Result<(), Error> {
+pub(super) fn check_memory(job: &Job) -> Result<(), Error> {
     let Some(available) = memory::available() else { return Ok(()) };
     let (graph, recipe) = (job.spec.graph()?, &job.recipe);
     let (batch, micro_batch) = (recipe.batch, recipe.micro_batch());

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use collegial_core::{Monitor, Silent};
 
-use crate::backend::{Backend, BackendState, Backends, Layout, check_memory, initial_state};
+use crate::backend::{Backend, BackendState, Backends, Layout, initial_state};
 use crate::checkpoint::{Checkpoint, MODEL_FILE, TrainingHeader};
 use crate::data::{Batch, Loader, Position};
 use crate::error::io;
@@ -82,10 +82,7 @@ impl Trainer {
         backends: Backends,
         checkpoint: Option<&Checkpoint>,
     ) -> Result<Self, Error> {
-        backends.check(job.engine)?;
-        if job.engine.is_native() {
-            check_memory(&job)?;
-        }
+        backends.check_job(&job)?;
         let (state, factors) = initial_state(&job, checkpoint)?;
         let mut backend = backends.start(&job, factors)?;
         backend.load(&state)?;
