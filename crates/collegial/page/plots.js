@@ -47,7 +47,7 @@ function designDots(answer, problem, value, tone, text) {
 export function objectives(answer, picked, drag) {
   const { curve, flat } = answer;
   const unit = units[answer.cost];
-  const base = Number(answer.baseline_design?.match(/x(\d+)/)?.[1]);
+  const base = answer.baseline_width;
   const region = flat ? [{ kind: "flat", low: flat.low, high: flat.high, tone: "base" }] : [];
   // Beside the dot where its curve is not.
   const baseline = (value, [narrow, wide], best) => (base ? [{ kind: "dot", at: [base, value], tone: "base", hollow: true, size: radius.marked,
