@@ -1,7 +1,7 @@
 //! `sweep`: any networks, each trained several times on one data set.
 
 use std::borrow::Cow;
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use collegial_arch::Overrides;
@@ -9,14 +9,13 @@ use collegial_experiments::jobs::Share;
 use collegial_experiments::{Context, ResultCache, Training, mean, standard_error, train_all};
 use collegial_report::{Align, Axis, Figure, Page, Point, Points, Provenance, Section, Table, grouped};
 use collegial_train::Builtin;
-use collegial_train::data::Dataset;
-use collegial_train::{Backends, Data, Engine, Error as TrainError, spec_for};
+use collegial_train::{Backends, Data, spec_for};
 use serde::Serialize;
 
 use crate::message::{invalid, option};
 use crate::options::options;
 use crate::reproduce::told;
-use crate::{Answer, Error, ModelRef, Monitor, Paged, Style, files, validate};
+use crate::{Answer, Error, ModelRef, Monitor, Paged, Style, TrainingOptions, files};
 
 options! {
     /// Train any networks several times each, and give their mean test errors
@@ -29,22 +28,12 @@ options! {
         /// Names, or paths of specs
         #[arg(value_name = "MODEL", required = true, value_hint = clap::ValueHint::AnyPath)]
         pub models: Vec<ModelRef>,
-        /// Directory of the data set
-        #[arg(long, value_name = "DIR")]
-        #[serde(with = "crate::paths::exact")]
-        pub data: PathBuf,
+        /// Data, recipe and backend
+        #[command(flatten)]
+        pub training: TrainingOptions,
         /// Trainings of every network, with seeds from --seed on
         #[arg(long, value_name = "COUNT")]
         pub runs: NonZeroU32 = NonZeroU32::new(5).unwrap(),
-        /// Epochs of every training [default: the recipe's]
-        #[arg(long, value_name = "COUNT")]
-        pub epochs: Option<NonZeroU32>,
-        /// Train on the first images only
-        #[arg(long, value_name = "IMAGES")]
-        pub limit: Option<NonZeroUsize>,
-        /// Change the recipe: learning_rate=0.05, batch=64, schedule.milestones=[5,8]
-        #[arg(long, value_name = "KEY=VALUE")]
-        pub set: Vec<String>,
         /// Where finished runs are kept [default: runs/sweep-DATA]
         #[arg(long, value_name = "DIR")]
         #[serde(with = "crate::paths::exact_option")]
@@ -52,10 +41,6 @@ options! {
         /// Seed of everything random
         #[arg(skip)]
         pub seed: u64,
-        /// Who computes the trainings
-        #[arg(long, value_enum)]
-        #[serde(skip_serializing_if = "Engine::is_native")]
-        pub engine: Engine = Engine::Native,
     }
 }
 
@@ -97,7 +82,7 @@ pub struct Network {
 ///
 /// Where a network cannot be trained on the data, or the monitor stopped it.
 pub fn run(request: &Request, backends: Backends, monitor: &dyn Monitor) -> Result<SweepAnswer, Error> {
-    backends.check(request.engine)?;
+    backends.check(request.training.engine)?;
     answer(request, Share::All, backends, monitor)
 }
 
@@ -112,18 +97,18 @@ pub(crate) fn answer(
         return Err(invalid![option("models"), " is empty; name networks to train"].into());
     }
     files::check_directory(request.out.as_deref())?;
-    let dataset = Dataset::open(&request.data).map_err(TrainError::from)?;
+    let dataset = request.training.dataset()?;
     let spec = |model: &ModelRef| -> Result<_, Error> {
         Ok(spec_for(&model.open()?.into_spec(), &Overrides::default(), &dataset)?)
     };
     let specs = request.models.iter().map(spec).collect::<Result<Vec<_>, _>>()?;
-    let recipe = validate::recipe(&dataset, request.epochs, request.limit, &request.set)?;
+    let recipe = request.training.recipe(&dataset)?;
     let default = || Path::new("runs").join(format!("sweep-{}", Builtin::of(&dataset)));
     let out = files::directory_or(request.out.as_deref(), default)?;
     let classes = dataset.classes();
     let data = Data::new(dataset, &recipe)?;
     let cache = ResultCache::open(out.join("parts"))?;
-    let engine = request.engine;
+    let engine = request.training.engine;
     let context = Context { share, engine, backends, ..Context::new(request.seed, &cache, monitor) };
     let training = Training { name: "sweep", data: &data, recipe: &recipe, runs: request.runs.get() };
     let trained = train_all(&training, &specs, &context).map_err(|error| told(error, monitor))?;

@@ -1,7 +1,7 @@
 //! `validate`: does the variance rank trained test errors?
 
 use std::borrow::Cow;
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use collegial_arch::{Cost, Spec};
@@ -14,15 +14,15 @@ use collegial_report::{Figure, Page, Provenance, Table, duration};
 use collegial_search::Limits;
 use collegial_search::paper::Search;
 use collegial_train::data::Dataset;
-use collegial_train::recipe::{self, Builtin, Recipe};
-use collegial_train::{Backends, Data, Engine, Error as TrainError, spec_for};
+use collegial_train::recipe::Builtin;
+use collegial_train::{Backends, Data, spec_for};
 use serde::Serialize;
 
 use crate::jobs;
 use crate::message::invalid;
 use crate::options::options;
 use crate::reproduce::told;
-use crate::{Answer, Error, InvalidRequest, Model, Monitor, Paged, Style, files};
+use crate::{Answer, Error, InvalidRequest, Model, Monitor, Paged, Style, TrainingOptions, files};
 
 options! {
     /// Train designs of equal cost and see whether the predicted variance ranks their test errors
@@ -42,10 +42,9 @@ options! {
         /// The baseline; class count and image size are the data set's
         #[command(flatten)]
         pub model: Model,
-        /// Directory of the data set
-        #[arg(long, value_name = "DIR")]
-        #[serde(with = "crate::paths::exact")]
-        pub data: PathBuf,
+        /// Data, recipe and backend
+        #[command(flatten)]
+        pub training: TrainingOptions,
         /// Designs to train, the baseline included
         #[arg(long, value_name = "COUNT")]
         pub designs: usize = 8,
@@ -59,21 +58,12 @@ options! {
         /// The most trainings of every design that are planned
         #[arg(long, value_name = "COUNT", conflicts_with = "runs")]
         pub max_runs: NonZeroU32 = NonZeroU32::new(20).unwrap(),
-        /// Epochs of every training [default: the recipe's]
-        #[arg(long, value_name = "COUNT")]
-        pub epochs: Option<NonZeroU32>,
-        /// Train on the first images only
-        #[arg(long, value_name = "IMAGES")]
-        pub limit: Option<NonZeroUsize>,
         /// What is kept equal
         #[arg(long, value_enum)]
         pub cost: Cost = Cost::Params,
         /// Also train designs of equal variance, on the dual curve
         #[arg(long)]
         pub dual: bool,
-        /// Change the recipe: learning_rate=0.05, batch=64, schedule.milestones=[5,8]
-        #[arg(long, value_name = "KEY=VALUE")]
-        pub set: Vec<String>,
         /// Where the page, figures, data and finished runs go [default: runs/validate-MODEL-DATA]
         #[arg(long, value_name = "DIR")]
         #[serde(with = "crate::paths::exact_option")]
@@ -81,10 +71,6 @@ options! {
         /// Seed of everything random
         #[arg(skip)]
         pub seed: u64,
-        /// Who computes the trainings
-        #[arg(long, value_enum)]
-        #[serde(skip_serializing_if = "Engine::is_native")]
-        pub engine: Engine = Engine::Native,
     }
 }
 
@@ -112,7 +98,7 @@ pub struct ValidateAnswer {
 /// Where the baseline has no width to change, a design cannot be trained, or the monitor stopped
 /// it.
 pub fn run(request: &Request, backends: Backends, monitor: &dyn Monitor) -> Result<ValidateAnswer, Error> {
-    backends.check(request.engine)?;
+    backends.check(request.training.engine)?;
     answer(request, Share::All, backends, monitor)
 }
 
@@ -138,10 +124,10 @@ pub(crate) fn answer(
         Some(runs) => Runs::Given(runs.get()),
         None => Runs::Planned { share: request.decide, most: request.max_runs.get() },
     };
-    let dataset = Dataset::open(&request.data).map_err(TrainError::from)?;
+    let dataset = request.training.dataset()?;
     let baseline = spec_for(&request.model.bare_spec()?, &request.model.overrides(), &dataset)?;
     let search = Search::new(baseline.clone()).within(Limits::new().cost(request.cost));
-    let recipe = recipe(&dataset, request.epochs, request.limit, &request.set)?;
+    let recipe = request.training.recipe(&dataset)?;
     let out = files::directory_or(request.out.as_deref(), || default_directory(&baseline, &dataset))?;
     let data = Data::new(dataset, &recipe)?;
     let cache = ResultCache::open(out.join("parts"))?;
@@ -154,13 +140,13 @@ pub(crate) fn answer(
         runs,
         dual: request.dual,
     };
-    let engine = request.engine;
+    let engine = request.training.engine;
     let context = Context { share, engine, backends, ..Context::new(request.seed, &cache, monitor) };
     if matches!(share, Share::All) {
         let ledger = Ledger::default();
         let listing = Context {
             share: Share::Nothing(&ledger),
-            engine: request.engine,
+            engine: request.training.engine,
             ..Context::new(request.seed, &cache, &Silent)
         };
         question.answer(&listing).map_err(|error| told(error, monitor))?;
@@ -204,27 +190,6 @@ fn cost_sentence(bill: &Bill, runs: Runs, workers: usize) -> Option<String> {
 
 fn default_directory(baseline: &Spec, dataset: &Dataset) -> PathBuf {
     Path::new("runs").join(format!("validate-{}-{}", baseline.name(), Builtin::of(dataset)))
-}
-
-/// The data set's recipe with changes. A shorter training divides its rate after the same shares of
-/// it.
-pub(crate) fn recipe(
-    dataset: &Dataset,
-    epochs: Option<NonZeroU32>,
-    limit: Option<NonZeroUsize>,
-    set: &[String],
-) -> Result<Recipe, Error> {
-    let mut changes = set.to_vec();
-    changes.extend(limit.map(|limit| format!("limit={limit}")));
-    changes.extend(epochs.map(|epochs| format!("epochs={epochs}")));
-    let mut recipe = Builtin::of(dataset).with(&changes)?;
-    let usual = Recipe::for_dataset(dataset)?;
-    if !set.iter().any(|change| recipe::changes(change, "schedule")) {
-        let share = f64::from(recipe.epochs) / f64::from(usual.epochs);
-        recipe.schedule.milestones.iter_mut().for_each(|milestone| *milestone *= share);
-    }
-    let images = dataset.train().len();
-    Ok(recipe.clone().for_images(recipe.limit.map_or(images, |limit| limit.min(images))))
 }
 
 impl ValidateAnswer {

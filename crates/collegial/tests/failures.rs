@@ -8,7 +8,9 @@ use std::sync::{LazyLock, Mutex};
 
 use collegial::backend::Backends;
 use collegial::jobs::job::Indices;
-use collegial::{Model, ModelRef, Monitor, Silent, Widths, fit, jobs, merge, reproduce, sweep};
+use collegial::{
+    Model, ModelRef, Monitor, Silent, TrainingOptions, Widths, fit, jobs, merge, reproduce, sweep,
+};
 use collegial_core::files::faults::{Plan, recorded, with_failures};
 use collegial_core::files::power_loss::{Luck, after_power_loss};
 use collegial_core::files::{TEMPORARY, write_atomic};
@@ -56,10 +58,13 @@ fn data(name: &str) -> PathBuf {
 fn plan(directory: &Path, data: PathBuf) -> Result<(), String> {
     let sweep = sweep::Request {
         models: ["fc2-4", "fc2-2x2"].map(|name| ModelRef::Name(name.into())).to_vec(),
-        data,
+        training: TrainingOptions {
+            data,
+            epochs: NonZeroU32::new(1),
+            set: vec!["batch=10".into()],
+            ..TrainingOptions::default()
+        },
         runs: NonZeroU32::MIN,
-        epochs: NonZeroU32::new(1),
-        set: vec!["batch=10".into()],
         ..sweep::Request::default()
     };
     let request = jobs::plan::Request {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use collegial::backend::Backends;
-use collegial::{Model, Silent, export, score, train};
+use collegial::{Model, Silent, TrainingOptions, export, score, train};
 use collegial_arch::Spec;
 use collegial_experiments::synthetic;
 
@@ -19,8 +19,11 @@ fn trained(data: &Path, out: &Path) {
     synthetic::write_colours(data, 10, 20, 10, 1).unwrap();
     let request = train::Request {
         model: Model::named(NAME),
-        data: data.to_owned(),
-        epochs: Some(std::num::NonZeroU32::MIN),
+        training: TrainingOptions {
+            data: data.to_owned(),
+            epochs: Some(std::num::NonZeroU32::MIN),
+            ..TrainingOptions::default()
+        },
         out: Some(out.to_owned()),
         ..train::Request::default()
     };

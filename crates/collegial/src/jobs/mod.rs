@@ -19,7 +19,7 @@ use collegial_experiments::reproduce::Item;
 use collegial_train::Backends;
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, ModelRef, Monitor, reproduce, sweep, validate};
+use crate::{Error, ModelRef, Monitor, TrainingOptions, reproduce, sweep, validate};
 
 /// A request whose trainings can be jobs.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -38,6 +38,9 @@ impl Task {
     /// of them. What is written goes to `directory`.
     fn settled(self, directory: &Path) -> Result<Self, Error> {
         let whole = |path: &Path| std::path::absolute(path).map_err(Error::reading(path));
+        let absolute = |training: TrainingOptions| {
+            whole(&training.data).map(|data| TrainingOptions { data, ..training })
+        };
         Ok(match self {
             Self::Reproduce(request) => Self::Reproduce(reproduce::Request {
                 data: request.data.as_deref().map(whole).transpose()?,
@@ -49,7 +52,7 @@ impl Task {
                 let models = request.models.iter().map(portable);
                 Self::Sweep(sweep::Request {
                     models: models.collect::<Result<_, _>>()?,
-                    data: whole(&request.data)?,
+                    training: absolute(request.training)?,
                     out: Some(directory.to_owned()),
                     ..request
                 })
@@ -58,7 +61,7 @@ impl Task {
                 let model = portable(&request.model.model)?;
                 Self::Validate(validate::Request {
                     model: crate::Model { model, ..request.model },
-                    data: whole(&request.data)?,
+                    training: absolute(request.training)?,
                     out: Some(directory.to_owned()),
                     ..request
                 })

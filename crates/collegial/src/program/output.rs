@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use clap::Args;
 use collegial_report::visible;
 
+use crate::options::options;
 use crate::program::arguments::{Common, Format};
 use crate::program::failure::Failure;
 use crate::program::terminal;
@@ -36,14 +36,15 @@ pub fn print(text: &str) -> Result<(), Failure> {
 }
 
 // Files beside the result; a doc comment would be the verb's help.
-#[derive(Args)]
-pub struct Files {
-    /// Write a self-contained HTML page
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
-    /// Write the figures as SVG files, with their data as CSV, into this directory
-    #[arg(long, value_name = "DIR")]
-    figures: Option<PathBuf>,
+options! {
+    pub struct Files {
+        /// Write a self-contained HTML page
+        #[arg(long, value_name = "FILE")]
+        pub report: Option<PathBuf>,
+        /// Write the figures as SVG files, with their data as CSV, into this directory
+        #[arg(long, value_name = "DIR")]
+        pub figures: Option<PathBuf>,
+    }
 }
 
 impl Files {

@@ -7,6 +7,7 @@ use clap::Args;
 use collegial_report::wrapped;
 
 use super::declared::{Parameter, about, parameters};
+use super::output::Files;
 use crate::jobs::{gather, job, status};
 use crate::options::Options;
 use crate::{
@@ -44,13 +45,6 @@ const PROGRESS: Own = (
     "None",
     "True for a bar, or a callable that is given how much is done and of how much",
 );
-const REPORT: Own = ("report", "Path | None", "None", "Write a self-contained HTML page to this path");
-const FIGURES: Own = (
-    "figures",
-    "Path | None",
-    "None",
-    "Write the figures as SVG files, with their data as CSV, into this directory",
-);
 const EXECUTOR: Own = (
     "executor",
     "Executor",
@@ -85,34 +79,52 @@ const EPOCH: Own = (
     "Called with the results of every epoch as soon as it is done",
 );
 
-/// Every function of the package that asks a verb.
+/// Every function of the package that asks a verb, by name.
 fn functions() -> Vec<Function> {
-    let settings: &[&str] = &["classes", "inputs", "outputs", "image"];
+    let mut all: Vec<_> =
+        [of_networks(), of_kernels(), of_designs(), of_jobs()].into_iter().flatten().collect();
+    all.sort_unstable_by_key(|function| function.name);
+    all
+}
+
+/// The settings of a model that these functions leave to its spec.
+const SETTINGS: [&str; 4] = ["classes", "inputs", "outputs", "image"];
+
+/// Of networks and their weights.
+fn of_networks() -> Vec<Function> {
     vec![
         Function::of::<evaluate::Request>("evaluate", "EvaluateResult")
             .without(&["logits"])
             .with(&[THREADS, PROGRESS]),
         Function::of::<export::Request>("export", "ExportResult").first(&["out"]),
-        Function::of::<fit::Request>("fit", "FitResult")
-            .without(&["shard"])
-            .first(&["widths", "trials", "seed"])
-            .with(&[FIGURES, DRAWING, THREADS, PROGRESS]),
         Function::of::<forward::Request>("forward", "numpy.ndarray")
-            .without(settings)
+            .without(&SETTINGS)
             .first(&["weights"])
             .with(&[ARRAY, THREADS])
             .required(&["weights", "inputs"]),
-        Function::of::<gather::Request>("gather", "GatherResult"),
         Function::of::<info::Request>("info", "InfoResult"),
-        Function::of::<job::Request>("job", "Result")
-            .about("Run trainings of a plan, one after the other")
-            .note("A job that is finished is left alone, and one that was begun continues from its checkpoint")
-            .with(&[THREADS]),
         Function::of::<models::Request>("models", "ModelsResult"),
+        Function::of::<train::Request>("train", "TrainResult")
+            .with(&[THREADS, PROGRESS, EPOCH])
+            .note(
+                "Ctrl-C saves a checkpoint and raises KeyboardInterrupt; the same call with `resume=True` goes on. Notes \
+                 go to the logger \"collegial\".",
+            ),
+    ]
+}
+
+/// Of kernels and their moments.
+fn of_kernels() -> Vec<Function> {
+    vec![
+        Function::of::<fit::Request>("fit", "FitResult")
+            .without(&["shard"])
+            .first(&["widths", "trials", "seed"])
+            .files(&["figures"])
+            .with(&[DRAWING, THREADS, PROGRESS]),
         Function::of::<moments::Request>("moments", "MomentsResult")
             .first(&["model"]),
         Function::of::<ntk::Request>("ntk", "numpy.ndarray | DrawsResult")
-            .without(settings)
+            .without(&SETTINGS)
             .without(&["input", "tiles", "regress", "test_count"])
             .with(&[ARRAY, TILING, THREADS, PROGRESS])
             .first(&["inputs", "count", "seed", "weights"])
@@ -132,30 +144,45 @@ fn functions() -> Vec<Function> {
                 "out",
                 "A .npy file for the kernel: a row per image, training images first, a column per training image",
             )
-            .without(settings)
+            .without(&SETTINGS)
             .without(&["input", "tiles", "regress", "split", "pooled", "draws", "batch", "full", "diagonal"])
             .first(&["count"])
             .required(&["data"])
             .with(&[THREADS, PROGRESS]),
+    ]
+}
+
+/// Of designs, and of trainings that compare them.
+fn of_designs() -> Vec<Function> {
+    vec![
         Function::of::<reproduce::Request>("reproduce", "ReproduceResult")
             .without(&["command"])
             .with(&[EXECUTOR, THREADS, PROGRESS]),
         Function::of::<score::Request>("score", "ScoreResult")
             .first(&["target", "group"])
-            .with(&[REPORT, FIGURES]),
+            .files(&["report", "figures"]),
         Function::of::<search::Request>("search", "SearchResult")
             .first(&["alpha", "cost", "variance", "rule"])
-            .with(&[REPORT, FIGURES, THREADS, PROGRESS]),
-        Function::of::<status::Request>("status", "StatusResult"),
+            .files(&["report", "figures"])
+            .with(&[THREADS, PROGRESS]),
         Function::of::<sweep::Request>("sweep", "SweepResult").with(&[EXECUTOR, THREADS, PROGRESS]),
-        Function::of::<train::Request>("train", "TrainResult")
-            .with(&[THREADS, PROGRESS, EPOCH])
-            .note(
-                "Ctrl-C saves a checkpoint and raises KeyboardInterrupt; the same call with `resume=True` goes on. Notes \
-                 go to the logger \"collegial\".",
-            ),
         Function::of::<validate::Request>("validate", "ValidateResult")
-            .with(&[REPORT, FIGURES, EXECUTOR, THREADS, PROGRESS]),
+            .files(&["report", "figures"])
+            .with(&[EXECUTOR, THREADS, PROGRESS]),
+    ]
+}
+
+/// Of the jobs of a plan.
+fn of_jobs() -> Vec<Function> {
+    vec![
+        Function::of::<gather::Request>("gather", "GatherResult"),
+        Function::of::<job::Request>("job", "Result")
+            .about("Run trainings of a plan, one after the other")
+            .note(
+                "A job that is finished is left alone, and one that was begun continues from its checkpoint",
+            )
+            .with(&[THREADS]),
+        Function::of::<status::Request>("status", "StatusResult"),
     ]
 }
 
@@ -168,6 +195,13 @@ impl Function {
     /// Options that Python does not offer here.
     fn without(mut self, names: &[&str]) -> Self {
         self.parameters.retain(|parameter| !names.contains(&parameter.name.as_str()));
+        self
+    }
+
+    /// Files beside the result.
+    fn files(mut self, names: &[&str]) -> Self {
+        let files = parameters::<Files>().into_iter();
+        self.parameters.extend(files.filter(|file| names.contains(&file.name.as_str())));
         self
     }
 

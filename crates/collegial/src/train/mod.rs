@@ -14,13 +14,13 @@ use collegial_train::checkpoint::Checkpoint;
 use collegial_train::data::Dataset;
 use collegial_train::recipe::{self, Builtin, Recipe};
 use collegial_train::{
-    Backends, CheckpointPolicy, Data, Engine, Error as TrainError, Job, Outcome, RunDirectory, Trainer,
-    TrainingMonitor, run as runs, spec_for,
+    Backends, CheckpointPolicy, Data, Job, Outcome, RunDirectory, Trainer, TrainingMonitor, run as runs,
+    spec_for,
 };
 use serde::Serialize;
 
 use crate::options::options;
-use crate::{Error, Model, Monitor, files};
+use crate::{Error, Model, Monitor, TrainingOptions, files};
 
 options! {
     /// Train a network on a data set and test it after every epoch
@@ -38,30 +38,21 @@ options! {
         /// The network; class count and image size are the data set's
         #[command(flatten)]
         pub model: Model,
-        /// Directory of the data set
-        #[arg(long, value_name = "DIR")]
-        pub data: PathBuf,
+        /// Data, recipe and backend
+        #[command(flatten)]
+        pub training: TrainingOptions,
         /// Directory of the run: checkpoints, recipe, results, TensorBoard events [default:
         /// runs/MODEL-DATA]
         #[arg(long, value_name = "DIR")]
         pub out: Option<PathBuf>,
-        /// Go on from the newest checkpoint of --out, or begin if there is none
+        /// Go on from the newest checkpoint of --out, or begin if there is none; --epochs may be more
+        /// than before
         #[arg(long)]
         pub resume: bool,
         /// cifar10, cifar100, mnist, imagenet32, imagenet64, imagenet, or a TOML file [default: by
         /// data set]
         #[arg(long, value_name = "NAME|FILE")]
         pub recipe: Option<PathBuf>,
-        /// Change the recipe: learning_rate=0.05, micro_batch=32, schedule.milestones=[5,8],
-        /// optimiser.kind=adam
-        #[arg(long, value_name = "KEY=VALUE")]
-        pub set: Vec<String>,
-        /// Epochs in all; a resumed run may be given more than it began with
-        #[arg(long, value_name = "COUNT")]
-        pub epochs: Option<NonZeroU32>,
-        /// Train on the first images only
-        #[arg(long, value_name = "IMAGES")]
-        pub limit: Option<NonZeroUsize>,
         /// Test on so many images only, spread evenly over the test images
         #[arg(long, value_name = "IMAGES")]
         pub test_limit: Option<NonZeroUsize>,
@@ -75,10 +66,6 @@ options! {
         /// Seed of weights, order and augmentation
         #[arg(skip)]
         pub seed: u64,
-        /// Who computes
-        #[arg(long, value_enum)]
-        #[serde(skip_serializing_if = "Engine::is_native")]
-        pub engine: Engine = Engine::Native,
     }
 }
 
@@ -175,9 +162,9 @@ pub fn run(
     monitor: &dyn Monitor,
     log: &dyn Log,
 ) -> Result<TrainAnswer, Error> {
-    backends.check(request.engine)?;
+    backends.check(request.training.engine)?;
     files::check_directory(request.out.as_deref())?;
-    let dataset = Dataset::open(&request.data).map_err(TrainError::from)?;
+    let dataset = request.training.dataset()?;
     let spec = spec_for(&request.model.bare_spec()?, &request.model.overrides(), &dataset)?;
     let directories = directories(request, &spec, &dataset);
     let recipe = choose_recipe(request, &dataset, &directories)?;
@@ -190,7 +177,7 @@ pub fn run(
             recipe: recipe.clone(),
             seed,
             data: data.clone(),
-            engine: request.engine,
+            engine: request.training.engine,
         };
         let trainer = train(request, job, &directory, backends, &Watch { seed, monitor, log })?;
         let progress = trainer.progress();
@@ -239,8 +226,7 @@ fn directories(request: &Request, spec: &Spec, dataset: &Dataset) -> Vec<(u64, P
 
 /// What was given, or what the run that is resumed has.
 fn choose_recipe(request: &Request, dataset: &Dataset, runs: &[(u64, PathBuf)]) -> Result<Recipe, Error> {
-    let mut changes = request.set.clone();
-    changes.extend(request.limit.map(|limit| format!("limit={limit}")));
+    let mut changes = request.training.changes();
     changes.extend(request.test_limit.map(|limit| format!("test_limit={limit}")));
     // What is given again on resuming changes the run's own recipe, so that a difference is found
     // and named.
@@ -251,7 +237,7 @@ fn choose_recipe(request: &Request, dataset: &Dataset, runs: &[(u64, PathBuf)]) 
         (None, None) => Builtin::of(dataset).toml().to_owned(),
         (None, Some(name)) => recipe::load(name)?,
     };
-    changes.extend(request.epochs.map(|epochs| format!("epochs={epochs}")));
+    changes.extend(request.training.epochs_change());
     let recipe = Recipe::build(&text, &changes)?;
     let images = dataset.train().len();
     let limit = recipe.limit.map_or(images, |limit| limit.min(images));
