@@ -25,84 +25,85 @@ const FIXED_PORTS_HINT: Hint = ("its input is an image and its outputs are class
 const FLAT_HINT: Hint = ("its input is a vector, not an image", &[]);
 const WRITTEN_HINT: Hint = ("write it in the TOML file instead", &[]);
 
+/// A setting that does not apply.
+type Refused = (&'static str, Hint);
+
+impl Overrides {
+    /// Of a network of images.
+    fn of_images(&self, classes: &mut usize, image: &mut usize) -> Result<(), Refused> {
+        forbid("inputs", self.inputs, FIXED_PORTS_HINT)?;
+        forbid("outputs", self.outputs, FIXED_PORTS_HINT)?;
+        set(classes, self.classes);
+        set(image, self.image);
+        Ok(())
+    }
+
+    /// Of a layer of tokens.
+    fn of_tokens(&self, inputs: &mut usize) -> Result<(), Refused> {
+        forbid("classes", self.classes, WRITTEN_HINT)?;
+        forbid("outputs", self.outputs, WRITTEN_HINT)?;
+        forbid("image", self.image, FLAT_HINT)?;
+        set(inputs, self.inputs);
+        Ok(())
+    }
+}
+
 impl Spec {
     /// The spec with the given settings, checked.
     pub fn with(&self, overrides: &Overrides) -> Result<Self, Error> {
         let mut spec = self.clone();
-        let model = self.name();
-        let refuse = |option, (reason, instead): Hint| Error::NotApplicable {
+        spec.set(overrides).map_err(|(option, (reason, instead))| Error::NotApplicable {
             option,
-            model: model.clone(),
+            model: self.name(),
             reason,
             instead,
-        };
+        })?;
+        spec.check()?;
+        Ok(spec)
+    }
+
+    fn set(&mut self, overrides: &Overrides) -> Result<(), Refused> {
         let Overrides { classes, inputs, outputs, image } = *overrides;
-        match &mut spec {
-            Spec::FullyConnected(network) => {
-                forbid(image, || refuse("image", FLAT_HINT))?;
+        match self {
+            Self::FullyConnected(network) => {
+                forbid("image", image, FLAT_HINT)?;
                 set(&mut network.inputs, inputs);
                 set(&mut network.outputs, classes);
                 set(&mut network.outputs, outputs);
             }
-            Spec::Bottleneck(block) => {
-                forbid(classes, || refuse("classes", CLASSES_HINT))?;
+            Self::Bottleneck(block) => {
+                forbid("classes", classes, CLASSES_HINT)?;
                 set(&mut block.inputs, inputs);
                 set(&mut block.outputs, outputs);
                 set(&mut block.image, image);
             }
-            Spec::Sequence(sequence) => {
-                forbid(classes, || refuse("classes", CLASSES_HINT))?;
-                forbid(outputs, || refuse("outputs", WRITTEN_HINT))?;
+            Self::Sequence(sequence) => {
+                forbid("classes", classes, CLASSES_HINT)?;
+                forbid("outputs", outputs, WRITTEN_HINT)?;
                 set(&mut sequence.input.channels, inputs);
                 if let Some(side) = image {
                     sequence.input = Shape::image(sequence.input.channels, side);
                 }
             }
-            Spec::Resnext(network) => {
-                forbid(inputs, || refuse("inputs", FIXED_PORTS_HINT))?;
-                forbid(outputs, || refuse("outputs", FIXED_PORTS_HINT))?;
-                set(&mut network.classes, classes);
-                set(&mut network.image, image);
-            }
-            Spec::Regnet(network) => {
-                forbid(inputs, || refuse("inputs", FIXED_PORTS_HINT))?;
-                forbid(outputs, || refuse("outputs", FIXED_PORTS_HINT))?;
-                set(&mut network.classes, classes);
-                set(&mut network.image, image);
-            }
-            Spec::WideResnet(network) => {
-                forbid(inputs, || refuse("inputs", FIXED_PORTS_HINT))?;
-                forbid(outputs, || refuse("outputs", FIXED_PORTS_HINT))?;
-                set(&mut network.classes, classes);
-                set(&mut network.image, image);
-            }
-            Spec::Attention(layer) => {
-                forbid(classes, || refuse("classes", WRITTEN_HINT))?;
-                forbid(outputs, || refuse("outputs", WRITTEN_HINT))?;
-                forbid(image, || refuse("image", FLAT_HINT))?;
-                set(&mut layer.inputs, inputs);
-            }
-            Spec::FeedForward(layer) => {
-                forbid(classes, || refuse("classes", WRITTEN_HINT))?;
-                forbid(outputs, || refuse("outputs", WRITTEN_HINT))?;
-                forbid(image, || refuse("image", FLAT_HINT))?;
-                set(&mut layer.inputs, inputs);
-            }
-            Spec::Transformer(network) => {
-                forbid(inputs, || refuse("inputs", WRITTEN_HINT))?;
-                forbid(outputs, || refuse("outputs", WRITTEN_HINT))?;
+            Self::Resnext(network) => overrides.of_images(&mut network.classes, &mut network.image)?,
+            Self::Regnet(network) => overrides.of_images(&mut network.classes, &mut network.image)?,
+            Self::WideResnet(network) => overrides.of_images(&mut network.classes, &mut network.image)?,
+            Self::Attention(layer) => overrides.of_tokens(&mut layer.inputs)?,
+            Self::FeedForward(layer) => overrides.of_tokens(&mut layer.inputs)?,
+            Self::Transformer(network) => {
+                forbid("inputs", inputs, WRITTEN_HINT)?;
+                forbid("outputs", outputs, WRITTEN_HINT)?;
                 match &mut network.output {
                     Output::Classes { classes: own } => set(own, classes),
-                    _ => forbid(classes, || refuse("classes", WRITTEN_HINT))?,
+                    _ => forbid("classes", classes, WRITTEN_HINT)?,
                 }
                 match &mut network.embedding {
                     Embedding::Patches { image: own, .. } => set(own, image),
-                    _ => forbid(image, || refuse("image", FLAT_HINT))?,
+                    _ => forbid("image", image, FLAT_HINT)?,
                 }
             }
         }
-        spec.check()?;
-        Ok(spec)
+        Ok(())
     }
 
     /// The settings with which its name means this very network: none at all for most, the class
@@ -165,8 +166,8 @@ fn set(field: &mut usize, value: Option<usize>) {
     }
 }
 
-fn forbid(value: Option<usize>, error: impl FnOnce() -> Error) -> Result<(), Error> {
-    value.map_or(Ok(()), |_| Err(error()))
+fn forbid(option: &'static str, value: Option<usize>, hint: Hint) -> Result<(), Refused> {
+    value.map_or(Ok(()), |_| Err((option, hint)))
 }
 
 #[cfg(test)]

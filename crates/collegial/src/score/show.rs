@@ -1,4 +1,4 @@
-//! How scores are shown: tables, a figure per group, a page.
+//! Rendering of scores: tables, a figure per group, a page.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -273,39 +273,50 @@ fn slug(text: &str) -> String {
 pub(super) fn page(scored: &ScoreAnswer, provenance: Provenance) -> Page {
     let table = &scored.table;
     let subject = Path::new(&scored.name).file_stem().unwrap_or_default().to_string_lossy();
-    let mut page = Page::new(format!("Scores of {}", scored.name))
+    let page = Page::new(format!("Scores of {}", scored.name))
         .subject(subject)
         .verdict(scored.sentences().join(" "));
-    let mut groups = table.groups(&scored.question);
+    let data =
+        Section::new("Data").download(Download::json("scores.json", scored.json().unwrap_or_default()));
+    let sections = [pictures(table, table.groups(&scored.question)), rankings(table)].into_iter().flatten();
+    let sections = sections.chain([designs(table), data]);
+    sections.fold(page, Page::section).provenance(provenance)
+}
+
+/// Errors over the score, of the largest groups.
+fn pictures(table: &ScoredTable, mut groups: Vec<Group>) -> Option<Section> {
     groups.sort_by_key(|group| std::cmp::Reverse(group.rows.len()));
     // Two points are no picture.
     groups.retain(|group| group.rows.len() > 2);
-    if !groups.is_empty() {
-        let figures = groups.iter().take(PICTURED).map(|group| {
-            let title = format!("{}: {}", name(group), group.target);
-            (axes(title, group.target).with(points(group, "")), caption(group, table))
-        });
-        let mut section = Section::new("Errors over the score").figures(figures);
-        if groups.len() > PICTURED {
-            section = section.prose(format!(
-                "The {PICTURED} largest of {} groups of three designs or more.",
-                groups.len()
-            ));
-        }
-        page = page.section(section);
+    if groups.is_empty() {
+        return None;
     }
-    if !table.correlations.is_empty() {
-        page = page.section(
-            Section::new("What ranks the errors")
-                .table(
-                    all_pivoted(&table.correlations),
-                    "Rank correlations. Positive: the predictor is right, errors grow with variances and fall with sizes. What is `given` is held fixed. Intervals come from resampling rows.",
-                )
-                .details(
-                    Section::new("Slopes").table(slopes(&table.slopes), "Least squares of ln error on ln predictor, group by group."),
-                ),
-        );
+    let figures = groups.iter().take(PICTURED).map(|group| {
+        let title = format!("{}: {}", name(group), group.target);
+        (axes(title, group.target).with(points(group, "")), caption(group, table))
+    });
+    let section = Section::new("Errors over the score").figures(figures);
+    if groups.len() <= PICTURED {
+        return Some(section);
     }
+    let shown = format!("The {PICTURED} largest of {} groups of three designs or more.", groups.len());
+    Some(section.prose(shown))
+}
+
+fn rankings(table: &ScoredTable) -> Option<Section> {
+    if table.correlations.is_empty() {
+        return None;
+    }
+    let caption = "Rank correlations. Positive: the predictor is right, errors grow with variances and fall with \
+                   sizes. What is `given` is held fixed. Intervals come from resampling rows.";
+    let slopes = Section::new("Slopes")
+        .table(slopes(&table.slopes), "Least squares of ln error on ln predictor, group by group.");
+    let ranks = Section::new("What ranks the errors").table(all_pivoted(&table.correlations), caption);
+    Some(ranks.details(slopes))
+}
+
+/// Every row, and below them what was left out.
+fn designs(table: &ScoredTable) -> Section {
     let mut designs = Section::new("The designs")
         .table(computed_first(table, LISTED), "What was computed of each, then the columns of the table.");
     if table.rows.len() > LISTED {
@@ -328,9 +339,7 @@ pub(super) fn page(scored: &ScoreAnswer, provenance: Provenance) -> Page {
         designs = designs
             .details(Section::new("Rows and groups that are not compared").table(left, "With the reason."));
     }
-    let data =
-        Section::new("Data").download(Download::json("scores.json", scored.json().unwrap_or_default()));
-    page.section(designs).section(data).provenance(provenance)
+    designs
 }
 
 /// The score's correlation and slope in a group.

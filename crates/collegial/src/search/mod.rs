@@ -2,6 +2,7 @@
 //! 2 as printed.
 
 mod called;
+mod checks;
 mod designs;
 mod paper;
 mod work;
@@ -19,7 +20,7 @@ use serde::Serialize;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use crate::message::{invalid, option, option_with, verb};
+use crate::message::{invalid, option};
 use crate::ntk::NormPolicy;
 use crate::options::options;
 use crate::runtime::Runtimes;
@@ -123,7 +124,7 @@ options! {
         #[arg(long, value_name = "T", requires = "check")]
         pub draws: Option<u64>,
         /// Treatment of batch norms in --check [default: none]
-        #[arg(long, alias = "norms", value_enum, requires = "check")]
+        #[arg(long, value_enum, requires = "check")]
         pub norm: Option<NormPolicy>,
         /// Draws per width when alpha is fitted [default: 2000]
         #[arg(long, value_name = "T", allow_negative_numbers = true)]
@@ -200,106 +201,12 @@ pub fn run_with(request: &Request, runtimes: Runtimes, monitor: &dyn Monitor) ->
     if verdicts::apply(&baseline) {
         return judged(request, &baseline, monitor);
     }
-    if matches!(&baseline, Spec::FeedForward(layer) if layer.bias) {
-        return Err(invalid![format!(
-            "{} has biases, which a search does not count; set bias = false",
-            baseline.name()
-        )]
-        .into());
-    }
-    if !request.check && (request.draws.is_some() || request.norm.is_some()) {
-        return Err(invalid![
-            option("draws"),
-            " and ",
-            option("norm"),
-            " belong to ",
-            option("check"),
-            "; ask for a check as well"
-        ]
-        .into());
-    }
-    if let Some(draws) = request.draws.filter(|draws| *draws < designs::FEWEST) {
-        let at_least = format!(" is {draws}; a check needs at least {}", designs::FEWEST);
-        return Err(invalid![option("draws"), at_least].into());
-    }
-    if request.widths.is_some() && (request.free_widths || request.per_stage) {
-        return Err(invalid![
-            option("widths"),
-            " are those of one design for all stages; leave ",
-            option("free_widths"),
-            " and ",
-            option("per_stage"),
-            " out"
-        ]
-        .into());
-    }
-    if request.timings.is_some() && !request.cost.has(Cost::Time) {
-        return Err(invalid![
-            option("timings"),
-            " are times; ask for ",
-            option_with("cost", "time"),
-            " as well"
-        ]
-        .into());
-    }
-    if request.cost.first() == Cost::Time && request.budget.is_some() {
-        return Err(invalid![
-            option("budget"),
-            " is a count, and ",
-            option_with("cost", "time"),
-            " is measured; leave one of them out"
-        ]
-        .into());
-    }
+    checks::options(request, &baseline)?;
     if request.as_printed(&baseline) {
-        if request.cost.only().is_none() || request.tolerance != 0.0 {
-            return Err(invalid![
-                "Algorithm 2 as printed charges for one cost, without a tolerance; leave out ",
-                option("tolerance"),
-                ", and name one of ",
-                option_with("cost", request.cost.to_string())
-            ]
-            .into());
-        }
-        if request.parametrisation != Parametrisation::Ntk {
-            return Err(invalid![
-                "Algorithm 2 as printed is for the NTK parametrisation; leave ",
-                option("parametrisation"),
-                " out"
-            ]
-            .into());
-        }
-        if request.data.is_some() {
-            return Err(invalid![
-                option("data"),
-                " says what blocks see, and as printed they see white patches; leave it out"
-            ]
-            .into());
-        }
+        checks::as_printed(request)?;
         return Ok(SearchAnswer::Paper(Box::new(paper::run(request, &baseline, monitor)?)));
     }
-    if request.parametrisation != Parametrisation::Ntk && (request.per_stage || request.free_widths) {
-        return Err(invalid![
-            option("per_stage"),
-            " and ",
-            option("free_widths"),
-            " are for the NTK parametrisation, in which a member's variance does not depend on their number; \
-             leave them or ",
-            option("parametrisation"),
-            " out"
-        ]
-        .into());
-    }
-    if request.precision.is_some() && request.variance == Some(VarianceSource::Exact) {
-        return Err(invalid![
-            option("precision"),
-            " belongs to ",
-            option_with("variance", "measured"),
-            "; for alpha itself see ",
-            verb("fit", &["precision"])
-        ]
-        .into());
-    }
+    checks::whole_network(request)?;
     Ok(SearchAnswer::Designs(Box::new(designs::run(request, &baseline, images, runtimes, monitor)?)))
 }
 

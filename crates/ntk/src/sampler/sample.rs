@@ -68,6 +68,28 @@ pub(crate) struct Input<'a> {
     pub first_patch_gram: &'a [f64],
 }
 
+impl State {
+    /// Draws a layer's outputs by their law, given the factor of its patch Gram: that of the first
+    /// layer is the same in every draw.
+    fn draw_outputs(
+        &mut self,
+        step: &LinearStep,
+        columns: usize,
+        first: Option<&Triangle>,
+        rng: &mut Rng,
+        scratch: &mut Scratch,
+    ) {
+        if first.is_none() {
+            self.factor.compute(&self.patch_gram, columns);
+            self.triangle.fill(&self.factor, step.scale);
+        }
+        let triangle = first.unwrap_or(&self.triangle);
+        resized(&mut self.normals, triangle.rank * step.outputs);
+        rng.fill_normal(&mut self.normals);
+        triangle.combine(&self.normals, step.outputs, scratch, &mut self.after);
+    }
+}
+
 impl Workspace {
     pub(crate) fn new(plan: &Plan) -> Self {
         Self {
@@ -144,14 +166,8 @@ impl Workspace {
                 }
                 match methods[index] {
                     Method::Law => {
-                        if index > 0 {
-                            state.factor.compute(&state.patch_gram, columns);
-                            state.triangle.fill(&state.factor, step.scale);
-                        }
-                        let triangle = if index > 0 { &state.triangle } else { input.first_triangle };
-                        resized(&mut state.normals, triangle.rank * step.outputs);
-                        rng.fill_normal(&mut state.normals);
-                        triangle.combine(&state.normals, step.outputs, &mut self.scratch, &mut state.after);
+                        let first = (index == 0).then_some(input.first_triangle);
+                        state.draw_outputs(step, columns, first, rng, &mut self.scratch);
                     }
                     Method::Explicit => {
                         state.factor.rank = 0;

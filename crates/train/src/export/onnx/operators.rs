@@ -82,34 +82,16 @@ impl Emitter<'_> {
             }
             Op::Dense { groups: 1, .. } => {
                 let flat = self.flat(operand);
-                let mut inputs = vec![flat.name, format!("{name}.weight")];
-                inputs.extend(self.bias(name));
-                let attributes = vec![("transB", Attribute::Int(1))];
-                self.emit("Gemm", name, inputs, attributes, true)
+                self.product(name, flat)
             }
             Op::Dense { groups, .. } => {
                 let image = self.image(operand);
                 self.conv(name, image, [1, 1, 0, groups])
             }
             Op::BatchNorm if !(self.has)(&format!("{name}.running_mean")) => operand,
-            Op::BatchNorm => {
-                let tensors = ["weight", "bias", "running_mean", "running_var"];
-                let flat = operand.flat;
-                let inputs =
-                    [operand.name].into_iter().chain(tensors.map(|tensor| format!("{name}.{tensor}")));
-                let attributes = vec![("epsilon", Attribute::Float(EPSILON))];
-                self.emit("BatchNormalization", name, inputs.collect(), attributes, flat)
-            }
+            Op::BatchNorm => self.batch_norm(name, operand),
             Op::Activation(activation) => self.activation(name, operand, activation),
-            Op::Add => {
-                let other = operands.remove(0);
-                let (left, right) = if operand.flat == other.flat {
-                    (operand, other)
-                } else {
-                    (self.flat(operand), self.flat(other))
-                };
-                self.emit("Add", name, vec![left.name, right.name], vec![], left.flat)
-            }
+            Op::Add => self.add(name, operand, operands.remove(0)),
             Op::Scale => {
                 let (image, gate) = (self.image(operand), operands.remove(0));
                 let gate = self.image(gate);
@@ -130,6 +112,25 @@ impl Emitter<'_> {
             Op::GlobalAveragePool => self.emit("GlobalAveragePool", name, vec![operand.name], vec![], false),
             Op::MemberSum { members } => self.member_sum(name, operand, members, shapes[0]),
         }
+    }
+
+    fn product(&mut self, name: &str, from: Value) -> Value {
+        let mut inputs = vec![from.name, format!("{name}.weight")];
+        inputs.extend(self.bias(name));
+        self.emit("Gemm", name, inputs, vec![("transB", Attribute::Int(1))], true)
+    }
+
+    fn batch_norm(&mut self, name: &str, from: Value) -> Value {
+        let tensors = ["weight", "bias", "running_mean", "running_var"];
+        let inputs = [from.name].into_iter().chain(tensors.map(|tensor| format!("{name}.{tensor}")));
+        let attributes = vec![("epsilon", Attribute::Float(EPSILON))];
+        self.emit("BatchNormalization", name, inputs.collect(), attributes, from.flat)
+    }
+
+    fn add(&mut self, name: &str, left: Value, right: Value) -> Value {
+        let (left, right) =
+            if left.flat == right.flat { (left, right) } else { (self.flat(left), self.flat(right)) };
+        self.emit("Add", name, vec![left.name, right.name], vec![], left.flat)
     }
 
     fn conv(&mut self, name: &str, from: Value, [kernel, stride, padding, groups]: [usize; 4]) -> Value {
