@@ -1,5 +1,4 @@
-//! What can be wrong with a spec, each as one sentence with the offending value and what would be
-//! accepted.
+//! Errors of specs, each one sentence with the offending value and the accepted ones.
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -57,8 +56,8 @@ pub enum Error {
     },
     /// A layer that no engine here runs.
     #[error(
-        "{model} has attention, a gate, a router or biases in its feed-forward layers, which the CPU engine does not run: it \
-         can be asked by info, moments and search, but not drawn, fitted, trained or exported"
+        "{model} has attention, a gate, a router or biases in its feed-forward layers, which the CPU engine does not run; \
+         ask info, moments or search"
     )]
     NoGraph {
         /// The model's name.

@@ -119,8 +119,8 @@ fn resnext(rest: &str, squeeze: Option<usize>) -> Option<Result<Spec, Error>> {
     }))
 }
 
-const DEPTHS: &str = "ResNeXt depths with names are 29, 38 (64x64 images), 26, 50, 101, 152 and 9k + 2 for CIFAR, such \
-                      as 20 and 56 (stems c and d with 26, 50, 101 and 152 only); describe others in a TOML spec";
+const DEPTHS: &str = "ResNeXt names have a depth of 29, 38, 26, 50, 101 or 152, or 9k + 2 for CIFAR (stems c and d: 26, \
+                      50, 101, 152); describe others in a TOML spec";
 
 /// `50_2`: torchvision's wide ResNets are ResNets with an inner width of 64 times the factor.
 fn wide(rest: &str) -> Option<Result<Spec, Error>> {

@@ -69,9 +69,8 @@ const FAMILIES: &[(&[&str], Unsupported)] = &[
     (
         &["mobilenet", "efficientnet", "mnasnet", "semnasnet", "maxvit"],
         Unsupported::ByName(
-            "the middle convolutions of its blocks are depthwise, members of width 1, and the question is which width to \
-             grow to; collegial.torch.suggest(model) answers it for the PyTorch model, and a TOML spec of a bottleneck with \
-             width = 1 for one block",
+            "the middle convolutions of its blocks are depthwise, members of width 1 that can only grow; \
+             collegial.torch.suggest(model) answers for the PyTorch model, a TOML bottleneck with width = 1 for one block",
         ),
     ),
     (

@@ -277,8 +277,8 @@ impl Planned {
             false => String::new(),
         };
         let sentence = format!(
-            "after {done} runs of every design: one run scatters by {:.2} points around {:.2} %; to find a difference of {:.2} points in 80 % of cases takes {needed} runs of every \
-             design{enough}; {more} runs to go{time}",
+            "after {done} runs of every design: one run scatters by {:.2} points around {:.2} %. A difference of {:.2} points is found in 80 % of cases by {needed} runs of every \
+             design{enough}. {more} runs to go{time}",
             100.0 * scatter,
             100.0 * mean,
             100.0 * wanted
@@ -356,8 +356,8 @@ impl Validation {
             page = page.section(section("Designs of equal variance", dual, &sentence));
         }
         page.section(Section::new("How to read this").prose(format!(
-            "Every design was trained {} times for {} on {}: {}. Variances were predicted before ({}). The interval of the rank correlation comes from resampling designs and runs; the \
-             prediction counts as held if it is above 0 and no design is better than the best predicted one by more than two standard errors, as contradicted if it is below 0.",
+            "Every design was trained {} times for {} on {}: {}. Variances were predicted before ({}). The interval of the rank correlation comes from resampling designs and runs. The \
+             prediction held if it is above 0 and no design beats the best predicted one by more than two standard errors. It is contradicted if the interval is below 0.",
             self.runs,
             if self.epochs == 1 { "1 epoch".to_owned() } else { format!("{} epochs", self.epochs) },
             self.data,

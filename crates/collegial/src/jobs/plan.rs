@@ -207,7 +207,7 @@ impl Answer for PlanAnswer {
                 self.bill.hours.words()
             ),
             format!(
-                "With {} workers about {}; the longest job takes {}, so that more than {} workers do not help.",
+                "With {} workers about {}. The longest job takes {}, so more than {} workers do not help.",
                 self.workers,
                 duration(self.finish_seconds),
                 duration(self.bill.longest),

@@ -116,9 +116,8 @@ fn wide_resnet(shapes: &Shapes) -> Result<Spec, String> {
     let [channels, _, side, _] = shape(shapes, "conv1.weight")?;
     if (channels, side) != (16, 3) {
         return Err(format!(
-            "its blocks have two convolutions as those of a Wide ResNet, but conv1.weight has {channels} \
-             channels and a kernel of side {side} where that has 16 and 3 (ResNet-18 and 34 are not \
-             read)"
+            "its blocks have two convolutions, but conv1.weight has {channels} channels and a kernel of side \
+             {side}; a Wide ResNet has 16 and 3, and ResNet-18 and 34 are not read"
         ));
     }
     let [channels, ..] = shape::<4>(shapes, "layer1.0.conv1.weight")?;

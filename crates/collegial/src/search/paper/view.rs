@@ -266,7 +266,7 @@ pub fn free_widths_sentence(answer: &Answer) -> Option<String> {
     let widths: Vec<String> = free.widths.iter().map(ToString::to_string).collect();
     let proved = if free.proved { "" } else { " (the best found, not proved to be the best)" };
     Some(format!(
-        "with a width of its own for every layer the best member has widths {}{proved}: m = {:.2} at the baseline's cost, m = {:.2} and {:.3} times less cost at its variance, against {:.3} with one ratio for all layers",
+        "with a width of its own for every layer the best member has widths {}{proved}, and m = {:.2} at the baseline's cost. At its variance m = {:.2} costs {:.3} times less, against {:.3} with one ratio for all layers",
         widths.join(", "),
         free.primal_multiplicity,
         free.dual_multiplicity,
