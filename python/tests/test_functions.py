@@ -79,7 +79,7 @@ def test_draws_of_the_kernel_have_the_exact_moments():
 
 
 def test_draws_over_the_batch_of_norms():
-    drawn = collegial.ntk(collegial.Spec("resnext29-1x2d", image=8), draws=3, count=2, batch=4, norms="batch")
+    drawn = collegial.ntk(collegial.Spec("resnext29-1x2d", image=8), draws=3, count=2, batch=4, norm="batch")
     assert (drawn.norm, drawn.inputs, drawn.draws) == ("batch", 2, 3)
     assert set(drawn.off_diagonal) >= {"mean", "variance", "standard_error"}
 

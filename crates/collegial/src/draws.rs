@@ -103,7 +103,7 @@ pub(crate) fn of_spec(
         inputs: inputs.len(),
         input,
         parametrisation: options.parametrisation,
-        norm: options.norms,
+        norm: options.norm,
         readout: options.readout.to_string(),
         draws: statistics.draws,
         mean: statistics.diagonal.mean,

@@ -41,7 +41,7 @@ options! {
     /// with --pooled its mean over positions.
     ///
     /// Batch norms are removed for drawn weights and frozen at their running statistics for given
-    /// ones, unless --norms says otherwise. A drawn network has the weights that training from the
+    /// ones, unless --norm says otherwise. A drawn network has the weights that training from the
     /// same seed starts with. MODEL may also be a checkpoint of `collegial train`: a .safetensors
     /// file, or the directory of a checkpoint or of a run.
     ///
@@ -83,8 +83,8 @@ options! {
         #[arg(long, value_enum)]
         pub parametrisation: Option<Parametrisation>,
         /// Treatment of batch norms [default: none; of given weights frozen]
-        #[arg(long, alias = "norm", value_enum)]
-        pub norms: Option<NormPolicy>,
+        #[arg(long, value_enum)]
+        pub norm: Option<NormPolicy>,
         /// Mean and variance of the kernel over this many initialisations, seeds from --seed on,
         /// instead of one kernel
         #[arg(long, value_name = "T", conflicts_with_all = ["weights", "out", "save_weights", "save_input", "memory", "full", "diagonal", "tiles", "regress"])]
@@ -154,7 +154,7 @@ pub struct Basis {
     /// What gradients were taken by.
     pub parametrisation: Parametrisation,
     /// What became of batch norms.
-    pub norms: NormPolicy,
+    pub norm: NormPolicy,
     /// Whose kernel it is.
     pub readout: String,
     /// The weights that were used.
@@ -214,7 +214,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<KernelAnswer, Err
         input,
         weights: source.map_or_else(drawn, |path| path.display().to_string()),
         parametrisation: options.parametrisation,
-        norms: options.norms,
+        norm: options.norm,
         readout: options.readout.to_string(),
         used_weights: weights,
         used_inputs: inputs,
@@ -358,14 +358,14 @@ pub(crate) fn options(request: &Request, given: Option<&Given>) -> Options {
     let trained = given.map_or(Parametrisation::Ntk, |given| given.parametrisation);
     let parametrisation = request.parametrisation.unwrap_or(trained);
     let usual = if given.is_some() { NormPolicy::Frozen } else { NormPolicy::None };
-    let norms = request.norms.unwrap_or(usual);
+    let norm = request.norm.unwrap_or(usual);
     let readout = match (request.trace, request.pooled) {
         (false, false) => Readout::Unit(request.output),
         (false, true) => Readout::PooledUnit(request.output),
         (true, false) => Readout::Trace,
         (true, true) => Readout::PooledTrace,
     };
-    Options { parametrisation, norms, readout }
+    Options { parametrisation, norm, readout }
 }
 
 impl Basis {

@@ -45,7 +45,7 @@ snapshots! {
     help_ntk: "ntk --help";
     ntk_table: "ntk fc3-20 --count 3 --seed 5";
     ntk_csv: "ntk fc3-4x6 --inputs 3 --count 2 --trace --format csv";
-    ntk_json: "ntk bottleneck-2x3d --inputs 4 --image 3 --outputs 4 --count 2 --pooled --norms frozen --json";
+    ntk_json: "ntk bottleneck-2x3d --inputs 4 --image 3 --outputs 4 --count 2 --pooled --norm frozen --json";
     ntk_no_inputs: "ntk fc3-20 --count 0";
     ntk_no_such_output: "ntk fc3-20 --output 10";
     ntk_no_file: "ntk fc3-20 --input nowhere.npy";

@@ -15,7 +15,7 @@ fn kernels_of_saved_weights_and_inputs_are_the_same() {
     let saved =
         run(&format!("{model} --count 3 --save-weights {weights} --save-input {input} --out {kernel}"));
     assert!(saved.contains("exit 0"), "{saved}");
-    let options = "--parametrisation ntk --norms none --threads 1";
+    let options = "--parametrisation ntk --norm none --threads 1";
     let (copy, file_again) = (file("k.npy"), file("again.npy"));
     assert!(saved.contains(&format!("\"file\": {copy:?}")) && !saved.contains("\"kernel\""), "{saved}");
     run(&format!("{model} --weights {weights} --input {input} {options} --out {file_again}"));
@@ -135,7 +135,7 @@ fn kernels_over_initialisations() {
     refused(&format!("{model} --norm batch --batch 1"), "2 inputs are part of it");
     refused("ntk fc3-20 --draws 1", "a variance needs at least 2");
     refused("ntk fc3-20 --draws 5 --weights w.safetensors", "cannot be used with");
-    refused("ntk fc3-20 --norms batch", "none or frozen, not batch");
+    refused("ntk fc3-20 --norm batch", "none or frozen, not batch");
 }
 
 /// Weights were read past their checksum: one flipped bit gave a kernel of infinity, and exit 0.

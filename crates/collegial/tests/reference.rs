@@ -83,7 +83,7 @@ const ASKED: [(&str, &[&str]); 22] = [
         ],
     ),
     ("ntk-regress", &["ntk small.toml --data data --count 40 --test-count 20 --regress"]),
-    ("ntk-draws", &["ntk fc3-20 --draws 4", "ntk bottleneck-8 --draws 4 --norms frozen"]),
+    ("ntk-draws", &["ntk fc3-20 --draws 4", "ntk bottleneck-8 --draws 4 --norm frozen"]),
     ("fit", &["fit bottleneck-64 --widths 4,16,64", "fit bottleneck-64 --widths 4,16,64 --trials 50"]),
     (
         "search",

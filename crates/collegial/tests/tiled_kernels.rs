@@ -236,8 +236,8 @@ fn the_kernel_predicts_classes() {
     let filed = regress::run(&Request { out: Some(out.clone()), ..request.clone() }, &Silent).unwrap();
     assert_eq!((filed.ridge, filed.test_error), (answer.ridge, answer.test_error));
     assert_eq!(std::fs::metadata(out).unwrap().len(), 128 + 230 * 150 * 8);
-    let norms = Some(NormPolicy::Frozen);
-    let convolved = Request { model: convolutions, norms, trace: true, ..request.clone() };
+    let norm = Some(NormPolicy::Frozen);
+    let convolved = Request { model: convolutions, norm, trace: true, ..request.clone() };
     assert!(regress::run(&convolved, &Silent).unwrap().test_error < 0.5, "better than guessing");
     let none = regress::run(&Request { data: None, ..request }, &Silent).unwrap_err().to_string();
     assert!(none.contains("give their data"), "{none}");

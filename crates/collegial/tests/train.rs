@@ -291,7 +291,7 @@ fn ntk_parametrisation_and_squares() {
     assert!((found / expected - 1.0).abs() < 1e-6, "{expected} {found}");
     let output = collegial(&["ntk", "run", "--data", "data", "--json"]);
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((&document["parametrisation"], &document["norms"]), (&"ntk".into(), &"frozen".into()));
+    assert_eq!((&document["parametrisation"], &document["norm"]), (&"ntk".into(), &"frozen".into()));
 }
 
 /// The kernel on images: of a draw and of a checkpoint, the same as on the inputs that it saves.
@@ -322,7 +322,7 @@ fn kernels_on_images() {
         }
     }
     let [drawn, trained] =
-        [&["small.toml", "--parametrisation", "standard", "--norms", "frozen"][..], &["run"]]
+        [&["small.toml", "--parametrisation", "standard", "--norm", "frozen"][..], &["run"]]
             .map(|model| kernel(&[model, &["--data", "data"]].concat()));
     assert_ne!(drawn["kernel"], trained["kernel"]);
     assert_eq!(trained["input"], "the first 4 test images of data");

@@ -25,10 +25,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let graph = Spec::load(spec)?.graph()?;
     let policies = [NormPolicy::None, NormPolicy::Frozen, NormPolicy::Batch];
-    let norms =
+    let norm =
         policies.into_iter().find(|policy| policy.name() == norm).ok_or("NORM: none, frozen or batch")?;
     let (count, seed): (usize, u64) = (count.parse()?, seed.parse()?);
-    let options = Options { norms, readout: Readout::Unit(output.parse()?), ..Options::default() };
+    let options = Options { norm, readout: Readout::Unit(output.parse()?), ..Options::default() };
     let inputs = normal_inputs(&graph, count, seed);
     let network = NetworkDraws::new(&graph, options, &inputs)?;
     let write = |name: &str, bytes: &[u8]| std::fs::write(Path::new(out).join(name), bytes);

@@ -1,4 +1,4 @@
-//! How a network's tangent kernel behaves at initialisation.
+//! Tangent kernels of networks at initialisation.
 //!
 //! The variance of the empirical NTK is what the paper's method rests on. Three ways lead to it,
 //! each the oracle of the next: [`exact`] moments (ReLU chains of dense layers and convolutions,
@@ -44,7 +44,7 @@
 //! let labels: Vec<usize> = (0..8).map(|n| n % 2).collect();
 //!
 //! let mut network = Network::builder(&graph).seed(1).build()?;
-//! let options = Options { norms: NormPolicy::Frozen, ..Options::default() };
+//! let options = Options { norm: NormPolicy::Frozen, ..Options::default() };
 //! let kernel = ExplicitKernel::new(&graph, options, &images[..2])?;
 //! let before = kernel.at(&network.tensors())?;
 //!

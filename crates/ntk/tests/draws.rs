@@ -29,9 +29,9 @@ fn a_draw_without_batch_statistics_is_the_kernel_at_its_weights() {
     let graph = resnext();
     let inputs = normal_inputs(&graph, 3, 5);
     for parametrisation in [Parametrisation::Ntk, Parametrisation::Standard] {
-        for norms in [NormPolicy::None, NormPolicy::Frozen] {
+        for norm in [NormPolicy::None, NormPolicy::Frozen] {
             for readout in READOUTS {
-                let options = Options { parametrisation, norms, readout };
+                let options = Options { parametrisation, norm, readout };
                 let draws = NetworkDraws::new(&graph, options, &inputs).unwrap();
                 let kernel = ExplicitKernel::new(&graph, options, &inputs).unwrap();
                 for seed in [0, 41] {
@@ -48,7 +48,7 @@ fn a_draw_without_batch_statistics_is_the_kernel_at_its_weights() {
 fn a_draw_over_a_batch_has_the_derivatives_of_its_logits() {
     let graph = resnext();
     let inputs = normal_inputs(&graph, 4, 7);
-    let options = Options { norms: NormPolicy::Batch, readout: Readout::Unit(1), ..Options::default() };
+    let options = Options { norm: NormPolicy::Batch, readout: Readout::Unit(1), ..Options::default() };
     let draws = NetworkDraws::new(&graph, options, &inputs).unwrap();
     let kernel = draws.at(3).unwrap();
     let images = inputs.concat();
@@ -87,18 +87,18 @@ fn a_draw_over_a_batch_has_the_derivatives_of_its_logits() {
 fn others_of_a_batch_are_seen_but_have_no_entries() {
     let graph = resnext();
     let inputs = normal_inputs(&graph, 5, 13);
-    for norms in [NormPolicy::None, NormPolicy::Batch] {
-        let options = Options { norms, ..Options::default() };
+    for norm in [NormPolicy::None, NormPolicy::Batch] {
+        let options = Options { norm, ..Options::default() };
         let all = NetworkDraws::new(&graph, options, &inputs).unwrap().at(2).unwrap();
         let some = NetworkDraws::in_batch(&graph, options, &inputs[..2], &inputs[2..]).unwrap();
         let expected = [all[0], all[1], all[5], all[6]];
         for (got, expected) in some.at(2).unwrap().iter().zip(expected) {
-            assert!((got - expected).abs() <= 1e-5 * all[0], "{norms:?}: {got} {expected}");
+            assert!((got - expected).abs() <= 1e-5 * all[0], "{norm:?}: {got} {expected}");
         }
         assert_eq!(some.inputs(), 2);
         let alone = NetworkDraws::new(&graph, options, &inputs[..2]).unwrap().at(2).unwrap();
         let differs = (alone[0] - all[0]).abs() > 1e-3 * all[0];
-        assert_eq!(differs, norms == NormPolicy::Batch, "statistics are those of the whole batch");
+        assert_eq!(differs, norm == NormPolicy::Batch, "statistics are those of the whole batch");
     }
 }
 
@@ -106,16 +106,16 @@ fn others_of_a_batch_are_seen_but_have_no_entries() {
 fn the_trace_is_the_sum_over_outputs() {
     let graph = resnext();
     let inputs = normal_inputs(&graph, 2, 9);
-    for norms in [NormPolicy::None, NormPolicy::Frozen, NormPolicy::Batch] {
+    for norm in [NormPolicy::None, NormPolicy::Frozen, NormPolicy::Batch] {
         let at = |readout| {
-            let options = Options { norms, readout, ..Options::default() };
+            let options = Options { norm, readout, ..Options::default() };
             NetworkDraws::new(&graph, options, &inputs).unwrap().at(1).unwrap()
         };
         let trace = at(Readout::Trace);
         let units: Vec<Vec<f64>> = (0..3).map(|unit| at(Readout::Unit(unit))).collect();
         for (entry, trace) in trace.iter().enumerate() {
             let sum: f64 = units.iter().map(|unit| unit[entry]).sum();
-            assert!((trace - sum).abs() <= 1e-5 * sum.abs().max(1.0), "{norms:?}: {trace} {sum}");
+            assert!((trace - sum).abs() <= 1e-5 * sum.abs().max(1.0), "{norm:?}: {trace} {sum}");
         }
     }
 }
@@ -194,17 +194,17 @@ fn moments_of_bottleneck_blocks_are_those_of_draws() {
 fn the_number_of_threads_does_not_change_a_bit() {
     let graph = resnext();
     let inputs = normal_inputs(&graph, 3, 11);
-    for norms in [NormPolicy::None, NormPolicy::Frozen, NormPolicy::Batch] {
+    for norm in [NormPolicy::None, NormPolicy::Frozen, NormPolicy::Batch] {
         let with_threads = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
-                let options = Options { norms, ..Options::default() };
+                let options = Options { norm, ..Options::default() };
                 let draws = NetworkDraws::new(&graph, options, &inputs).unwrap();
                 draws.run(5..17, &Silent).unwrap().unwrap()
             })
         };
         let one = with_threads(1);
-        assert!(one == with_threads(2) && one == with_threads(3), "{norms:?}");
+        assert!(one == with_threads(2) && one == with_threads(3), "{norm:?}");
         assert_eq!(one.off_diagonal.map(|entries| entries.entries), Some(3));
     }
 }
@@ -234,7 +234,7 @@ impl Monitor for StopsAt {
 fn a_stop_is_heard_inside_a_kernel() {
     let graph = resnext();
     let inputs = normal_inputs(&graph, 2, 1);
-    let options = Options { norms: NormPolicy::Frozen, readout: Readout::Trace, ..Options::default() };
+    let options = Options { norm: NormPolicy::Frozen, readout: Readout::Trace, ..Options::default() };
     let kernel = ExplicitKernel::new(&graph, options, &inputs).unwrap();
     let weights = drawn_weights(&graph, options.parametrisation, 3).unwrap();
     let whole = kernel.at(&weights).unwrap();
@@ -248,9 +248,9 @@ fn a_stop_is_heard_inside_a_kernel() {
         assert_eq!(kernel.at(&weights).unwrap(), whole);
     }
     // And inside a draw, with every policy.
-    for norms in [NormPolicy::None, NormPolicy::Frozen, NormPolicy::Batch] {
-        let draws = NetworkDraws::new(&graph, Options { norms, ..Options::default() }, &inputs).unwrap();
-        assert!(draws.kernels(0..2, &StopsAt(5, AtomicUsize::new(0))).unwrap().is_none(), "{norms:?}");
+    for norm in [NormPolicy::None, NormPolicy::Frozen, NormPolicy::Batch] {
+        let draws = NetworkDraws::new(&graph, Options { norm, ..Options::default() }, &inputs).unwrap();
+        assert!(draws.kernels(0..2, &StopsAt(5, AtomicUsize::new(0))).unwrap().is_none(), "{norm:?}");
     }
 }
 
@@ -258,7 +258,7 @@ fn a_stop_is_heard_inside_a_kernel() {
 fn bad_questions_are_refused_and_a_stop_is_heard() {
     let graph = resnext();
     let inputs = normal_inputs(&graph, 2, 1);
-    let batch = Options { norms: NormPolicy::Batch, ..Options::default() };
+    let batch = Options { norm: NormPolicy::Batch, ..Options::default() };
     let draws = NetworkDraws::new(&graph, batch, &inputs).unwrap();
     let sentence = "the number of trials is 1; a variance needs at least 2";
     assert_eq!(draws.run(4..5, &Silent).unwrap_err().to_string(), sentence);

@@ -150,7 +150,7 @@ fn kernel_of_engine(graph: &Graph, options: Options, weights: &TensorTable, inpu
             network.get(&format!("{norm}.running_mean")).is_ok()
         })
         .collect();
-    if options.norms == NormPolicy::None {
+    if options.norm == NormPolicy::None {
         let statistics: Vec<(String, usize)> =
             network.statistics().map(|(name, values)| (name, values.len())).collect();
         for (name, len) in statistics {
@@ -180,7 +180,7 @@ fn kernel_of_engine(graph: &Graph, options: Options, weights: &TensorTable, inpu
             network.forward(x, Mode::Evaluate).unwrap();
             network.backward(&seed).unwrap();
             let parameters = network.parameters().iter().zip(&norm_parameters);
-            let used = parameters.filter(|(_, norm)| options.norms == NormPolicy::Frozen || !**norm);
+            let used = parameters.filter(|(_, norm)| options.norm == NormPolicy::Frozen || !**norm);
             used.flat_map(|(parameter, _)| network.gradients()[parameter.range.clone()].to_vec())
                 .map(f64::from)
                 .collect::<Vec<f64>>()
@@ -198,9 +198,9 @@ fn compare_with_engine(graph: &Graph, count: usize, seed: u64) {
     let inputs = inputs(graph, count, seed);
     for parametrisation in [Parametrisation::Ntk, Parametrisation::Standard] {
         let weights = unusual_weights(graph, parametrisation, seed);
-        for norms in [NormPolicy::None, NormPolicy::Frozen] {
+        for norm in [NormPolicy::None, NormPolicy::Frozen] {
             for readout in [Readout::Unit(1), Readout::Trace] {
-                let options = Options { parametrisation, norms, readout };
+                let options = Options { parametrisation, norm, readout };
                 let expected = kernel_of_engine(graph, options, &weights, &inputs);
                 let kernel = ExplicitKernel::new(graph, options, &inputs).unwrap().at(&weights).unwrap();
                 assert_close(&format!("{options:?}"), &kernel, &expected, 2e-5);
@@ -356,7 +356,7 @@ fn kernels_are_symmetric_and_positive_semidefinite() {
     for text in networks {
         let graph = graph(text);
         let count = 60;
-        let options = Options { norms: NormPolicy::Frozen, readout: Readout::Trace, ..Options::default() };
+        let options = Options { norm: NormPolicy::Frozen, readout: Readout::Trace, ..Options::default() };
         let kernel = ExplicitKernel::new(&graph, options, &inputs(&graph, count, 41)).unwrap();
         let mut matrix = kernel.at(&drawn_weights(&graph, Parametrisation::Ntk, 43).unwrap()).unwrap();
         for (row, column) in (0..count).flat_map(|row| (0..count).map(move |column| (row, column))) {
@@ -398,7 +398,7 @@ fn the_number_of_threads_does_not_change_a_bit() {
 fn weights_that_are_not_the_networks_are_refused() {
     let graph = graph("kind = 'bottleneck'\ninputs = 4\noutputs = 4\nwidth = 2\nmembers = 3\nimage = 3");
     let weights = unusual_weights(&graph, Parametrisation::Standard, 53);
-    let options = Options { norms: NormPolicy::Frozen, ..Options::default() };
+    let options = Options { norm: NormPolicy::Frozen, ..Options::default() };
     let kernel = ExplicitKernel::new(&graph, options, &inputs(&graph, 1, 1)).unwrap();
     let expected = kernel.at(&weights).unwrap();
     // A file gives the same kernel, and tensors of others are left alone.
@@ -434,7 +434,7 @@ fn bad_questions_are_refused_in_a_sentence() {
         refusal(usual, &[vec![1.0; 3], vec![f32::INFINITY; 3]]),
         "input 1 contains inf; inputs must be finite numbers"
     );
-    let batch = Options { norms: NormPolicy::Batch, ..usual };
+    let batch = Options { norm: NormPolicy::Batch, ..usual };
     assert!(refusal(batch, &[vec![1.0; 3]]).contains("none or frozen, not batch"));
     let beyond = Options { readout: Readout::Unit(2), ..usual };
     assert_eq!(

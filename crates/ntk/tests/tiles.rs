@@ -72,24 +72,24 @@ fn assert_close(what: &str, got: &[f64], expected: &[f64]) {
     }
 }
 
-fn options(readout: Readout, norms: NormPolicy) -> Options {
-    Options { parametrisation: Parametrisation::Ntk, norms, readout }
+fn options(readout: Readout, norm: NormPolicy) -> Options {
+    Options { parametrisation: Parametrisation::Ntk, norm, readout }
 }
 
 const ROOM: u64 = 1 << 30;
 
 #[test]
 fn tiles_are_pieces_of_the_whole_kernel() {
-    for (model, norms) in
+    for (model, norm) in
         [(ENSEMBLE, NormPolicy::None), (RESIDUAL, NormPolicy::None), (RESIDUAL, NormPolicy::Frozen)]
     {
         let graph = graph(model);
         let (weights, inputs) = (weights(&graph), normal_inputs(&graph, 15, 2));
         for readout in [Readout::Unit(1), Readout::Trace, Readout::PooledUnit(2), Readout::PooledTrace] {
-            let options = options(readout, norms);
+            let options = options(readout, norm);
             let expected = ExplicitKernel::new(&graph, options, &inputs).unwrap().at(&weights).unwrap();
             for (side, pass) in [(1, 1), (7, 3), (7, 7), (15, 4), (15, 15)] {
-                let what = format!("{model} {norms:?} {readout} {side} {pass}");
+                let what = format!("{model} {norm:?} {readout} {side} {pass}");
                 let cut = Some(Cut { side, pass });
                 let inputs = Inputs::square(&inputs);
                 let new = |entries| TiledKernel::new(&graph, options, entries, inputs, &weights, ROOM, cut);
@@ -109,7 +109,7 @@ fn tiles_are_pieces_of_the_whole_kernel() {
 
 /// The gradient of every output by every parameter, one image and one backward pass at a time.
 fn jacobian(graph: &Graph, options: Options, weights: &TensorTable, inputs: &[Vec<f32>]) -> Vec<Vec<f64>> {
-    let builder = Network::builder(graph).norm(options.norms).parametrisation(options.parametrisation);
+    let builder = Network::builder(graph).norm(options.norm).parametrisation(options.parametrisation);
     let mut network = builder.batch(1).weights(weights).build().unwrap();
     let mut rows = vec![];
     for input in inputs {
@@ -126,10 +126,10 @@ fn jacobian(graph: &Graph, options: Options, weights: &TensorTable, inputs: &[Ve
 
 #[test]
 fn kernels_between_all_outputs_are_grams_of_the_jacobian() {
-    for (model, norms) in [(ENSEMBLE, NormPolicy::None), (RESIDUAL, NormPolicy::Frozen)] {
+    for (model, norm) in [(ENSEMBLE, NormPolicy::None), (RESIDUAL, NormPolicy::Frozen)] {
         let graph = graph(model);
         let (weights, inputs) = (weights(&graph), normal_inputs(&graph, 5, 3));
-        let options = options(Readout::Trace, norms);
+        let options = options(Readout::Trace, norm);
         let rows = jacobian(&graph, options, &weights, &inputs);
         let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
         let expected: Vec<f64> = rows.iter().flat_map(|a| rows.iter().map(|b| product(a, b))).collect();

@@ -1,4 +1,4 @@
-//! Which tiles of a file are finished.
+//! The journal of the finished tiles of a file.
 //!
 //! Beside `FILE.npy` lies the directory `FILE.npy.tiles` with
 //!

@@ -35,7 +35,7 @@ pub struct RegressAnswer {
     /// What gradients were taken by.
     pub parametrisation: Parametrisation,
     /// What became of batch norms.
-    pub norms: NormPolicy,
+    pub norm: NormPolicy,
     /// Whose kernel it is.
     pub readout: String,
     /// What was added to the kernel's diagonal.
@@ -98,7 +98,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<RegressAnswer, Er
         input: format!("the first training and test images of {}", directory.display()),
         weights: problem.source.clone(),
         parametrisation: problem.options.parametrisation,
-        norms: problem.options.norms,
+        norm: problem.options.norm,
         readout: problem.readout(),
         ridge: predictor.best.ridge,
         leave_one_out_error: predictor.best.leave_one_out_error,

@@ -76,7 +76,7 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<TiledKernelAnswer
             input,
             weights: problem.source.clone(),
             parametrisation: problem.options.parametrisation,
-            norms: problem.options.norms,
+            norm: problem.options.norm,
             readout: problem.readout(),
             used_weights: problem.weights,
             used_inputs: problem.inputs,
@@ -249,7 +249,7 @@ impl<'a> Problem<'a> {
 
     /// What the kernel depends on, in a form that can be compared.
     fn question(&self) -> Value {
-        let Options { parametrisation, norms, .. } = self.options;
+        let Options { parametrisation, norm, .. } = self.options;
         let mut weights = crc32fast::Hasher::new();
         for (name, tensor) in self.weights.iter() {
             weights.update(format!("{name} {:?} ", tensor.shape()).as_bytes());
@@ -264,7 +264,7 @@ impl<'a> Problem<'a> {
             "outputs": self.readout(),
             "diagonal": self.entries.diagonal,
             "parametrisation": parametrisation,
-            "norms": norms,
+            "norm": norm,
         })
     }
 }

@@ -65,7 +65,7 @@ impl BatchKernel {
     }
 
     fn worker(&self) -> Result<Worker, Error> {
-        let builder = Network::builder(&self.graph).batch(self.batch).norm(self.options.norms);
+        let builder = Network::builder(&self.graph).batch(self.batch).norm(self.options.norm);
         // One forward pass for the backward passes of all images; draws run side by side.
         let builder = builder.parametrisation(self.options.parametrisation).observation().one_thread();
         let network = builder.build()?;

@@ -30,7 +30,7 @@ pub use statistics::{DrawStatistics, EntryStatistics};
 /// use collegial_ntk::explicit::{NormPolicy, Options, normal_inputs};
 /// let spec: collegial_arch::Spec = "fc3-8".parse()?;
 /// let graph = spec.graph()?;
-/// let options = Options { norms: NormPolicy::Frozen, ..Options::default() };
+/// let options = Options { norm: NormPolicy::Frozen, ..Options::default() };
 /// let draws = NetworkDraws::new(&graph, options, &normal_inputs(&graph, 2, 1))?;
 /// let statistics = draws.run(0..50, &Silent)?.expect("it is never stopped");
 /// assert!(statistics.diagonal.mean > 0.0 && statistics.diagonal.standard_error > 0.0);
@@ -60,7 +60,7 @@ impl NetworkDraws {
     /// If there are no inputs, one has another size or is not finite, the output does not exist,
     /// the network has no parameters, or a norm would see one value per channel.
     pub fn new(graph: &Graph, options: Options, inputs: &[Vec<f32>]) -> Result<Self, Error> {
-        let kernel = match options.norms {
+        let kernel = match options.norm {
             NormPolicy::None | NormPolicy::Frozen => {
                 Kernel::Explicit(Box::new(ExplicitKernel::new(graph, options, inputs)?))
             }
@@ -83,7 +83,7 @@ impl NetworkDraws {
         inputs: &[Vec<f32>],
         others: &[Vec<f32>],
     ) -> Result<Self, Error> {
-        if options.norms != NormPolicy::Batch || inputs.is_empty() {
+        if options.norm != NormPolicy::Batch || inputs.is_empty() {
             return Self::new(graph, options, inputs);
         }
         let kernel = BatchKernel::new(graph, options, &[inputs, others].concat(), inputs.len())?;

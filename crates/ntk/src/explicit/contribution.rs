@@ -1,5 +1,5 @@
-//! What one layer adds to the kernel: the inner products of its parameters' gradients between all
-//! pairs of images.
+//! A layer's contribution to the kernel: the inner products of its parameters' gradients between
+//! all pairs of images.
 //!
 //! With x(n, p) the input patch of image n at position p and d(n, p) the cotangent of the output
 //! there, the gradient of a weight matrix is the sum over p of d(n, p) x(n, p)^T. Two ways lead to

@@ -106,7 +106,7 @@ pub struct Options {
     /// the same in both.
     pub parametrisation: Parametrisation,
     /// What becomes of batch norms; those of the batch have no kernel between single images.
-    pub norms: NormPolicy,
+    pub norm: NormPolicy,
     /// Whose kernel.
     pub readout: Readout,
 }
@@ -114,7 +114,7 @@ pub struct Options {
 impl Default for Options {
     /// The paper's: NTK parametrisation, no norms, the first output unit.
     fn default() -> Self {
-        Self { parametrisation: Parametrisation::Ntk, norms: NormPolicy::None, readout: Readout::Unit(0) }
+        Self { parametrisation: Parametrisation::Ntk, norm: NormPolicy::None, readout: Readout::Unit(0) }
     }
 }
 
@@ -159,11 +159,11 @@ impl ExplicitKernel {
     /// the network has no parameters, or norms are to use the statistics of the batch.
     pub fn new(graph: &Graph, options: Options, inputs: &[Vec<f32>]) -> Result<Self, Error> {
         check_inputs(graph, inputs)?;
-        if options.norms == NormPolicy::Batch {
+        if options.norm == NormPolicy::Batch {
             return Err(Error::BatchNorms);
         }
         let unit = options.readout.unit(graph)?;
-        let read = Network::builder(graph).norm(options.norms).build()?;
+        let read = Network::builder(graph).norm(options.norm).build()?;
         if read.parameters().is_empty() {
             return Err(Error::NoParameters { module: "network".into() });
         }

@@ -96,7 +96,7 @@ impl Worker {
         inputs: &[f32],
         threads: Threads,
     ) -> Result<Self, Error> {
-        let builder = Network::builder(graph).norm(options.norms).observation();
+        let builder = Network::builder(graph).norm(options.norm).observation();
         let builder = builder.parametrisation(options.parametrisation);
         let mut network = if threads == Threads::One { builder.one_thread() } else { builder }.build()?;
         network.load(inputs)?;

@@ -1,4 +1,4 @@
-//! What a network's kernel is made of, layer by layer, and how many floats of it an image has.
+//! Contributions of the layers to a network's kernel, and the floats that an image has of each.
 
 use collegial_nn::kernels::{ConvShape, ShapeError};
 use collegial_nn::{Layout, Network};

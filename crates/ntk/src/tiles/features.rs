@@ -1,4 +1,4 @@
-//! What is kept of a block of images between passes and products.
+//! Features of a block of images, kept between passes and products.
 
 use std::ops::Range;
 

@@ -122,7 +122,7 @@ impl<'a> TiledKernel<'a> {
         cut: Option<Cut>,
     ) -> Result<Self, Error> {
         check_inputs(graph, inputs.all)?;
-        if options.norms == NormPolicy::Batch {
+        if options.norm == NormPolicy::Batch {
             return Err(Error::BatchNorms);
         }
         let unit = options.readout.unit(graph)?;
@@ -259,7 +259,7 @@ fn needs(
 
 /// Refuses tables without the tensors that the kernel depends on.
 fn check_weights(graph: &Graph, options: Options, weights: &TensorTable) -> Result<(), Error> {
-    let network = Network::builder(graph).norm(options.norms).build()?;
+    let network = Network::builder(graph).norm(options.norm).build()?;
     if network.parameters().is_empty() {
         return Err(Error::NoParameters { module: "network".into() });
     }

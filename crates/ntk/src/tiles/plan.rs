@@ -1,4 +1,4 @@
-//! How a kernel is cut into tiles, and what memory that takes.
+//! The cut of a kernel into tiles, and the memory it takes.
 
 use std::ops::Range;
 

@@ -96,7 +96,7 @@ pub(super) fn run(
         let seed = request.seed.wrapping_add(index as u64 * draws);
         let question = ntk::Request {
             parametrisation: Some(request.parametrisation),
-            norms: Some(norm),
+            norm: Some(norm),
             data: request.data.clone(),
             seed,
             ..ntk::Request::default()

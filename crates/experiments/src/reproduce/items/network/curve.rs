@@ -185,7 +185,7 @@ fn designs(spec: &Spec, widths: &[usize]) -> Result<(Design, Vec<Design>), Error
 
 /// Draws a network in parts, so that more draws of the same design go on where fewer ended.
 fn drawn_variance(
-    (spec, norms): (&Spec, NormPolicy),
+    (spec, norm): (&Spec, NormPolicy),
     settings: &Settings,
     pictures: &[Vec<f32>],
     (context, state): (&Context, &str),
@@ -194,9 +194,9 @@ fn drawn_variance(
     let mut kernels: Vec<Vec<f64>> = vec![];
     for first in (0..settings.draws).step_by(DRAWS_OF_RESULT as usize) {
         let draws = first..settings.draws.min(first + DRAWS_OF_RESULT);
-        let key = (spec, norms, &draws, inputs.len(), pictures.len());
+        let key = (spec, norm, &draws, inputs.len(), pictures.len());
         kernels.extend(context.cached("network.kernels", &key, || {
-            let options = Options { norms, ..Options::default() };
+            let options = Options { norm, ..Options::default() };
             let network = NetworkDraws::in_batch(&spec.graph()?, options, inputs, others)?;
             let seeds = context.seed.saturating_add(draws.start)..context.seed.saturating_add(draws.end);
             let drawn = network.kernels(seeds, &Named::new(context.monitor, state))?;
