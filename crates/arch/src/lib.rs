@@ -1,4 +1,4 @@
-//! What a network is: data, not code.
+//! Specifications of networks: data, not code.
 //!
 //! The main type is [`Spec`]. It has a name (`"resnext29-37x10d".parse::<Spec>()`), a TOML form
 //! that users write for their own modules, and a [`Graph`] of elementary operations that engines

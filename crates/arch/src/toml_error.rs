@@ -1,5 +1,5 @@
-//! What is wrong with a TOML spec, in one sentence that begins with the line and the nearest key; the
-//! long list of all keys comes last.
+//! Errors of TOML specs, in one sentence that begins with the line and the nearest key; the long
+//! list of all keys comes last.
 //!
 //! The deserialiser of a tagged enum forgets where a value stood, so the place is looked for: the
 //! key that is wrong by itself. Which kind of error it is, and what was expected, the toml crate

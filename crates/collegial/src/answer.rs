@@ -1,4 +1,4 @@
-//! What every answer can become.
+//! Answers of verbs, as text, JSON, tables, figures and pages.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,5 @@
-//! Which outputs of a network stand for the classes of a data set that has other classes, or fewer.
+//! Class lists: the outputs of a network that stand for the classes of a data set that has other
+//! classes, or fewer.
 
 use std::path::Path;
 

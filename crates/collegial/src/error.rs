@@ -1,4 +1,4 @@
-//! Why a question has no answer, each in one sentence.
+//! Errors of requests, each one sentence.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! How an answer's text is set.
+//! Text styles: bold and line breaks of an answer.
 
 use collegial_report::visible;
 

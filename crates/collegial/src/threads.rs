@@ -1,4 +1,4 @@
-//! How many threads may be asked for, in the program and in Python.
+//! The limit on threads, in the program and in Python.
 
 /// More would be a slip: results do not depend on the number.
 const MOST: usize = 256;

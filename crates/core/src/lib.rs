@@ -1,4 +1,4 @@
-//! What every crate of collegial stands on: random numbers, statistics, named arrays, atomic files,
+//! Common parts of all crates of collegial: random numbers, statistics, named arrays, atomic files,
 //! progress and SIMD dispatch. Nothing here knows of networks.
 //!
 //! The main type is [`Rng`]: a counter-based generator (Philox) at (seed, stream, trial). Together

@@ -1,4 +1,4 @@
-//! How far many trainings are, for the monitor.
+//! The progress of many trainings together, for the monitor.
 
 use std::sync::{Mutex, PoisonError};
 

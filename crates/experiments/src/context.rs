@@ -1,4 +1,4 @@
-//! What every sweep is given: a seed, its finished results, and a monitor.
+//! The context of a sweep: a seed, its finished results, and a monitor.
 
 use collegial_core::Monitor;
 use collegial_train::{Backends, Engine};

@@ -1,4 +1,4 @@
-//! What others' trainings say about a step from one design to another of equal cost.
+//! Evidence from others' trainings about a step from one design to another of equal cost.
 //!
 //! The main type is [`Evidence`]: of a step that divides the variance by some ratio, what the
 //! published pairs did that differ about as much. The pairs are those that `reproduce evidence`

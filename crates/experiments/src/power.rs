@@ -1,4 +1,4 @@
-//! How many trainings does it take to tell two designs apart?
+//! Statistical power: the number of trainings that tells two designs apart.
 
 use collegial_core::special::normal_quantile;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! How a sweep is shown: a table and two figures.
+//! Rendering of a sweep: a table and two figures.
 
 use collegial_report::{Align, Axis, Figure, Marker, Point, Points, Table, Tone, grouped, significant};
 use collegial_search::Problem;

@@ -1,4 +1,4 @@
-//! How results are shown: a [`Table`] as aligned text, CSV or Markdown; a [`Figure`] as SVG or
+//! Rendering of results: a [`Table`] as aligned text, CSV or Markdown; a [`Figure`] as SVG or
 //! CSV; and a [`Page`], one self-contained HTML file with both, or Markdown with the figures beside
 //! it.
 //!

@@ -1,4 +1,4 @@
-//! Which design is best: how many members m, and how wide n.
+//! Search for the best design: the number m and the width n of members.
 //!
 //! A baseline is replaced by m members of width n. The *primal* problem keeps the cost and
 //! minimises the kernel's variance Var(n)/m; the *dual* keeps the variance and minimises the cost.

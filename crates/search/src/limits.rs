@@ -1,4 +1,4 @@
-//! Which designs a search may choose from.
+//! Limits on the designs that a search may choose from.
 
 use crate::error::check_widths;
 use crate::{Costs, Error, Rule};

@@ -1,4 +1,4 @@
-//! What splitting a layer into members is a question of.
+//! Verdicts on splitting a layer into members: a question of variance, of speed alone, or open.
 
 use std::fmt;
 

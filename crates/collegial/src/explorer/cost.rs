@@ -1,4 +1,5 @@
-//! What a question may take: it is foreseen and refused before it is computed.
+//! Limits on a question's cost, which is estimated, and refused if too large, before anything is
+//! computed.
 
 use collegial_arch::{Cost, Spec};
 use collegial_report::significant;

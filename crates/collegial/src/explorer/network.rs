@@ -1,4 +1,4 @@
-//! What the page shows of one network: counts, blocks, and its text.
+//! One network on the page: counts, blocks, and its text.
 
 use crate::Silent;
 use crate::info::{self, InfoAnswer};

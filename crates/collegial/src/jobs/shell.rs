@@ -1,4 +1,4 @@
-//! How shells and schedulers run the jobs of a plan.
+//! Scripts by which shells and schedulers run the jobs of a plan.
 //!
 //! These are lines for machines that have the program and neither this process nor Python, so they
 //! are the program's command line even where Python plans: the one place beside the program that

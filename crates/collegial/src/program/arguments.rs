@@ -1,4 +1,4 @@
-//! What can be typed: the verbs, and the flags they share.
+//! Command-line arguments: the verbs, and the flags they share.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! How a verb ends when it does not end well, and the exit code for it.
+//! Failures of verbs, with their exit codes.
 
 use std::error::Error;
 use std::io::{self, Write};

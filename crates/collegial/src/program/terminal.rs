@@ -1,4 +1,4 @@
-//! What depends on where the output goes: bold text, and how the program was called.
+//! The terminal: bold text, and the command line that the program was called by.
 
 use std::ffi::OsString;
 use std::io::IsTerminal;

@@ -1,4 +1,4 @@
-//! How the networks of an answer are called, so that what is printed can be typed.
+//! Names of the networks of an answer, which can be typed as they are printed.
 //!
 //! A name says depth and design; channels, gates and stems of a spec of the user's own are not in
 //! it. So a network is called by its name only where the name, with the settings that the hint

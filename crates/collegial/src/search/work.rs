@@ -1,4 +1,4 @@
-//! What a search takes, foreseen from its question alone.
+//! The work of a search, estimated from its question alone.
 
 use collegial_arch::{Module, Spec};
 use collegial_ntk::fit::default_widths;

@@ -1,4 +1,4 @@
-//! What a power loss leaves of a disk, worked out from the operations that were done to it.
+//! States of a disk after a power loss, derived from the operations that were done to it.
 //!
 //! Nothing lasts that was not forced to disk: bytes by a sync of their file, entries (new files,
 //! renames, removals) by a sync of their directory. What was not may last all the same, whole or in

@@ -1,4 +1,4 @@
-//! Which trainings of a sweep this process does.
+//! The share of the trainings of a sweep that this process does.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -1,4 +1,4 @@
-//! What an item is given: how much to compute, with which data, and what every sweep is given.
+//! The context of an item: its scale, its data, and the context of a sweep.
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! How well predictors rank errors: Spearman's correlation, partial ones, and slopes in ln-ln,
-//! within groups of rows.
+//! Association of predictors with errors: Spearman's correlation, partial ones, and slopes in
+//! ln-ln, within groups of rows.
 
 use collegial_core::{Interval, Ordered, Regression, bootstrap, centred_logs, correlation, spearman};
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! What can be said of a network's errors beforehand, from its spec alone.
+//! Predictors of a network's errors, from its spec alone.
 
 use collegial_arch::{Module, Spec};
 use collegial_ntk::covariance::Images;

@@ -1,5 +1,5 @@
-//! What predictors explain alone and together: least squares of ln error on ln predictors, every
-//! group with its own mean.
+//! Variance explained by predictors, alone and together: least squares of ln error on ln predictors,
+//! every group with its own mean.
 
 use collegial_core::{Regression, centred_logs};
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! What a pass multiplies: its input and weights, plain or prepared, and what is done to the sums.
+//! Operands of a pass: its input and weights, plain or prepared, and the epilogue of the sums.
 
 use super::epilogue::{Bias, Epilogue};
 use super::input::Input;

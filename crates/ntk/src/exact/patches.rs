@@ -1,5 +1,4 @@
-//! What the exact moments need of the patches that a first layer reads: five sums over pairs of
-//! positions.
+//! Sums over pairs of positions of a first layer's patches: the five that exact moments need.
 
 use super::Nonlinearity;
 use super::arc_cosine::ArcCosine;

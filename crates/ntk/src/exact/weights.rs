@@ -1,4 +1,4 @@
-//! How much every layer of a chain counts in the kernel.
+//! Weights of the layers of a chain in its kernel.
 
 use collegial_arch::{Join, Linear, Sequence};
 use collegial_nn::{Fans, Parametrisation};

@@ -1,4 +1,4 @@
-//! What the closed form of the second moment says about a fit: its points without noise, how far α
+//! The closed form of the second moment beside a fit: its points without noise, how far α
 //! depends on the input, and how large the error of a draw really is.
 //!
 //! The kernel of a narrow module has heavy tails. Few draws hold none of the rare large values, and

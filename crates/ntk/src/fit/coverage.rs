@@ -1,4 +1,4 @@
-//! How often 95 % intervals hold the truth, by simulation.
+//! Coverage of 95 % intervals, by simulation.
 //!
 //! The truth is the exact alpha, averaged over inputs, of the paper's block and of one that sees
 //! four channels, whose kernel depends more on the input and has heavier tails. Both with widths

@@ -1,4 +1,4 @@
-//! Which columns each layer of a chain needs for the chosen outputs.
+//! The columns that each layer of a chain needs for the chosen outputs.
 //!
 //! A *column* is one position of one input: the vector over channels that a layer reads or writes
 //! there. Only the receptive field of the outputs is kept, so one output unit of a bottleneck block

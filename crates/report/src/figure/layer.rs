@@ -1,4 +1,4 @@
-//! What a figure is made of.
+//! Layers of a figure: lines, points, bands and rules.
 
 use super::tone::Tone;
 

@@ -1,4 +1,4 @@
-//! Where the text beside points goes, so that it covers neither data nor other text.
+//! Placement of the text beside points, so that it covers neither data nor other text.
 
 /// A rectangle in the drawing's coordinates.
 #[derive(Clone, Copy, Debug, PartialEq)]

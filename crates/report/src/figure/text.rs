@@ -1,4 +1,4 @@
-//! How wide text is, nearly. There is no font here to ask, so widths err on the wide side.
+//! Widths of text, approximately. There is no font here to ask, so widths err on the wide side.
 
 /// Estimated width of a line of text in a sans-serif font of the given size.
 pub(crate) fn width(text: &str, size: f64) -> f64 {

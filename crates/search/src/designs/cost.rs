@@ -1,4 +1,4 @@
-//! What a network counts as a function of m and n, without building a graph for every candidate.
+//! Counts of a network as a function of m and n, without building a graph for every candidate.
 
 use std::ops::{Add, Mul, Sub};
 

@@ -1,4 +1,5 @@
-//! What stands for a network in Algorithm 2 as printed: one of its blocks, or a whole module.
+//! The module that stands for a network in Algorithm 2 as printed: one of its blocks, or a whole
+//! module.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Where Var(n) comes from: the fitted law, theory, or measurement.
+//! Sources of Var(n): the fitted law, theory, or measurement.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,4 @@
-//! Where a network goes on: files that PyTorch, timm and ONNX runtimes take, and the way back from
-//! them.
+//! Export and import of networks: files of PyTorch, timm and ONNX runtimes.
 //!
 //! The main type is [`Model`], a spec with its weights, drawn or read. It becomes a safetensors
 //! file under torchvision's names ([`Model::to_safetensors`]), an ONNX graph of plain operators

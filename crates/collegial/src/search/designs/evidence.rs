@@ -1,4 +1,4 @@
-//! What others' trainings say about a step like the answer's.
+//! Evidence: others' trainings of a step like the answer's.
 
 use collegial_arch::Spec;
 use collegial_experiments::evidence::{Evidence, Gain as Measured};

@@ -1,4 +1,4 @@
-//! What to do with an answer.
+//! Next steps: commands that build, train or export what was found.
 
 use collegial_arch::{Design, Resnext, Spec, Stem};
 use collegial_search::{DesignAnswer, Gain, StageAnswer};

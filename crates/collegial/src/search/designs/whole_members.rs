@@ -1,5 +1,5 @@
-//! What whole members leave of the optimum of a real-valued m: a RegNet has few groups in its first
-//! stage, so that between m and m + 1 lies a large part of the budget.
+//! The integrality gap: whole members miss the optimum of a real-valued m. A RegNet has few groups
+//! in its first stage, so that between m and m + 1 lies a large part of the budget.
 
 use collegial_search::Gain;
 

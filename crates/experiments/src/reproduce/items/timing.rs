@@ -1,4 +1,5 @@
-//! How long the paper's training would take on this machine, from the first steps of every network.
+//! The time that the paper's training would take on this machine, from the first steps of every
+//! network.
 
 use crate::jobs::seconds_per_image;
 use collegial_arch::Spec;

@@ -1,4 +1,4 @@
-//! Which score is the default, by a rule that is written down.
+//! The choice of the default score, by a rule that is written down.
 //!
 //! Every predictor gets the mean of its rank correlations over all curves and norm policies. The
 //! default is the score with network inputs, which means what it says: the blocks with what they

@@ -1,5 +1,5 @@
-//! What the five tables have in common: exact columns, designs found by the search, and errors that
-//! need training.
+//! Tables 1 to 5 of the paper: exact columns, designs found by the search, and errors that need
+//! training.
 
 mod designs;
 
