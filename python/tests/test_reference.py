@@ -6,6 +6,7 @@
 import inspect
 import os
 import re
+import textwrap
 from pathlib import Path
 
 import collegial
@@ -14,8 +15,9 @@ PAGE = Path(__file__).resolve().parents[2] / "docs/reference/python.md"
 
 HEAD = """# Python
 
-Made from the package's own docstrings. A result has the keys of the command line's JSON as attributes, prints as a table, and has
-`to_dict()`, `to_pandas()` and, where it can be drawn, `plot()`. Errors are `CollegialError`s with the sentence that the program would print.
+Made from the package's own docstrings. A result has the keys of the command line's JSON as
+attributes, prints as a table, and has `to_dict()`, `to_pandas()` and, where it can be drawn,
+`plot()`. Errors are `CollegialError`s with the sentence that the program would print.
 `collegial.torch` (imported by itself, needs PyTorch) is on [a page of its own](torch.md).
 """
 
@@ -50,7 +52,8 @@ def described(text):
         elif items and line.strip():
             items[-1] += f" {line.strip()}"
     code = said.replace("<", "&lt;").strip()
-    return code + ("\n\n" + "\n".join(items) if items else "")
+    lines = (textwrap.fill(item, 100, subsequent_indent="  ", break_on_hyphens=False) for item in items)
+    return code + ("\n\n" + "\n".join(lines) if items else "")
 
 
 def page():

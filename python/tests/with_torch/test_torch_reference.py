@@ -18,8 +18,8 @@ PAGE = DOCS / "reference/torch.md"
 
 HEAD = """# PyTorch
 
-Made from the docstrings of `collegial.torch`, which needs PyTorch 2.2 or later. Results print as a table, and have `to_dict()`, `to_pandas()` and `plot()`;
-[Recipes](../recipes.md) show them at work.
+Made from the docstrings of `collegial.torch`, which needs PyTorch 2.2 or later. Results print as a
+table, and have `to_dict()`, `to_pandas()` and `plot()`; [Recipes](../recipes.md) show them at work.
 """
 
 
