@@ -319,7 +319,7 @@ def ntk(
     data: Path | None = None,
     split: Literal["test", "train"] = "test",
     parametrisation: Literal["standard", "ntk"] | None = None,
-    norms: Literal["none", "frozen", "batch"] | None = None,
+    norm: Literal["none", "frozen", "batch"] | None = None,
     draws: None = None,
     batch: int | None = None,
     output: int = 0,
@@ -346,7 +346,7 @@ def ntk(
     data: Path | None = None,
     split: Literal["test", "train"] = "test",
     parametrisation: Literal["standard", "ntk"] | None = None,
-    norms: Literal["none", "frozen", "batch"] | None = None,
+    norm: Literal["none", "frozen", "batch"] | None = None,
     draws: int,
     batch: int | None = None,
     output: int = 0,
@@ -372,7 +372,7 @@ def ntk(
     data: Path | None = None,
     split: Literal["test", "train"] = "test",
     parametrisation: Literal["standard", "ntk"] | None = None,
-    norms: Literal["none", "frozen", "batch"] | None = None,
+    norm: Literal["none", "frozen", "batch"] | None = None,
     draws: int | None = None,
     batch: int | None = None,
     output: int = 0,
@@ -393,7 +393,7 @@ def ntk(
     with `pooled` its mean over positions.
 
     Batch norms are removed for drawn weights and frozen at their running statistics for given ones,
-    unless `norms` says otherwise. A drawn network has the weights that training from the same seed
+    unless `norm` says otherwise. A drawn network has the weights that training from the same seed
     starts with. `model` may also be a checkpoint of `collegial train`: a .safetensors file, or the
     directory of a checkpoint or of a run.
 
@@ -417,7 +417,7 @@ def ntk(
         split: Which images of `data`.
         parametrisation: By which weights gradients are taken. By default ntk; of given weights
             those they were trained by.
-        norms: Treatment of batch norms. By default none; of given weights frozen.
+        norm: Treatment of batch norms. By default none; of given weights frozen.
         draws: Mean and variance of the kernel over this many initialisations, seeds from `seed` on,
             instead of one kernel.
         batch: Images of the batch that norms see in each of `draws`, the inputs first. By default
@@ -446,7 +446,7 @@ def regress(
     *,
     weights: Path | None = None,
     parametrisation: Literal["standard", "ntk"] | None = None,
-    norms: Literal["none", "frozen", "batch"] | None = None,
+    norm: Literal["none", "frozen", "batch"] | None = None,
     output: int = 0,
     trace: bool = False,
     out: Path | None = None,
@@ -469,7 +469,7 @@ def regress(
             instead of a draw.
         parametrisation: By which weights gradients are taken. By default ntk; of given weights
             those they were trained by.
-        norms: Treatment of batch norms. By default none; of given weights frozen.
+        norm: Treatment of batch norms. By default none; of given weights frozen.
         output: Which output, from 0.
         trace: The sum of the kernels of all outputs.
         out: A .npy file for the kernel: a row per image, training images first, a column per
@@ -558,7 +558,7 @@ def score(
         parametrisation: By which weights gradients are taken: with standard, those that people
             train with, a layer counts in proportion to the inverse variance of its initial weights.
         seed: Seed of the bootstrap.
-        report: Write a self-contained HTML page to this path.
+        report: Write a self-contained HTML page.
         figures: Write the figures as SVG files, with their data as CSV, into this directory.
     """
     return _calls.score(locals())
@@ -656,7 +656,7 @@ def search(
         trials: Draws per width when alpha is fitted. By default 2000.
         precision: Standard error of every measured variance, as a share of it. By default 0.01.
         seed: Seed of everything random.
-        report: Write a self-contained HTML page to this path.
+        report: Write a self-contained HTML page.
         figures: Write the figures as SVG files, with their data as CSV, into this directory.
         threads: Number of threads; one per core by default. Results of the native engine do not
             depend on it.
@@ -678,13 +678,13 @@ def sweep(
     models: Iterable[Model],
     data: Path,
     *,
-    runs: int = 5,
     epochs: int | None = None,
     limit: int | None = None,
     set: dict[str, object] | Iterable[str] = (),
+    engine: Literal["native", "torch"] = "native",
+    runs: int = 5,
     out: Path | None = None,
     seed: int = 0,
-    engine: Literal["native", "torch"] = "native",
     executor: Executor = None,
     threads: int | None = None,
     progress: Progress = None,
@@ -697,14 +697,14 @@ def sweep(
     Args:
         models: Names, or paths of specs.
         data: Directory of the data set.
-        runs: Trainings of every network, with seeds from `seed` on.
         epochs: Epochs of every training. By default the recipe's.
         limit: Train on the first images only.
-        set: Change the recipe: learning_rate=0.05, batch=64, schedule.milestones=[5,8]; a dict, or
-            texts like these.
+        set: Change the recipe: learning_rate=0.05, micro_batch=32, schedule.milestones=[5,8],
+            optimiser.kind=adam; a dict, or texts like these.
+        engine: The backend that trains.
+        runs: Trainings of every network, with seeds from `seed` on.
         out: Where finished runs are kept. By default runs/sweep-DATA.
         seed: Seed of everything random.
-        engine: Who computes the trainings.
         executor: Who trains: a number of processes, any `concurrent.futures.Executor` whose workers
             see `out`, or a function that makes one and is called again when it breaks. Each
             training then has one thread, or `threads`. By default this process.
@@ -723,17 +723,17 @@ def train(
     inputs: int | None = None,
     outputs: int | None = None,
     image: int | None = None,
+    epochs: int | None = None,
+    limit: int | None = None,
+    set: dict[str, object] | Iterable[str] = (),
+    engine: Literal["native", "torch"] = "native",
     out: Path | None = None,
     resume: bool = False,
     recipe: Path | None = None,
-    set: dict[str, object] | Iterable[str] = (),
-    epochs: int | None = None,
-    limit: int | None = None,
     test_limit: int | None = None,
     runs: int = 1,
     save_every: int | None = None,
     seed: int = 0,
-    engine: Literal["native", "torch"] = "native",
     threads: int | None = None,
     progress: Progress = None,
     on_epoch: Callable[[dict], object] | None = None,
@@ -756,21 +756,22 @@ def train(
         inputs: Inputs of a fully connected network, or input channels of a block.
         outputs: Outputs of a fully connected network, or output channels of a block.
         image: Side of the square images.
-        out: Directory of the run: checkpoints, recipe, results, TensorBoard events. By default
-            runs/MODEL-DATA.
-        resume: Go on from the newest checkpoint of `out`, or begin if there is none.
-        recipe: cifar10, cifar100, mnist, imagenet32, imagenet64, imagenet, or a TOML file. By
-            default by data set.
+        epochs: Epochs of every training. By default the recipe's.
+        limit: Train on the first images only.
         set: Change the recipe: learning_rate=0.05, micro_batch=32, schedule.milestones=[5,8],
             optimiser.kind=adam; a dict, or texts like these.
-        epochs: Epochs in all; a resumed run may be given more than it began with.
-        limit: Train on the first images only.
+        engine: The backend that trains.
+        out: Directory of the run: checkpoints, recipe, results, TensorBoard events. By default
+            runs/MODEL-DATA.
+        resume: Go on from the newest checkpoint of `out`, or begin if there is none; `epochs` may
+            be more than before.
+        recipe: cifar10, cifar100, mnist, imagenet32, imagenet64, imagenet, or a TOML file. By
+            default by data set.
         test_limit: Test on so many images only, spread evenly over the test images.
         runs: Train several times, with seeds from `seed` on, and give mean and standard error.
         save_every: Save a checkpoint every so many steps too, not only every ten minutes and after
             every epoch.
         seed: Seed of weights, order and augmentation.
-        engine: Who computes.
         threads: Number of threads; one per core by default. Results of the native engine do not
             depend on it.
         progress: True for a bar, or a callable that is given how much is done and of how much.
@@ -787,18 +788,18 @@ def validate(
     inputs: int | None = None,
     outputs: int | None = None,
     image: int | None = None,
+    epochs: int | None = None,
+    limit: int | None = None,
+    set: dict[str, object] | Iterable[str] = (),
+    engine: Literal["native", "torch"] = "native",
     designs: int = 8,
     runs: int | None = None,
     decide: float = 0.05,
     max_runs: int = 20,
-    epochs: int | None = None,
-    limit: int | None = None,
     cost: Literal["params", "flops", "activations", "time"] = "params",
     dual: bool = False,
-    set: dict[str, object] | Iterable[str] = (),
     out: Path | None = None,
     seed: int = 0,
-    engine: Literal["native", "torch"] = "native",
     report: Path | None = None,
     figures: Path | None = None,
     executor: Executor = None,
@@ -823,22 +824,22 @@ def validate(
         inputs: Inputs of a fully connected network, or input channels of a block.
         outputs: Outputs of a fully connected network, or output channels of a block.
         image: Side of the square images.
+        epochs: Epochs of every training. By default the recipe's.
+        limit: Train on the first images only.
+        set: Change the recipe: learning_rate=0.05, micro_batch=32, schedule.milestones=[5,8],
+            optimiser.kind=adam; a dict, or texts like these.
+        engine: The backend that trains.
         designs: Designs to train, the baseline included.
         runs: Trainings of every design. By default planned by a pilot of three.
         decide: The difference of errors that planned runs should find in 80 % of cases, as a share
             of the error.
         max_runs: The most trainings of every design that are planned.
-        epochs: Epochs of every training. By default the recipe's.
-        limit: Train on the first images only.
         cost: What is kept equal.
         dual: Also train designs of equal variance, on the dual curve.
-        set: Change the recipe: learning_rate=0.05, batch=64, schedule.milestones=[5,8]; a dict, or
-            texts like these.
         out: Where the page, figures, data and finished runs go. By default
             runs/validate-MODEL-DATA.
         seed: Seed of everything random.
-        engine: Who computes the trainings.
-        report: Write a self-contained HTML page to this path.
+        report: Write a self-contained HTML page.
         figures: Write the figures as SVG files, with their data as CSV, into this directory.
         executor: Who trains: a number of processes, any `concurrent.futures.Executor` whose workers
             see `out`, or a function that makes one and is called again when it breaks. Each
