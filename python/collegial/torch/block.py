@@ -80,10 +80,13 @@ class Block:
     def spec(self) -> dict[str, Any]:
         """The block as a spec, its norms as ours. A projection, which no design changes, is left out."""
         if self.hidden is not None:
-            # A fully connected network has one activation in specs, its first here.
+            inner = [
+                {"type": "dense", "width": scaled(self.width, scale), "activation": activation}
+                for scale, activation in zip(self.scales, self.variance_activations)
+            ]
             return {
-                "kind": "fully-connected", "inputs": self.inputs, "outputs": self.outputs,
-                "widths": [scaled(self.width, scale) for scale in self.scales], "members": self.members, "activation": self.variance_activations[0],
+                "kind": "sequence", "name": "block", "input": {"channels": self.inputs, "height": 1, "width": 1}, "members": self.members,
+                "layers": [*inner, {"type": "dense", "width": self.outputs}],
             }  # fmt: skip
         norm = "batch" if self.normed else "none"
         shortcut = "identity" if self.inputs == self.outputs else "none"

@@ -15,9 +15,11 @@ from collegial.torch.resize import scaled
 
 
 def mlp(*widths, activation=nn.ReLU, norm=None, bias=True):
+    """One activation for all places, or a list of them."""
     layers = [nn.Linear(widths[0], widths[1], bias=bias)]
-    for before, after in zip(widths[1:], widths[2:]):
-        layers += [*([norm(before)] if norm else []), activation(), nn.Linear(before, after, bias=bias)]
+    places = activation if isinstance(activation, list) else [activation] * (len(widths) - 2)
+    for before, after, place in zip(widths[1:], widths[2:], places):
+        layers += [*([norm(before)] if norm else []), place(), nn.Linear(before, after, bias=bias)]
     return nn.Sequential(*layers)
 
 
@@ -118,6 +120,30 @@ def test_other_activations_are_drawn():
     suggestion = suggest(mlp(20, 32, 32, 3, activation=nn.GELU), precision=0.05)
     low, high = suggestion.primal.variance_reduction_ci
     assert suggestion.variance_activations == ["gelu", "gelu"] and low < high
+
+
+@pytest.mark.parametrize("places", [[nn.Tanh, nn.ReLU], [nn.ReLU, nn.Tanh]], ids=["tanh, relu", "relu, tanh"])
+def test_every_place_has_its_own_activation(places):
+    """The variance is that of draws with explicit weights, averaged over inputs, within five standard
+    errors of both; with the first activation in both places it is far from that."""
+
+    def drawn(width):
+        module = mlp(20, width, width, 3, activation=places, bias=False)
+        for place, after in ((0, places[0]), (2, places[1]), (4, None)):
+            gain = 2 if after is nn.ReLU else 1
+            nn.init.normal_(module[place].weight, std=(gain / module[place].weight[0].numel()) ** 0.5)
+        return module
+
+    precision, generator = 0.05, torch.Generator().manual_seed(0)
+    ours = suggest(mlp(20, 8, 8, 3, activation=places), precision=precision)
+    variance = ours.baseline.variance
+    theirs = torch.tensor([
+        moments(drawn, 8, (torch.randn(1, 20, generator=generator),), trials=400, seed=seed).variance for seed in range(8)
+    ])  # fmt: skip
+    error = (theirs.std().item() ** 2 / 8 + (precision * variance) ** 2) ** 0.5
+    assert theirs.mean().item() == pytest.approx(variance, abs=5 * error) and ours.precision is not None
+    both = suggest(mlp(20, 8, 8, 3, activation=places[0]), precision=precision).baseline.variance
+    assert abs(both - theirs.mean().item()) > 5 * error
 
 
 class Layer(nn.Module):
