@@ -18,18 +18,24 @@ TABLES = (
     "(a character model). A third source, whose time limit favours fewer heads, has up to 7.1 % between widths 24 and 48."
 )
 EVIDENCE = "The tables of trained networks: docs/evidence.md#do-more-and-thinner-attention-heads-help"
+LINEAR = "its attention has no softmax over scores (linear attention), whose variance is not known here"
+PRODUCTS = ("matmul", "bmm", "baddbmm", "einsum")
 HEADS = f"Kernel variance does not choose the head width; choose by speed. {TABLES} {EVIDENCE}"
 
 
 def heads(layers: Layers) -> list[Refusal]:
-    """That kernel variance does not choose the heads of attention, layer by layer."""
-    return [Refusal(_name(layers, index), Verdict.SPLIT_NEUTRAL, HEADS, "attention layers") for index in _calls(layers)]
+    """That kernel variance does not choose the heads of attention, layer by layer; of linear attention
+    nothing is known."""
+    neutral = [Refusal(_name(layers, index), Verdict.SPLIT_NEUTRAL, HEADS, "attention layers") for index in _calls(layers)]
+    linear = [index for index in range(len(layers.flow.nodes)) if _linear(layers, index)]
+    return [*neutral, *(Refusal(_name(layers, index), Verdict.NOT_COVERED, LINEAR, "attention layers") for index in linear)]
 
 
 def judged_heads(refusals: tuple[Refusal, ...], model: nn.Module, flow: Flow, seed: int) -> tuple[Refusal, ...]:
     """The same with what the program says of a transformer of such layers, where all are alike: how
     the variance of heads depends on their width in the first layer and in the last."""
-    if all(refusal.layers != "attention layers" for refusal in refusals):
+    verdicts = {refusal.verdict for refusal in refusals if refusal.layers == "attention layers"}
+    if verdicts != {Verdict.SPLIT_NEUTRAL}:
         return refusals
     spec = _transformer(Layers(model, flow))
     if spec is None:
@@ -48,11 +54,33 @@ def _calls(layers: Layers) -> list[int]:
 
 
 def _compares(layers: Layers, index: int) -> bool:
-    """Whether what a call takes are products of tokens with tokens: selective kernels and pools have a
-    softmax too."""
+    """Whether tokens are compared with tokens: what a call takes are products of them, or what it gives
+    comes into one (factorised attention). Selective kernels and pools have a softmax too."""
     nodes = layers.flow.nodes
-    products = (node for node in layers.before(index) if nodes[node].function.strip("_") in ("matmul", "bmm", "baddbmm", "einsum"))
-    return "attention" in nodes[index].function or any(not layers.weighing[node] for node in products)
+    if "attention" in nodes[index].function:
+        return True
+    before = layers.before(index)
+    # Layers that mix the heads keep the scores' shape (talking heads).
+    mixing = [node for node in before if layers.weighing[node] and sorted(nodes[node].shape) == sorted(nodes[index].shape)]
+    scores = before.union(*(layers.before(node) for node in mixing))
+    changing = {node for node in range(len(nodes)) if layers.weighing[node] or layers.multiplies(node) or layers.adds(node)}
+    behind = layers.flow.reaches(index, set(range(len(nodes))) - changing)
+    # A pool has one result for all tokens.
+    weighed = [node for node in behind if _product(layers, node) and min(nodes[node].shape[-2:]) > 1]
+    return bool(weighed) or any(_product(layers, node) for node in scores)
+
+
+def _product(layers: Layers, index: int) -> bool:
+    """Whether a call is a matrix product of activations."""
+    node = layers.flow.nodes[index]
+    return node.function.strip("_") in PRODUCTS and not layers.weighing[index]
+
+
+def _linear(layers: Layers, index: int) -> bool:
+    """Whether a call is the outer product of q (k^T v), with no softmax inside."""
+    before = layers.before(index)
+    inside = any(_product(layers, node) for node in before)
+    return _product(layers, index) and inside and not any(attends(layers.flow.nodes[node]) for node in before)
 
 
 def _name(layers: Layers, index: int) -> str:

@@ -10,11 +10,13 @@ partial one) make one linear function with it, which does not know the inner wid
 from __future__ import annotations
 
 from .flow import Flow
-from .layers import CONVOLUTIONS, Layers, common_name
+from .layers import CONVOLUTIONS, PRODUCTS, Layers, common_name
 from .refusals import Layers as Kinds
 from .refusals import Refusal, Verdict
 
 ALONE = "it has one hidden layer, and m of those in parallel are one again, m times as wide"
+ROUTED = "a router weighs its layers for every token, and the theory does not know routing"
+ROUTERS = ("softmax", "topk", "argmax", "sort")
 JOINS = ("cat", "concat", "concatenate")
 
 
@@ -26,7 +28,10 @@ def one_hidden_layer(layers: Layers, used: set[int], otherwise: str) -> list[Ref
         if start not in followers.values() and end not in followers and _ends_a_branch(layers, start, end):
             names = [name for index in (start, end) for name in layers.owners(index)]
             # Of a gated one both first layers lead to the same last one.
-            found.setdefault(end, Refusal(common_name(names, otherwise), Verdict.SPLIT_NEUTRAL, _reason(layers, start, end), _kind(layers, start, end)))
+            verdict, reason = (
+                (Verdict.NOT_COVERED, ROUTED) if _routed(layers, end) else (Verdict.SPLIT_NEUTRAL, _reason(layers, start, end))
+            )
+            found.setdefault(end, Refusal(common_name(names, otherwise), verdict, reason, _kind(layers, start, end)))
     return list(found.values())
 
 
@@ -80,6 +85,17 @@ def _closed(layers: Layers, start: int, inside: set[int]) -> bool:
             if not layers.multiplies(index) or not alike or alike != partners - layers.before(start):
                 return False
     return True
+
+
+def _routed(layers: Layers, end: int) -> bool:
+    """Whether what a branch gives is weighed by a softmax, or the largest, of what a layer gives."""
+    nodes = layers.flow.nodes
+    plain = {index for index in range(len(nodes)) if not layers.weighing[index] and not layers.adds(index)}
+    behind = layers.flow.reaches(end, plain)
+    products = [index for index in behind if layers.multiplies(index) or nodes[index].function.strip("_") in PRODUCTS]
+    beside = {node for index in products for node in layers.before(index)} - behind - {end}
+    choosing = any(name in nodes[index].function for index in beside for name in ROUTERS)
+    return choosing and any(layers.weighing[index] for index in beside)
 
 
 def _reason(layers: Layers, start: int, end: int) -> str:

@@ -71,7 +71,7 @@ class Refused(CollegialError):
         first = leading[0]
         where = f"{self.model}, {first.block}" if first.block else self.model
         others = f" (and {len(leading) - 1} more blocks)" if len(leading) > 1 else ""
-        if first.layers == "attention layers":
+        if first.layers == "attention layers" and first.verdict is Verdict.SPLIT_NEUTRAL:
             return f"{where}{others}: this is split-neutral. {first.reason}"
         if self.verdict is Verdict.SPLIT_NEUTRAL:
             return f"{where}{others}: {first.reason}; this is split-neutral: splitting changes nothing there, choose by speed"

@@ -5,6 +5,7 @@ import copy
 from fractions import Fraction
 
 import pytest
+import timm
 import torch
 import torchvision
 from torch import nn
@@ -190,6 +191,71 @@ def test_heads_of_several_kinds_have_the_published_tables():
     judged = collegial.search("llama-64x4x4x128x1").to_dict()
     published = judged["verdicts"][0]["sentence"].split("Published tables")[1]
     assert "times as much" not in reason and f"Published tables{published}" in reason and reason.endswith(judged["evidence"])
+
+
+ATTENTION = {
+    "cait_xxs24_224": ("split-neutral", 26), "coat_lite_mini": ("split-neutral", 8), "efficientformerv2_s0": ("split-neutral", 5),
+    "efficientvit_b0": ("not-covered", 4),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name, row", ATTENTION.items(), ids=ATTENTION)
+def test_every_layer_of_attention_is_found(name, row):
+    """Talking heads, which mix the scores of all heads before the softmax, factorised attention, and
+    attention without a softmax."""
+    with torch.device("meta"):
+        found = find_blocks(timm.create_model(name))
+    own = [refusal.verdict.value for refusal in found.refusals if refusal.layers == "attention layers"]
+    assert own == [row[0]] * row[1]
+
+
+@pytest.mark.parametrize("name", ["gcresnet50t", "skresnet18"])
+def test_a_softmax_that_pools_or_selects_is_no_attention(name):
+    with torch.device("meta"):
+        found = find_blocks(timm.create_model(name))
+    assert all(refusal.layers != "attention layers" for refusal in found.refusals)
+
+
+class Experts(nn.Module):
+    """Feed-forward layers that all tokens see, each weighed by a router."""
+
+    def __init__(self, features=16, inner=32, experts=4):
+        super().__init__()
+        self.router = nn.Linear(features, experts)
+        make = lambda: nn.Sequential(nn.Linear(features, inner), nn.ReLU(), nn.Linear(inner, features))
+        self.experts = nn.ModuleList(make() for _ in range(experts))
+
+    def gates(self, x):
+        scores = torch.softmax(self.router(x), -1)
+        chosen, places = scores.topk(2, -1)
+        return torch.zeros_like(scores).scatter(-1, places, chosen)
+
+    def forward(self, x):
+        gates = self.gates(x)
+        return x + sum(gates[..., index, None] * expert(x) for index, expert in enumerate(self.experts))
+
+
+class ByExpert(Experts):
+    """The same with the weights of all experts in one parameter."""
+
+    def __init__(self, features=16, inner=32, experts=4):
+        super().__init__(features, inner, experts)
+        del self.experts
+        self.first = nn.Parameter(torch.randn(experts, features, inner))
+        self.second = nn.Parameter(torch.randn(experts, inner, features))
+
+    def forward(self, x):
+        y = torch.relu(torch.einsum("btd,edh->bteh", x, self.first))
+        y = torch.einsum("bteh,ehd->bted", y, self.second)
+        return x + (self.gates(x).unsqueeze(-1) * y).sum(2)
+
+
+@pytest.mark.parametrize("make, count", [(Experts, 4), (ByExpert, 1)])
+def test_routed_feed_forward_layers_are_not_covered(make, count):
+    with pytest.raises(Refused, match="does not know routing") as refused:
+        suggest(nn.Sequential(make()), inputs=torch.zeros(2, 5, 16))
+    (row,) = refused.value.verdicts
+    assert (row["layers"], row["verdict"], row["count"]) == ("feed-forward branches", "not-covered", count)
 
 
 class Big(nn.Module):
