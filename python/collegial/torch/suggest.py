@@ -311,8 +311,8 @@ def _named(record: dict[str, Any]) -> str:
 
 
 def _design(record: dict[str, Any]) -> str:
-    """The same as the subject of a sentence, with one of these designs."""
-    return f"{record['design']} has" if len(record["alike"]) == 1 else f"members of {_named(record)}, such as {record['design']}, have"
+    """The same as the subject of a sentence."""
+    return f"{record['design']} has" if len(record["alike"]) == 1 else f"members of {_named(record)} have"
 
 
 def _share(record: dict[str, Any], baseline: dict[str, Any], key: str) -> str:

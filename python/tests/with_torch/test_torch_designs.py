@@ -268,7 +268,7 @@ def test_designs_that_draws_do_not_decide_are_widths():
             line = next(line for line in repr(rough).splitlines() if line.startswith(name))
             assert widths in line and best.design not in line
             if f"{sentence}:" in repr(rough):
-                assert f"{sentence}: members of {widths}, such as {best.design}, have" in " ".join(repr(rough).split())
+                assert f"{sentence}: members of {widths} have" in " ".join(repr(rough).split())
                 said.add(name)
     assert said
     exact = suggest(on_meta(lambda: torchvision.models.resnet50()))
