@@ -95,15 +95,17 @@ class Block:
                 "kind": "bottleneck", "inputs": self.inputs, "outputs": self.outputs, "width": self.width, "members": self.members,
                 "kernel": self.kernels[0], "norm": norm, "shortcut": shortcut,
             }  # fmt: skip
+        # With one convolution between, a unit sees as many independent positions as the kernel has.
+        kernels = tuple(kernel**3 for kernel in self.kernels) if self.dimensions == 3 else self.kernels
         # Twice what the unit at the centre sees, so that it sees no border.
-        side = 2 * (1 + sum(kernel - 1 for kernel in self.kernels)) + 2
+        side = 2 * (1 + sum(kernel - 1 for kernel in kernels)) + 2
         # A sequence is an image of one row: the kernel's other rows see zeros, whose weights change
         # nothing but a factor of the kernel.
         height = side if self.dimensions == 2 else 1
         conv = {"type": "conv", "norm": norm}
         inner = [
             {**conv, "width": scaled(self.width, scale), "kernel": kernel, "activation": activation}
-            for scale, kernel, activation in zip(self.scales, (1, *self.kernels), self.variance_activations)
+            for scale, kernel, activation in zip(self.scales, (1, *kernels), self.variance_activations)
         ]
         return {
             "kind": "sequence", "name": "block", "input": {"channels": self.inputs, "height": height, "width": side},

@@ -111,8 +111,10 @@ class Candidate:
             return f"the layers between its 1x1 convolutions have different numbers of groups, {', '.join(str(conv.groups) for conv in between)}"
         if any(conv.out_channels % between[0].groups for conv in convolutions[:-1]):
             return "its groups do not divide the inner width"
-        if len(between[0].kernel_size) > 2:
-            return "its convolutions have three dimensions; variances are known here for one and two"
+        if len(between[0].kernel_size) > 2 and len(between) > 1:
+            return "several convolutions of three dimensions lie between its 1x1 ones; variances are known here for one"
+        if len(between[0].kernel_size) > 2 and any(found.spec != "relu" for place in self.activations() for found in place):
+            return "its convolutions have three dimensions; variances are known here for ReLU"
         for conv in between:
             if len(set(conv.kernel_size)) > 1:
                 return f"its kernel is {conv.kernel_size[0]} x {conv.kernel_size[1]}, not square"
