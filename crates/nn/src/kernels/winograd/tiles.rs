@@ -133,15 +133,8 @@ impl<M: Map<I, T>, const I: usize, const T: usize> Kernel for TileTransformBy<'_
                 for half in 0..halves {
                     let from = &stage[half * stage_len + step * row * width * LANES..][..I * width * LANES];
                     let to = &mut mapped[half * mapped_len..][..mapped_len];
-                    for x in 0..width {
-                        // SAFETY: pixel x of I rows, and of T.
-                        unsafe {
-                            let column = from_fn(|i| V::load(from.as_ptr().add((i * width + x) * LANES)));
-                            for (t, vector) in M::map::<V>(column).into_iter().enumerate() {
-                                vector.store(to.as_mut_ptr().add((t * width + x) * LANES));
-                            }
-                        }
-                    }
+                    // SAFETY: `width` pixels of I rows, and of T.
+                    unsafe { map_columns::<V, M, I, T>(from, width, to) };
                 }
                 for column in 0..columns {
                     for half in 0..halves {
@@ -149,18 +142,55 @@ impl<M: Map<I, T>, const I: usize, const T: usize> Kernel for TileTransformBy<'_
                         let at = tile * strides.tile + half * strides.half;
                         // SAFETY: I pixels of T rows from the tile's first on; the places of the
                         // last tile were checked above.
-                        unsafe {
-                            let to = to.as_mut_ptr().add(at);
-                            for t in 0..T {
-                                let row = from_fn(|i| V::load(from.add((t * width + i) * LANES)));
-                                for (u, vector) in M::map::<V>(row).into_iter().enumerate() {
-                                    vector.store(to.add((t * T + u) * strides.matrix));
-                                }
-                            }
-                        }
+                        unsafe { map_rows::<V, M, I, T>(from, width, to.as_mut_ptr().add(at), strides) };
                     }
                     tile += 1;
                 }
+            }
+        }
+    }
+}
+
+/// Maps every column of I rows of pixels to one of T rows.
+///
+/// # Safety
+///
+/// `from` holds I rows of the width, and `to` T.
+#[inline(always)]
+unsafe fn map_columns<V: Vector, M: Map<I, T>, const I: usize, const T: usize>(
+    from: &[f32],
+    width: usize,
+    to: &mut [f32],
+) {
+    for x in 0..width {
+        // SAFETY: the caller's.
+        unsafe {
+            let column = from_fn(|i| V::load(from.as_ptr().add((i * width + x) * LANES)));
+            for (t, vector) in M::map::<V>(column).into_iter().enumerate() {
+                vector.store(to.as_mut_ptr().add((t * width + x) * LANES));
+            }
+        }
+    }
+}
+
+/// Maps I pixels of each of T rows to a tile's T x T places.
+///
+/// # Safety
+///
+/// There are so many pixels from `from` on, and `to` has the places of a tile.
+#[inline(always)]
+unsafe fn map_rows<V: Vector, M: Map<I, T>, const I: usize, const T: usize>(
+    from: *const f32,
+    width: usize,
+    to: *mut f32,
+    strides: Strides,
+) {
+    for t in 0..T {
+        // SAFETY: the caller's.
+        unsafe {
+            let row = from_fn(|i| V::load(from.add((t * width + i) * LANES)));
+            for (u, vector) in M::map::<V>(row).into_iter().enumerate() {
+                vector.store(to.add((t * T + u) * strides.matrix));
             }
         }
     }
