@@ -64,6 +64,17 @@ snapshots! {
     fig4_recorded: "fig4-recorded";
 }
 
+#[test]
+fn what_the_paper_prints_looks_different_from_what_was_counted() {
+    let directory = tempfile::tempdir().unwrap();
+    run("table5", directory.path(), &Silent).unwrap();
+    let read =
+        |ending: &str| std::fs::read_to_string(directory.path().join(format!("table5.{ending}"))).unwrap();
+    let (markdown, html) = (read("md"), read("html"));
+    assert!(markdown.contains("| 13,775,178 | *13.8* | 4.186 | *4.19* | *4.08* |"), "{markdown}");
+    assert!(html.contains("<i>4.08</i>") && html.contains("copied from the paper"), "{html}");
+}
+
 /// Stops after so many questions, and remembers what was said.
 struct Impatient {
     left: AtomicUsize,

@@ -94,9 +94,7 @@ pub fn run(experiment: &Experiment, context: &Context) -> Result<Outcome, Error>
                 "exact": row.exact.iter().map(|(column, _, value)| (*column, *value)).collect::<Vec<_>>()}));
         }
         outcome.comparisons.extend(rows.iter().flat_map(|row| exact_comparisons(row, &settings.known)));
-        let caption =
-            format!("{} Counted here beside the paper's; its errors are copied, not trained.", part.caption);
-        outcome.tables.push((table(&rows, &settings.known), caption));
+        outcome.tables.push((table(&rows, &settings.known), part.caption.clone()));
     }
     let (section, found) = designs::find(&settings.designs)?;
     outcome.comparisons.extend(found);
@@ -225,7 +223,8 @@ fn table(rows: &[Row], known: &[Known]) -> Table {
     headings.extend(errors.iter().map(|column| (short(column), Align::Right)));
     headings.push(("counts".into(), Align::Left));
     let headings: Vec<(&str, Align)> = headings.iter().map(|(name, align)| (name.as_str(), *align)).collect();
-    let mut table = Table::new(&headings);
+    let copied = (0..headings.len()).filter(|&column| headings[column].0.ends_with("(paper)"));
+    let mut table = Table::new(&headings).copied(copied, "copied from the paper; all else is counted here");
     for row in rows {
         let mut cells = vec![row.name.clone(), grouped(row.parameters)];
         for column in &exact {
