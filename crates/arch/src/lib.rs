@@ -65,4 +65,4 @@ pub use transformer::{
 };
 pub use unsupported::Unsupported;
 pub use wide_resnet::WideResnet;
-pub use zoo::{Family, Model, NAME_FORMS, families, models};
+pub use zoo::{Family, Model, NAME_FORMS, aliases, families, models};

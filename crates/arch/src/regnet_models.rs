@@ -110,6 +110,13 @@ pub(crate) fn all() -> impl Iterator<Item = (String, Regnet)> {
     })
 }
 
+/// timm's names: `regnetx_004`.
+pub(crate) fn timm() -> impl Iterator<Item = String> {
+    FAMILIES.into_iter().flat_map(|(letter, _, sizes)| {
+        sizes.iter().map(move |published| format!("regnet{letter}_{:03}", published.hundreds))
+    })
+}
+
 /// The published network with the same stages, whatever its designs; one with the same designs
 /// first.
 pub(crate) fn like(network: &Regnet) -> Option<(String, Regnet)> {

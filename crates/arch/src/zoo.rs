@@ -106,20 +106,46 @@ const FAMILIES: &[(&str, &str, &[&str])] = &[
     ),
 ];
 
-/// Names of other libraries that are understood but not listed: they mean a listed network.
-const ALIASES: [&str; 12] = [
-    "resnet26",
-    "resnet50",
-    "resnet101",
-    "resnet152",
-    "resnet50d",
-    "resnext50_32x4d",
-    "resnext101_32x8d",
-    "resnext101_64x4d",
-    "wide_resnet50_2",
-    "wide_resnet101_2",
-    "seresnet50",
-    "seresnext50_32x4d",
+/// Names that torchvision and timm have for networks of these families, which are understood but not
+/// listed.
+const ALIASES: &[(&str, &[&str])] = &[
+    (
+        "ResNet and ResNeXt for ImageNet",
+        &[
+            "resnet26",
+            "resnet50",
+            "resnet101",
+            "resnet152",
+            "resnet50c",
+            "resnet50d",
+            "resnet101d",
+            "resnet152d",
+            "resnext50_32x4d",
+            "resnext50d_32x4d",
+            "resnext101_32x4d",
+            "resnext101_32x8d",
+            "resnext101_64x4d",
+            "wide_resnet50_2",
+            "wide_resnet101_2",
+            "seresnet50",
+            "seresnet101",
+            "seresnext50_32x4d",
+            "seresnext101_32x8d",
+        ],
+    ),
+    (
+        "Vision transformer",
+        &[
+            "vit_base_patch16_224",
+            "vit_base_patch32_224",
+            "vit_large_patch16_224",
+            "vit_large_patch32_224",
+            "vit_huge_patch14_224",
+            "swin_tiny_patch4_window7_224",
+            "swin_small_patch4_window7_224",
+            "swin_base_patch4_window7_224",
+        ],
+    ),
 ];
 
 /// The forms that names take.
@@ -153,10 +179,18 @@ pub fn models() -> Result<Vec<Model>, Error> {
     Ok(all)
 }
 
+/// The names of other libraries with the family and the counts of what they mean.
+pub fn aliases() -> Result<Vec<Model>, Error> {
+    let listed =
+        ALIASES.iter().flat_map(|&(family, names)| names.iter().map(move |&name| (family, name.to_owned())));
+    let all = listed.chain(regnet_models::timm().map(|name| ("RegNet", name)));
+    all.map(|(family, name)| Ok(Model { family, counts: name.parse::<Spec>()?.totals()?, name })).collect()
+}
+
 /// The answer to a name of no known form.
 pub(crate) fn unknown(name: &str) -> Error {
     let lower = name.to_lowercase();
-    let aliases = ALIASES.iter().map(ToString::to_string);
+    let aliases = ALIASES.iter().flat_map(|(_, names)| *names).map(ToString::to_string);
     let known = families().into_iter().flat_map(|family| family.names).chain(aliases);
     let mut nearest: Vec<(f64, String)> = known
         .map(|known| (strsim::jaro_winkler(&lower, &known), known))
@@ -180,9 +214,11 @@ mod tests {
     /// Every name that is suggested is understood, and a slip of one letter finds it.
     #[test]
     fn aliases_are_understood_and_found() {
-        for name in ALIASES {
-            name.parse::<Spec>().unwrap();
-        }
+        let (titles, aliases) = (families().into_iter().map(|family| family.title), aliases().unwrap());
+        let titles: Vec<&str> = titles.collect();
+        assert!(aliases.iter().all(|alias| titles.contains(&alias.family)));
+        let named = |name: &str| aliases.iter().find(|alias| alias.name == name).unwrap().counts.parameters;
+        assert_eq!((named("resnet50"), named("regnety_016")), (25_557_032, 11_202_430));
         for (slip, meant) in [("resnet5O", "resnet50"), ("wide_resnet50-2", "wide_resnet50_2")] {
             let sentence = unknown(slip).to_string();
             assert!(sentence.contains(&format!("did you mean {meant}")), "{sentence}");

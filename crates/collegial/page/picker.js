@@ -74,21 +74,22 @@ function dropping(take) {
 async function list(choose) {
   const place = at("families");
   if (place.childElementCount) return;
-  const { families, models } = await ask("models", {});
-  const counts = new Map(models.map((model) => [model.name, model.parameters]));
+  const { families, models, aliases } = await ask("models", {});
+  const counts = new Map([...models, ...aliases].map((model) => [model.name, model.parameters]));
+  const item = (kind) => (name) => html("li", { "data-name": name, class: kind, hidden: kind === "alias" },
+    html("button", { type: "button", class: "model", onclick: () => choose(name) }, name, html("small", {}, short(counts.get(name)))));
+  const others = (family) => aliases.filter((alias) => alias.family === family.title).map((alias) => alias.name);
+  const any = html("button", { type: "button", class: "quiet", id: "use-typed", hidden: true, onclick: () => choose(at("name").value.trim()) });
   place.replaceChildren(...families.map((family) => html("section", {},
     html("h3", {}, family.title), html("p", {}, family.form),
-    html("ul", {}, family.names.map((name) => html("li", { "data-name": name },
-      html("button", { type: "button", class: "model", onclick: () => choose(name) }, name, html("small", {}, short(counts.get(name))))))))));
+    html("ul", {}, [...family.names.map(item("listed")), ...others(family).map(item("alias"))]))), any);
 }
 
-/**
- * Shows the names that contain the text; all of them where none does, since any name of the form is
- * understood.
- */
+/** Shows the names that contain the text; where none does, a button that uses it: names have forms. */
 function filter(text) {
   const items = [...at("families").querySelectorAll("li")];
-  const some = items.some((item) => item.dataset.name.includes(text));
-  for (const item of items) item.hidden = some && !item.dataset.name.includes(text);
-  for (const section of at("families").children) section.hidden = !section.querySelector("li:not([hidden])");
+  for (const item of items) item.hidden = !item.dataset.name.includes(text) || (!text && item.className === "alias");
+  for (const section of at("families").querySelectorAll("section")) section.hidden = !section.querySelector("li:not([hidden])");
+  at("use-typed").hidden = items.some((item) => !item.hidden);
+  at("use-typed").textContent = `Use ${at("name").value.trim()}`;
 }

@@ -187,10 +187,13 @@ fn card(card: &Card) -> Value {
 struct Models {
     families: Vec<Family>,
     models: Vec<collegial_arch::Model>,
+    /// Names of torchvision and timm, which are found by typing.
+    aliases: Vec<collegial_arch::Model>,
 }
 
 fn models() -> Result<Models, RequestError> {
-    Ok(Models { families: collegial_arch::families(), models: collegial_arch::models()? })
+    let (models, aliases) = (collegial_arch::models()?, collegial_arch::aliases()?);
+    Ok(Models { families: collegial_arch::families(), models, aliases })
 }
 
 fn to_json(document: &impl Serialize) -> Result<String, RequestError> {
