@@ -48,6 +48,19 @@ fn a_small_page_looks_like_this() {
 }
 
 #[test]
+fn prose_links_within_the_page_alone() {
+    let html = Page::new("Links")
+        .section(
+            Section::new("Data")
+                .prose("See [the <data>](#data), not [1](https://x.org) or [0](1) `[a](#b)`."),
+        )
+        .to_html();
+    let expected =
+        "See <a href=\"#data\">the &lt;data&gt;</a>, not [1](https://x.org) or [0](1) <code>[a](#b)</code>.";
+    assert!(html.contains(expected), "{html}");
+}
+
+#[test]
 fn a_page_asks_nothing_of_the_network_and_runs_its_own_script_only() {
     for page in [small(), gallery::page()] {
         let html = page.to_html();

@@ -22,10 +22,14 @@ macro_rules! file {
     };
 }
 
+/// What others' trainings say, in full; pages of answers carry it, too.
+pub(crate) const EVIDENCE: &str = include_str!("../../page/evidence.md");
+
 /// All of them, the page itself first; report pages have the same style sheets and scripts.
 pub const FILES: &[File] = &[
     file!("index.html", HTML),
     file!("idea.md", TEXT),
+    File { name: "evidence.md", kind: TEXT, content: EVIDENCE },
     File { name: "palette.css", kind: CSS, content: collegial_report::PALETTE },
     File { name: "look.css", kind: CSS, content: collegial_report::LOOK },
     File { name: "figure.css", kind: CSS, content: collegial_report::FIGURE_STYLE },

@@ -21,6 +21,11 @@ impl Download {
         Self { name: name.into(), media_type: "application/json", content: content.into() }
     }
 
+    /// Plain text under this file name.
+    pub fn text(name: impl Into<String>, content: impl Into<String>) -> Self {
+        Self { name: name.into(), media_type: "text/plain", content: content.into() }
+    }
+
     /// The content as a `data:` link. Base64 is a third longer than the text; percent-encoded
     /// commas and line ends of CSV would often be more.
     pub(crate) fn link(&self) -> String {

@@ -132,21 +132,32 @@ fn paragraphs(text: &str) -> String {
     filled.map(|lines| format!("<p>{}</p>\n", inline(&lines.join("\n")))).collect()
 }
 
-/// Escaped text in which pairs of backticks make code; a backtick without its partner stays one.
+/// Escaped text in which pairs of backticks make code, and `[words](#section)` links within the page; a
+/// backtick without its partner stays one.
 fn inline(text: &str) -> String {
     let pieces: Vec<&str> = text.split('`').collect();
     let unpaired = pieces.len().is_multiple_of(2);
     let mut html = String::new();
     for (index, piece) in pieces.iter().enumerate() {
-        let piece = escape(piece);
         let last = index + 1 == pieces.len();
         match index.is_multiple_of(2) {
-            true => html.push_str(&piece),
-            false if last && unpaired => html.push_str(&format!("`{piece}")),
-            false => html.push_str(&format!("<code>{piece}</code>")),
+            true => html.push_str(&linked(piece)),
+            false if last && unpaired => html.push_str(&format!("`{}", escape(piece))),
+            false => html.push_str(&format!("<code>{}</code>", escape(piece))),
         }
     }
     html
+}
+
+/// Escaped text with links to the page's own sections.
+fn linked(text: &str) -> String {
+    let link = || {
+        let (before, rest) = text.split_once("](#")?;
+        let (before, words) = before.rsplit_once('[')?;
+        let (id, after) = rest.split_once(')')?;
+        Some(format!("{}<a href=\"#{}\">{}</a>{}", escape(before), escape(id), escape(words), linked(after)))
+    };
+    link().unwrap_or_else(|| escape(text))
 }
 
 fn figcaption(caption: &str, csv: &str, file: &str) -> String {

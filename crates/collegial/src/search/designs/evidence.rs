@@ -4,7 +4,8 @@ use collegial_arch::Spec;
 use collegial_experiments::evidence::{Evidence, Gain as Measured};
 use collegial_nn::Parametrisation;
 use collegial_report::significant;
-use collegial_search::{DesignAnswer, Gain};
+use collegial_search::Gain;
+use serde::Serialize;
 
 use super::Designs;
 use super::sentences::NEAR;
@@ -12,26 +13,52 @@ use super::sentences::NEAR;
 /// Where the evidence is told in full.
 const PAGE: &str = "docs/evidence.md";
 
-/// Of the step to the primal. `None` where it gains nothing, is not at the baseline's cost, or the
-/// baseline is no residual network of bottlenecks, which all pairs at hand are, or its variances are
-/// not those that the pairs were compared by.
-pub(super) fn of(baseline: &Spec, answer: &DesignAnswer, own_budget: bool) -> Option<Evidence> {
-    let network = &answer.primal.network;
-    let gains = answer.primal.gain == Gain::Better && network.score_ratio >= NEAR;
-    let comparable = answer.parametrisation == Parametrisation::Ntk;
-    (gains && own_budget && comparable && matches!(baseline, Spec::Resnext(_))).then(|| {
-        let shares = [
-            network.parameters as f64 / answer.baseline_parameters as f64,
-            network.flops as f64 / answer.baseline_flops as f64,
-        ];
-        Evidence::of_step(network.score_ratio, shares)
-    })
+/// Where it is on the pages of answers, which carry it with their data.
+const HERE: &str = "[docs/evidence.md](#data)";
+
+/// Evidence in numbers and in words.
+#[derive(Clone, Debug, Serialize)]
+pub struct Told {
+    /// The pairs of published networks.
+    #[serde(flatten)]
+    pub evidence: Evidence,
+    /// What the step is worth by them.
+    pub sentence: String,
 }
 
 impl Designs {
-    /// What the step is worth by published pairs.
+    /// Of the step to the primal. `None` where it gains nothing, is not at the baseline's cost, or the
+    /// baseline is no residual network of bottlenecks, which all pairs at hand are, or its variances are
+    /// not those that the pairs were compared by.
+    pub(super) fn told(&self, baseline: &Spec) -> Option<Told> {
+        let answer = &self.answer;
+        let network = &answer.primal.network;
+        let gains = answer.primal.gain == Gain::Better && network.score_ratio >= NEAR;
+        let comparable = answer.parametrisation == Parametrisation::Ntk;
+        (gains && self.own_budget && comparable && matches!(baseline, Spec::Resnext(_))).then(|| {
+            let shares = [
+                network.parameters as f64 / answer.baseline_parameters as f64,
+                network.flops as f64 / answer.baseline_flops as f64,
+            ];
+            let evidence = Evidence::of_step(network.score_ratio, shares);
+            let sentence = self.worth(&evidence);
+            Told { evidence, sentence }
+        })
+    }
+
+    /// What others' trainings say, and where.
     pub(super) fn evidence_sentence(&self) -> Option<String> {
-        let evidence = self.evidence.as_ref()?;
+        let Told { sentence, .. } = self.evidence.as_ref()?;
+        Some(format!("{} ({PAGE}).", sentence.trim_end_matches('.')))
+    }
+
+    /// A text in which the evidence is a link.
+    pub(super) fn linked(text: &str) -> String {
+        text.replace(PAGE, HERE)
+    }
+
+    /// What a step is worth by published pairs.
+    fn worth(&self, evidence: &Evidence) -> String {
         let Evidence {
             equal_cost, variance_ratios: [low, high], pairs, lower_error, more_inner_width, ..
         } = evidence;
@@ -59,7 +86,7 @@ impl Designs {
                 interval(*median_points_ci, points, ""),
             ),
         };
-        Some(format!("Trained by others: {said} ({PAGE})."))
+        format!("Trained by others: {said}.")
     }
 }
 

@@ -17,7 +17,6 @@ use std::path::PathBuf;
 
 use collegial_arch::{Cost, Design, Spec};
 use collegial_core::Instant;
-use collegial_experiments::evidence::Evidence;
 use collegial_ntk::covariance::Images;
 use collegial_report::{Card, Figure, Table};
 use collegial_search::{DesignAnswer, DesignSearch, Freedom, StageAnswer, VarianceSource, Verdict};
@@ -31,6 +30,7 @@ use crate::style::wrapped;
 use crate::{Answer, Error, Message, Monitor, Style};
 pub use check::Checked;
 pub(super) use check::FEWEST;
+pub use evidence::Told;
 
 /// Both optima of the whole network.
 #[derive(Clone, Debug, Serialize)]
@@ -53,7 +53,7 @@ pub struct Designs {
     pub check: Option<Vec<Checked>>,
     /// What others' trainings say about a step like that to the primal; `None` where they say
     /// nothing.
-    pub evidence: Option<Evidence>,
+    pub evidence: Option<Told>,
     /// What to do with it.
     #[serde(skip)]
     next: Vec<Message>,
@@ -137,7 +137,7 @@ pub(super) fn run(
         false => None,
     };
     let name = |design: Design| Ok::<_, Error>(called::known(&baseline.with_design(design)?));
-    Ok(Designs {
+    let mut designs = Designs {
         verdict: Verdict::Variance,
         primal_model: name(answer.primal.design)?,
         dual_model: name(answer.dual.design)?,
@@ -146,14 +146,16 @@ pub(super) fn run(
         stages,
         check,
         gated: gated(baseline),
-        evidence: evidence::of(baseline, &answer, request.budget.is_none()),
+        evidence: None,
         own_budget: request.budget.is_none(),
         data: request.data.clone(),
         precision: request.precision.unwrap_or(PRECISION),
         answer,
         seed: request.seed,
         seconds: start.elapsed().as_secs_f64(),
-    })
+    };
+    designs.evidence = designs.told(baseline);
+    Ok(designs)
 }
 
 /// Whether blocks have gates, which the theory does not know.

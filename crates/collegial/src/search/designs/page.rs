@@ -7,6 +7,7 @@ use collegial_search::{Problem, Redesigned, VarianceSource};
 
 use super::Designs;
 use super::sentences::percent;
+use crate::explorer::page::EVIDENCE;
 use crate::message::{Call, Flags, Rendering, Setting};
 use crate::{Answer, Error, Paged, untimed_json};
 
@@ -36,7 +37,7 @@ impl Paged for Designs {
         let mut page = Page::new(format!("The best designs for {}", self.answer.baseline))
             .subject(&self.answer.baseline)
             .cards(self.cards())
-            .verdict(self.beyond_cards().join(" "))
+            .verdict(Self::linked(&self.beyond_cards().join(" ")))
             .section(self.figures_section())
             .section(self.fronts_section())
             .section(self.designs_section());
@@ -48,9 +49,12 @@ impl Paged for Designs {
         }
         let sentence = |part: &String| format!("{}.", capitalised(part.trim_end_matches('.')));
         let reading: Vec<String> = self.reading().iter().map(sentence).collect();
-        let data = Section::new("Data")
+        let mut data = Section::new("Data")
             .download(Download::json("search.json", json))
             .download(Download::csv("curve.csv", self.table().to_csv()));
+        if self.evidence.is_some() {
+            data = data.download(Download::text("evidence.md", EVIDENCE));
+        }
         let page = page.section(Section::new("How to read this").prose(reading.join("\n\n")));
         Ok(page.section(data).provenance(provenance))
     }
