@@ -114,6 +114,15 @@ test("every column has a header, a member is defined, and the next step can be c
   assert.ok(commands.some((line) => line.trim() === `collegial export ${found.primal_model} --to pytorch`), commands.join("|"));
 });
 
+test("what others' trainings say links to the evidence, which the page carries", async () => {
+  const { page } = await open("search.html");
+  const link = page.locator(".verdict a", { hasText: "docs/evidence.md" });
+  const target = await link.getAttribute("href");
+  const kept = page.locator(`${target} a[download$="evidence.md"]`);
+  const [download] = await Promise.all([page.waitForEvent("download"), kept.click()]);
+  assert.match(readFileSync(await download.path(), "utf8"), /^# /);
+});
+
 test("a score page has what was computed first, and one line per predictor", async () => {
   const rows = ["resnext29-1x128d,4.1", "resnext29-3x64d,4.0", "resnext29-10x10d,4.6", "resnext29-37x10d,3.9", "resnext29-66x6d,3.8"];
   writeFileSync(join(folder, "trained.csv"), `note,model,error\n${rows.map((row) => `n,${row}`).join("\n")}\n`);

@@ -108,6 +108,49 @@ test("cards follow the slider, with counts and the designs that suit hardware", 
   await says("primal-design", best.friendly[0].design);
 });
 
+test("what others' trainings say stands under the cards, with a link that opens", async () => {
+  await open("model=resnet50");
+  const { evidence } = answer("resnet50");
+  assert.ok((await text("evidence")).startsWith(evidence.sentence));
+  const [cards, said] = [await page.locator("#answers").boundingBox(), await page.locator("#evidence").boundingBox()];
+  assert.ok(said.y >= cards.y + cards.height && said.y < cards.y + cards.height + 40, `${said.y}`);
+  assert.ok(!(await text("reading")).includes("Trained by others"));
+  await page.click("#evidence a");
+  await page.waitForFunction(() => document.body.innerText.includes("tell apart"));
+  troubles = troubles.filter((trouble) => !/404/.test(trouble));
+  await context.close();
+  await open("model=fc6-500");
+  assert.equal(await page.locator("#evidence").isVisible(), false);
+});
+
+test("the picker finds the names of torchvision and timm, and offers any other name as it is", async () => {
+  await open();
+  await page.click("#baseline");
+  await page.waitForSelector("#families button");
+  const listed = () => page.locator("#families li:visible button").evaluateAll((all) => all.map((button) => button.firstChild.textContent));
+  assert.ok(!(await listed()).includes("resnet50"));
+  for (const [typed, found, family] of [
+    ["resnet101", "resnet101", "ResNet and ResNeXt for ImageNet"], ["wide_resnet", "wide_resnet50_2", "ResNet and ResNeXt for ImageNet"],
+    ["resnext50_32x4d", "resnext50_32x4d", "ResNet and ResNeXt for ImageNet"], ["regnetx_004", "regnetx_004", "RegNet"],
+    ["vit_base", "vit_base_patch16_224", "Vision transformer"],
+  ]) {
+    await page.fill("#name", typed);
+    const names = await listed();
+    assert.ok(names.includes(found) && names.every((name) => name.includes(typed)), `${typed}: ${names}`);
+    assert.deepEqual(await page.locator("#families h3:visible").allInnerTexts(), [family]);
+    assert.equal(await page.locator("#use-typed").isVisible(), false);
+  }
+  await page.fill("#name", "resnext29-5x33d");
+  assert.deepEqual(await listed(), []);
+  assert.equal(await text("use-typed"), "Use resnext29-5x33d");
+  await page.click("#use-typed");
+  await says("baseline-name", "resnext29-5x33d");
+  await page.click("#baseline");
+  await page.fill("#name", "resnet50");
+  await page.locator("#families button", { hasText: /^resnet50 ?[\d.]/ }).first().click();
+  await says("baseline-name", "resnext50-1x64d");
+});
+
 test("slider and curve share one logarithmic scale", async () => {
   for (const width of [1, 6, 40, 128]) {
     await open(`model=resnext29-1x128d&width=${width}`);
@@ -131,6 +174,8 @@ test("designs per stage change the cards and the picture", async () => {
     await settled();
     assert.equal(await text("primal-ratio"), `${stages.primal.score_ratio.toFixed(2)} ×`);
     assert.equal(await text("dual-ratio"), `${stages.dual.cost_ratio.toFixed(2)} ×`);
+    assert.equal(await text("width-value"), `${stages.primal.designs.join("-")}: ${stages.primal.score_ratio.toFixed(2)} × less variance`);
+    for (const figure of ["primal-plot", "dual-plot"]) assert.equal(await page.locator(`#${figure} .keys`, { hasText: "designs of the stages" }).count(), 1);
     assert.ok((await page.locator("#diagram svg.plot").textContent()).includes(stages.primal.designs.join("-")));
     const [content, room] = await page.evaluate(() => { const box = document.querySelector("#stages .scroll"); return [box.scrollWidth, box.clientWidth]; });
     assert.ok(content <= room, `the table is cut off: ${content} of ${room}`);
@@ -144,6 +189,7 @@ test("designs per stage change the cards and the picture", async () => {
   await settled();
   assert.equal(await page.locator("input[name=stages][value=one]").isChecked(), true);
   assert.equal(await page.locator("#stages").innerText(), "");
+  assert.equal(await page.locator(".keys", { hasText: "designs of the stages" }).count(), 0);
 });
 
 test("what a member is stands above the controls, with a link that opens", async () => {

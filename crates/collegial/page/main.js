@@ -86,7 +86,11 @@ function show_answers() {
   show_cards(search, search, show_friendly);
   const { flat } = search;
   at("flat").textContent = flat && flat.low < flat.high ? `Shaded: widths ${flat.low} to ${flat.high} are within ${percent(flat.tolerance)} of the best. Pick what your hardware likes.` : "";
-  at("reading").textContent = search.sentences.join(" ");
+  // What others' trainings say stands under the cards.
+  const { sentence = "" } = search.evidence ?? {};
+  at("evidence").hidden = !sentence;
+  at("evidence-said").textContent = sentence;
+  at("reading").textContent = search.sentences.filter((other) => !sentence || !other.startsWith(sentence.slice(0, -1))).join(" ");
   designs(search, show_friendly);
   show_front(search, ({ design }) => { set({ design: String(design) }); pick(state.width); });
 }
@@ -137,7 +141,7 @@ function pick(width) {
   now.picked = picked;
   at("width").value = Math.round(1000 * placeOf(now.search.curve, picked));
   stop();
-  objectives(now.search, picked, (value) => move(Math.exp(closest(Math.log(value)))));
+  objectives(now.search, picked, now.stages?.stages, (value) => move(Math.exp(closest(Math.log(value)))));
   at("best").disabled = picked === best;
   return picking(async (current) => {
     // The whole search knows the design of its best width.
@@ -148,9 +152,10 @@ function pick(width) {
     const of_stages = now.stages?.stages[state.goal].designs.join("-");
     const design = state.design || of_stages || String(found[state.goal].design);
     const says = (answer) => (state.goal === "primal" ? `${times(answer.score_ratio)} × less variance` : `${times(answer.cost_ratio)} × fewer ${units[found.cost]}`);
-    const here = found[state.goal];
-    at("width-value").textContent = `${here.design}: ${says(here)}`;
-    at("width").setAttribute("aria-valuetext", `width ${picked}, ${here.design}, ${says(here)}`);
+    // As the cards: the designs of the stages, where they have some of their own.
+    const told = now.stages ? `${of_stages}: ${says(now.stages.stages[state.goal])}` : `${found[state.goal].design}: ${says(found[state.goal])}`;
+    at("width-value").textContent = told;
+    at("width").setAttribute("aria-valuetext", now.stages ? told : `width ${picked}, ${told}`);
     const asked = { model: state.model, design };
     const [shown, taken] = await Promise.all([ask("network", asked), ask("take", { ...asked, block_inputs: state.inputs })]);
     if (!current()) return;

@@ -43,8 +43,9 @@ function designDots(answer, problem, value, tone, text) {
   }));
 }
 
-/** Both objectives over the width, with the handle at the picked one. */
-export function objectives(answer, picked, drag) {
+/** Both objectives over the width, with the handle at the picked one and, where stages have designs of
+ * their own, lines at what these have. */
+export function objectives(answer, picked, stages, drag) {
   const { curve, flat } = answer;
   const unit = units[answer.cost];
   const base = answer.baseline_width;
@@ -60,6 +61,8 @@ export function objectives(answer, picked, drag) {
     columns: ["width", "cost_of_member", "variance", "primal_multiplicity", "primal_objective", "dual_multiplicity", "efficiency"],
     rows: curve.map((point) => [point.width, point.cost_of_member, point.variance, point.primal_multiplicity, point.primal_objective, point.dual_multiplicity, point.efficiency]),
   };
+  const own = (value, tone) => (stages ? [{ kind: "rule", value, tone }] : []);
+  const owns = (tone) => (stages ? [{ kind: "line", dash: true, tone, name: "designs of the stages" }] : []);
   const told = (key, tone, text) => (value) => {
     const point = nearestTo(key === "efficiency" ? curve : fitting, value, ({ width }) => width);
     return point && { x: point.width, y: point[key], tone, text: `n = ${point.width}: ${text(point)}` };
@@ -71,15 +74,15 @@ export function objectives(answer, picked, drag) {
     file: `${answer.baseline}-same-cost`,
     alt: `Kernel variance at the baseline's cost over the width of a member; lowest near width ${answer.primal.width}.`,
     x: widths(curve),
-    y: { name: "mean kernel variance of the blocks", log: true, ...ends([...fitting.map((point) => point.primal_objective), answer.baseline_score], 1.2) },
+    y: { name: "mean kernel variance of the blocks", log: true, ...ends([...fitting.map((point) => point.primal_objective), answer.baseline_score, stages?.primal.score], 1.2) },
     marks: [
-      ...region,
+      ...region, ...own(stages?.primal.score, "cost"),
       { kind: "rule", value: answer.baseline_score, tone: "base" },
       { kind: "line", points: smooth({ curve: fitting, fine: answer.fine }, "primal_objective"), tone: "cost" },
       ...dots, ...baseline(answer.baseline_score, [[6, -10], [-8, -8]], answer.primal),
     ],
     handle: { x: nearest.width, y: Math.max(nearest.primal_objective, 0) || answer.baseline_score, tone: "cost", text: `n = ${nearest.width}` },
-    keys: [...shaded, { kind: "line", tone: "cost", name: "real-valued m" }, { kind: "dot", tone: "cost", name: "whole members" }, { kind: "dot", tone: "base", hollow: true, name: "baseline" }],
+    keys: [...shaded, ...owns("cost"), { kind: "line", tone: "cost", name: "real-valued m" }, { kind: "dot", tone: "cost", name: "whole members" }, { kind: "dot", tone: "base", hollow: true, name: "baseline" }],
     hover: told("primal_objective", "cost", (point) => `variance ${significant(point.primal_objective)}, m = ${significant(point.primal_multiplicity)}`),
     data, drag,
   });
@@ -89,15 +92,15 @@ export function objectives(answer, picked, drag) {
     file: `${answer.baseline}-same-variance`,
     alt: `Baseline's ${unit} over those of a design of the same variance, over the width of a member; highest near width ${answer.dual.width}.`,
     x: widths(curve),
-    y: { name: `the baseline's ${unit} over the design's`, min: 0, max: 1.12 * Math.max(1, ...curve.map((point) => point.efficiency)) },
+    y: { name: `the baseline's ${unit} over the design's`, min: 0, max: 1.12 * Math.max(1, stages?.dual.cost_ratio ?? 1, ...curve.map((point) => point.efficiency)) },
     marks: [
-      ...region,
+      ...region, ...own(stages?.dual.cost_ratio, "variance"),
       { kind: "rule", value: 1, tone: "base" },
       { kind: "line", points: smooth(answer, "efficiency"), tone: "variance" },
       ...designDots(answer, "dual", (design) => design.cost_ratio, "variance", label), ...baseline(1, [[-8, -8], [-8, 17]], answer.dual),
     ],
     handle: { x: nearest.width, y: nearest.efficiency, tone: "variance", text: `n = ${nearest.width}` },
-    keys: [...shaded, { kind: "line", tone: "variance", name: "real-valued m" }, { kind: "dot", tone: "variance", name: "whole members" }, { kind: "dot", tone: "base", hollow: true, name: "baseline" }],
+    keys: [...shaded, ...owns("variance"), { kind: "line", tone: "variance", name: "real-valued m" }, { kind: "dot", tone: "variance", name: "whole members" }, { kind: "dot", tone: "base", hollow: true, name: "baseline" }],
     hover: told("efficiency", "variance", (point) => `${times(point.efficiency)} times fewer, m = ${significant(point.dual_multiplicity)}`),
     data, drag,
   });
