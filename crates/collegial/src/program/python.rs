@@ -17,7 +17,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub fn go_on(words: &[OsString]) -> u8 {
     let python = std::env::var_os(INTERPRETER).unwrap_or_else(|| "python3".into());
     let shown = python.to_string_lossy().into_owned();
-    let package = match check(&isolated(&python, ASK).output(), &shown) {
+    let package = match check(&isolated(&python, ASK).output(), &shown, extra(words)) {
         Ok(package) => package,
         Err(sentence) => {
             let is_plan = |word: &OsString| word.to_string_lossy().split('=').next() == Some("--plan");
@@ -74,7 +74,7 @@ const ASK: &str =
 const RUN: &str = "import runpy; runpy.run_module('collegial', run_name='__main__', alter_sys=True)";
 
 /// The interpreter and the package that will be used; an error where it is not in our version.
-fn check(answer: &io::Result<std::process::Output>, python: &str) -> Result<String, String> {
+fn check(answer: &io::Result<std::process::Output>, python: &str, extra: &str) -> Result<String, String> {
     let output = match answer {
         Ok(output) => output,
         Err(error) => {
@@ -91,7 +91,7 @@ fn check(answer: &io::Result<std::process::Output>, python: &str) -> Result<Stri
     if !output.status.success() {
         return Err(format!(
             "PyTorch and ONNX Runtime run in Python, and {python} has no package collegial; install it with: {python} -m \
-             pip install 'collegial[torch]', or name another interpreter by {INTERPRETER}"
+             pip install 'collegial[{extra}]', or name another interpreter by {INTERPRETER}"
         ));
     }
     if version != VERSION {
@@ -100,6 +100,16 @@ fn check(answer: &io::Result<std::process::Output>, python: &str) -> Result<Stri
         ));
     }
     Ok(format!("collegial {version} of {file}, by {executable}"))
+}
+
+/// The package's extra that these words need: that of a runtime, or PyTorch, which trains.
+fn extra(words: &[OsString]) -> &'static str {
+    let onnx = |pair: &[OsString]| pair[0] == "--runtime" && pair[1] == "onnx";
+    if words.windows(2).any(onnx) || words.iter().any(|word| word == "--runtime=onnx") {
+        "onnx"
+    } else {
+        "torch"
+    }
 }
 
 /// In place of this process, so that signals reach it.
@@ -118,6 +128,15 @@ fn replace(command: &mut Command) -> io::Result<ExitStatus> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_advice_is_the_extra_that_is_needed() {
+        let advised = |line: &str| extra(&line.split(' ').map(Into::into).collect::<Vec<_>>());
+        assert_eq!(advised("collegial search resnet50 --cost time --runtime onnx"), "onnx");
+        assert_eq!(advised("collegial search resnet50 --cost time --runtime=onnx"), "onnx");
+        assert_eq!(advised("collegial search resnet50 --cost time --runtime torch"), "torch");
+        assert_eq!(advised("collegial train resnet50 --backend torch"), "torch");
+    }
 
     #[test]
     #[cfg(unix)]
