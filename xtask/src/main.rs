@@ -23,10 +23,12 @@ const USAGE: &str = "\
 usage: cargo xtask test --fast     the Rust tests without the slow ones: under five minutes once built
        cargo xtask test            every Rust test, examples in the docs included, then those of the Python wheel
        cargo xtask test --all      the same and the tests beside PyTorch, timm and ONNX Runtime, which it installs (1.5 GB),
-                                   of the explorer in Chromium, driven by Node.js, of aarch64 under QEMU and of
+                                   of the explorer in Chromium and Firefox, driven by Node.js, of aarch64 under QEMU and of
                                    instructions under Valgrind; fails where a program is missing
-       cargo xtask test --browser  the explorer in Chromium alone, with a server and without
-       cargo xtask site            the explorer without a server, in target/site: the page, and the program as WebAssembly
+       cargo xtask test --browser  the explorer in Chromium and Firefox alone, with a server and without
+       cargo xtask site [--url BASE]
+                                   the explorer without a server, in target/site: the page, and the program as WebAssembly;
+                                   BASE is where it will be served, which the picture of links to it needs
        cargo xtask book            the book, in target/book, by mdBook, which it installs; fails on dead links
        cargo xtask sbom            software bills of materials (CycloneDX) of the program and the wheel, in target/sbom
        cargo xtask instructions [--record]
@@ -45,7 +47,8 @@ fn main() -> ExitCode {
         ["test"] => test::usual(),
         ["test", "--all"] => test::all(),
         ["test", "--browser"] => test::in_browser(),
-        ["site"] => site::site(),
+        ["site"] => site::site(None),
+        ["site", "--url", url] => site::site(Some(url)),
         ["book"] => book::book(),
         ["sbom"] => sbom::sbom(),
         ["instructions"] => count_instructions(false),

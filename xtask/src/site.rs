@@ -30,8 +30,14 @@ const TARGET: &str = "wasm32-unknown-unknown";
 /// The most that the folder may weigh compressed, in bytes.
 const MOST: usize = 2_000_000;
 
-/// Builds and writes it.
-pub fn site() -> Result<(), Failed> {
+/// Builds and writes it; `url` is where it will be served, if that is known.
+pub fn site(url: Option<&str>) -> Result<(), Failed> {
+    if let Some(other) = url.filter(|url| !url.starts_with("https://") && !url.starts_with("http://")) {
+        eprintln!(
+            "xtask: --url is {other}; give the address of the folder, such as https://example.org/collegial"
+        );
+        return Err(Failed);
+    }
     if !target_is_there() {
         eprintln!(
             "xtask: the standard library for {TARGET} is missing; `rustup target add {TARGET}` installs it, elsewhere it is \
@@ -40,7 +46,7 @@ pub fn site() -> Result<(), Failed> {
         return Err(Failed);
     }
     cargo(&["build", "--package", "collegial-web", "--target", TARGET, "--profile", "web"])?;
-    let bytes = write().map_err(|error| {
+    let bytes = write(url).map_err(|error| {
         eprintln!("xtask: cannot write {PLACE}: {error}");
         Failed
     })?;
@@ -49,6 +55,11 @@ pub fn site() -> Result<(), Failed> {
         return Err(Failed);
     }
     eprintln!("xtask: wrote {PLACE}, {bytes} bytes compressed; any web server can serve it");
+    if url.is_none() {
+        eprintln!(
+            "xtask: links to it show no picture on most sites, which want its whole address: --url BASE gives it"
+        );
+    }
     Ok(())
 }
 
@@ -59,7 +70,7 @@ fn target_is_there() -> bool {
 }
 
 /// Writes the files; gives their size compressed.
-fn write() -> std::io::Result<usize> {
+fn write(url: Option<&str>) -> std::io::Result<usize> {
     let place = Path::new(PLACE);
     if place.exists() {
         std::fs::remove_dir_all(place)?;
@@ -73,7 +84,7 @@ fn write() -> std::io::Result<usize> {
         if path.ends_with("index.html") {
             content = content
                 .replace(r#"name="answers" content="loopback""#, r#"name="answers" content="wasm""#)
-                .replace("<title>collegial</title>", &head(image));
+                .replace("<title>collegial</title>", &head(url, image));
         }
         size += compressed(content.as_bytes())?;
         std::fs::write(place.join(path.file_name().unwrap_or_default()), content)?;
@@ -84,17 +95,20 @@ fn write() -> std::io::Result<usize> {
     Ok(size)
 }
 
-/// The title, and what others show of a link: addresses are relative, because the folder does not
-/// know its host.
-fn head(image: &str) -> String {
+/// The title, and what others show of a link. Most want the whole address of its picture, which only
+/// the folder's own address makes.
+fn head(url: Option<&str>, image: &str) -> String {
     let property =
         |name: &str, content: &str| format!("<meta property=\"og:{name}\" content=\"{content}\">\n");
+    let base = url.map(|url| url.trim_end_matches('/').replace('&', "&amp;").replace('"', "&quot;"));
+    let base = base.as_deref();
     format!(
         "<title>collegial</title>\n<meta name=\"description\" content=\"{SENTENCE}\">\n{}{}{}{}<meta name=\"twitter:card\" content=\"summary_large_image\">",
-        property("type", "website"),
+        property("type", "website")
+            + &base.map_or(String::new(), |base| property("url", &format!("{base}/"))),
         property("title", TITLE),
         property("description", SENTENCE),
-        property("image", image),
+        property("image", &base.map_or_else(|| image.to_owned(), |base| format!("{base}/{image}"))),
     )
 }
 

@@ -77,16 +77,16 @@ pub fn all() -> Result<(), Failed> {
     let program = "target/release/collegial";
     steps.run("counts of instructions", || instructions::instructions(program, false))?;
     steps.run("book", book::book)?;
-    steps.run("explorer as WebAssembly", site::site)?;
-    steps.run("explorer in Chromium", || browser::test(program))
+    steps.run("explorer as WebAssembly", || site::site(Some(browser::ADDRESS)))?;
+    steps.run("explorer in Chromium and Firefox", || browser::test(program))
 }
 
 /// The explorer's page alone.
 pub fn in_browser() -> Result<(), Failed> {
     let mut steps = Steps::default();
     steps.run("build", || cargo(&["build", "--package", "collegial"]))?;
-    steps.run("explorer as WebAssembly", site::site)?;
-    steps.run("explorer in Chromium", || browser::test("target/debug/collegial"))
+    steps.run("explorer as WebAssembly", || site::site(Some(browser::ADDRESS)))?;
+    steps.run("explorer in Chromium and Firefox", || browser::test("target/debug/collegial"))
 }
 
 /// The tests of the wheel alone.

@@ -1,6 +1,7 @@
 // The page without a server: the same code as WebAssembly gives the same numbers, to the last bit where they are exact.
 //
-// COLLEGIAL names the program, CHROMIUM the browser, SITE the folder that `cargo xtask site` wrote.
+// COLLEGIAL names the program, CHROMIUM the browser, SITE the folder that `cargo xtask site` wrote,
+// ADDRESS what it was told of its address.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -88,15 +89,16 @@ test("one address per state works for anybody, and a link to it has a picture", 
   const property = (name) => page.locator(`meta[property="og:${name}"]`).getAttribute("content");
   assert.match(await property("title"), /how many members/);
   assert.match(await property("description"), /without training/);
-  // No host is known, so the address is relative.
+  // The whole address, which those who show a picture want.
   const image = await property("image");
-  assert.match(image, /^card\.(png|svg)$/);
+  assert.ok(/^card\.(png|svg)$/.test(image.replace(process.env.ADDRESS, "")) && image.startsWith(process.env.ADDRESS), image);
+  assert.equal(await property("url"), process.env.ADDRESS);
   const [width, height] = await page.evaluate(async (source) => {
     const picture = new Image();
     picture.src = source;
     await picture.decode();
     return [picture.naturalWidth, picture.naturalHeight];
-  }, image);
+  }, image.replace(process.env.ADDRESS, ""));
   assert.deepEqual([width, height], [1200, 630]);
   await first.close();
   await second.close();
