@@ -52,16 +52,18 @@ def of_block(family: Family, rule: Rule | None, most: float, options: dict[str, 
         # Also where the answer was there already.
         progress(1.0, 1.0)
     variances = {point.width: point.variance for point in found.curve}
+    own = (analysed.members, analysed.width)
     if law:
         primal = max(1, family.fitted(found.primal.width, rule or "nearest", most))
-        optima = {"primal": (primal, found.primal.width), "dual": (found.dual.members, found.dual.width)}
+        dual = (found.dual.members, found.dual.width)
+        cheaper = family.parameters(family.proportional(*dual)) < family.total
+        optima = {"primal": (primal, found.primal.width), "dual": dual if cheaper else own}
         choice = None
     else:
         choice = _Choice(family, variances, found.baseline_variance, rule or "under", most, precision)
         optima = {"primal": choice.primal(), "dual": choice.dual()}
     fitted = choice.fitted if choice is not None else {width: family.fitted(width, rule or "nearest", most) for width in variances}
     curve = [{"width": width, "variance": variances[width] / members} for width, members in fitted.items() if members > 0]
-    own = (analysed.members, analysed.width)
     records = {}
     for problem, (members, width) in {"baseline": own, **optima}.items():
         variance = found.baseline_variance if (members, width) == own else variances[width] / members

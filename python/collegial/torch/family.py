@@ -57,24 +57,26 @@ class Family:
         before = found.baseline_score
         designs = block_designs(spec)
         # Some have designs of every stage's own.
-        own = self.record(designs, designs[0] if found.baseline_design else None, before, before)
+        named = designs[0] if found.baseline_design else None
+        own = self.record(designs, named, before, before, found.baseline_flops)
 
         def record(best: Any) -> dict[str, Any]:
             # The score of the same design may differ in its last bit: it is another sum.
             if best.design == found.baseline_design:
                 return own
             designs = block_designs(spec, best.design)
-            return self.record(designs, designs[0], best.score, before)
+            return self.record(designs, designs[0], best.score, before, best.flops)
 
         curve = [{"width": each.width, "variance": each.primal_objective} for each in found.curve if each.primal_multiplicity >= 1]
         optima = {"primal": record(found.primal), "dual": record(found.dual)}
-        return {"alpha": None, "alpha_ci": None, "precision": None, "curve": curve, "baseline": own, **optima}
+        said = {key: found.to_dict()[key] for key in ("friendly", "evidence")}
+        return {"alpha": None, "alpha_ci": None, "precision": None, "curve": curve, "baseline": own, **optima, **said}
 
     def record(
-        self, designs: list[tuple[int, int]], named: tuple[int, int] | None, variance: float, before: float
+        self, designs: list[tuple[int, int]], named: tuple[int, int] | None, variance: float, before: float, flops: int | None = None
     ) -> dict[str, Any]:
         """A design of all blocks and what it has; the m and n that it is named by, where it is one
-        for all stages."""
+        for all stages. Its FLOPs are counted where they are not given."""
         analysed = designs[self.blocks.index(self.analysed)]
         members, width = named or (None, None)
         stages = [named] if named is not None else [design for design, _ in groupby(designs)]
@@ -86,7 +88,7 @@ class Family:
             "block_parameters": self.analysed.parameters(*analysed),
             "parameters": self.parameters(designs),
             "parameters_ci": [self.parameters(designs)] * 2,
-            "flops": self.trial.flops(self.rebuilt(designs)),
+            "flops": self.trial.flops(self.rebuilt(designs)) if flops is None else flops,
             "variance": variance,
             "variance_reduction": before / variance,
             "variance_reduction_ci": [before / variance] * 2,

@@ -25,6 +25,8 @@ from .resize import scaled
 from .weights import unwrapped
 
 PROBLEMS = ("baseline", "primal", "dual")
+# A ratio below this would print as 1.00.
+SAVED = 1.005
 
 
 class Suggestion(Result):
@@ -43,6 +45,8 @@ class Suggestion(Result):
     `precision` is the standard error of variances that were drawn, as a share of each, else None; for
     these `variance_reduction_ci` and `parameters_ci` of a design are its 95 % intervals, and `alike`
     the widths that the draws do not tell from its own.
+    Where `scope` is "network", FLOPs are those of `collegial.search`, `friendly` has its designs with widths
+    that suit hardware, and `evidence` what others' trainings say about the step to the primal.
     `curve` has the variance at every width for the model's parameters.
     `to_pandas()` gives the three designs, `to_pandas("skipped")` the blocks that were passed over.
     """
@@ -62,6 +66,8 @@ class Suggestion(Result):
     alpha_ci: list[float] | None
     precision: float | None
     untouched: float
+    friendly: list[Record]
+    evidence: Record | None
     curve: list[Record]
     baseline: Record
     primal: Record
@@ -187,10 +193,28 @@ def suggested(model: nn.Module, found: ModelBlocks, rule: Rule | None, most: flo
         "activations": [" and ".join(map(str, place)) or "none" for place in analysed.activations],
         "variance_activations": list(analysed.variance_activations) if drawn else None,
         "untouched": family.fixed / family.total,
+        "friendly": [],
+        "evidence": None,
         **(family.of_network(known, rule, most, options) if known else of_block(family, rule, most, options)),
     }
-    notes = [*_gates(found), *_widths(analysed), *_drawn(document), *(_activations(found, analysed) if drawn else [])]
+    notes = [*_evidence(document), *_friendly(document), *_gates(found), *_widths(analysed), *_drawn(document), *(_activations(found, analysed) if drawn else [])]
     return Suggestion(Kept(json.dumps(document), *_show(document, notes)))
+
+
+def _evidence(document: dict[str, Any]) -> list[str]:
+    """What others' trainings say about the step to the primal."""
+    evidence = document["evidence"]
+    return [f"{evidence['sentence'].removesuffix('.')} (docs/evidence.md)."] if evidence else []
+
+
+def _friendly(document: dict[str, Any]) -> list[str]:
+    """The best designs with widths that vector units fill, where they gain, and what they give up."""
+    friendly = [other for other in document["friendly"] if other["problem"] == "primal" and other["score_ratio"] >= SAVED]
+    # A multiple of 16 is one of 8 too.
+    told = dict.fromkeys(f"{other['design']} has {other['score_ratio']:.2f}" for other in friendly)
+    if not told or not gains(document, "primal"):
+        return []
+    return [f"With widths that suit hardware: {' and '.join(told)} times less, against {document['primal']['variance_reduction']:.2f}."]
 
 
 def _gates(found: ModelBlocks) -> list[str]:

@@ -220,11 +220,29 @@ def test_names_are_those_of_the_network_itself():
 
 def test_costs_that_moved_are_named():
     suggestion = suggest(on_meta(lambda: torchvision.models.resnet50()))
-    # Convolutions and products, two per multiply-accumulate, at 224 x 224.
-    assert suggestion.baseline.flops == 8_178_368_512
+    found = collegial.search("resnet50")
+    for problem, ours in (("primal", suggestion.primal), ("dual", suggestion.dual)):
+        assert ours.flops == found[problem].flops and suggestion.baseline.flops == found.baseline_flops
     share = suggestion.primal.flops / suggestion.baseline.flops
     assert share > 1.04 and f"99.4 % of the parameters and {100 * share:.1f} % of the FLOPs" in repr(suggestion)
     assert "Same cost: 21x6d has 1.69 times less" in repr(suggestion) and "Same variance: 9x8d has 1.50 times fewer" in repr(suggestion)
+
+
+def test_a_recognised_network_has_the_friendly_designs_and_the_evidence_of_the_search():
+    suggestion, found = suggest(on_meta(lambda: torchvision.models.resnet50())), collegial.search("resnet50")
+    assert [other.design for other in suggestion.friendly] == [other.design for other in found.friendly] and suggestion.friendly
+    assert suggestion.evidence.sentence == found.evidence.sentence
+    printed, theirs = (" ".join(repr(answer).split()) for answer in (suggestion, found))
+    for sentence in (suggestion.evidence.sentence.removesuffix("."), "With widths that suit hardware: 15x8d has 1.68 and 6x16d has 1.43 times less, against 1.69."):
+        assert sentence in printed and sentence in theirs
+    block = suggest(on_meta(lambda: torchvision.models.resnet50()), alpha=ALPHA)
+    assert block.friendly == [] and block.evidence is None and "Trained by others" not in repr(block)
+
+
+def test_the_law_s_dual_is_no_dearer_than_the_model():
+    # Its real members, rounded up, would have 102 % of the parameters.
+    suggestion = suggest(torchvision.models.regnet_x_400mf(), alpha=5.0)
+    assert suggestion.dual.parameters == suggestion.baseline.parameters and suggestion.dual.design == suggestion.baseline.design
 
 
 def test_the_same_variance_is_never_more():
