@@ -146,3 +146,22 @@ fn compressed(content: &[u8]) -> std::io::Result<usize> {
     encoder.write_all(content)?;
     Ok(encoder.finish()?.len())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_known_address_makes_that_of_the_picture_whole() {
+        let of = |url| head(url, "card.png");
+        for url in ["https://example.org/collegial", "https://example.org/collegial/"] {
+            let head = of(Some(url));
+            assert!(
+                head.contains(r#""og:image" content="https://example.org/collegial/card.png""#),
+                "{head}"
+            );
+            assert!(head.contains(r#""og:url" content="https://example.org/collegial/""#), "{head}");
+        }
+        assert!(of(None).contains(r#""og:image" content="card.png""#) && !of(None).contains("og:url"));
+    }
+}

@@ -88,6 +88,7 @@ async function list(choose) {
 /** Shows the names that contain the text; where none does, a button that uses it: names have forms. */
 function filter(text) {
   const items = [...at("families").querySelectorAll("li")];
+  if (!items.length) return;
   for (const item of items) item.hidden = !item.dataset.name.includes(text) || (!text && item.className === "alias");
   for (const section of at("families").querySelectorAll("section")) section.hidden = !section.querySelector("li:not([hidden])");
   at("use-typed").hidden = items.some((item) => !item.hidden);

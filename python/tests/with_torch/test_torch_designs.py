@@ -222,7 +222,7 @@ def test_costs_that_moved_are_named():
     suggestion = suggest(on_meta(lambda: torchvision.models.resnet50()))
     found = collegial.search("resnet50")
     for problem, ours in (("primal", suggestion.primal), ("dual", suggestion.dual)):
-        assert ours.flops == found[problem].flops and suggestion.baseline.flops == found.baseline_flops
+        assert ours.flops == getattr(found, problem).flops and suggestion.baseline.flops == found.baseline_flops
     share = suggestion.primal.flops / suggestion.baseline.flops
     assert share > 1.04 and f"99.4 % of the parameters and {100 * share:.1f} % of the FLOPs" in repr(suggestion)
     assert "Same cost: 21x6d has 1.69 times less" in repr(suggestion) and "Same variance: 9x8d has 1.50 times fewer" in repr(suggestion)
