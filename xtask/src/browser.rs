@@ -1,5 +1,5 @@
-//! The explorer's page in real browsers: Node.js drives Chromium through playwright-core, and Firefox over
-//! WebDriver BiDi.
+//! The explorer's page in real browsers: Node.js drives Chromium through playwright-core, and
+//! Firefox over WebDriver BiDi.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

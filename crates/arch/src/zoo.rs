@@ -106,8 +106,8 @@ const FAMILIES: &[(&str, &str, &[&str])] = &[
     ),
 ];
 
-/// Names that torchvision and timm have for networks of these families, which are understood but not
-/// listed.
+/// Names that torchvision and timm have for networks of these families, which are understood but
+/// not listed.
 const ALIASES: &[(&str, &[&str])] = &[
     (
         "ResNet and ResNeXt for ImageNet",

@@ -1,6 +1,7 @@
 // The explorer's page in Firefox, on a desktop's width and a phone's, over WebDriver BiDi.
 //
-// COLLEGIAL names the program, FIREFOX the browser, SHOTS a folder for pictures, if they are wanted.
+// COLLEGIAL names the program, FIREFOX the browser; with SHOTS, a folder, there are pictures, dark ones
+// with DARK.
 
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";

@@ -132,8 +132,8 @@ fn paragraphs(text: &str) -> String {
     filled.map(|lines| format!("<p>{}</p>\n", inline(&lines.join("\n")))).collect()
 }
 
-/// Escaped text in which pairs of backticks make code, and `[words](#section)` links within the page; a
-/// backtick without its partner stays one.
+/// Escaped text in which pairs of backticks make code, and `[words](#section)` links within the
+/// page; a backtick without its partner stays one.
 fn inline(text: &str) -> String {
     let pieces: Vec<&str> = text.split('`').collect();
     let unpaired = pieces.len().is_multiple_of(2);
