@@ -156,6 +156,19 @@ fn configurations_say_what_is_wrong() {
             "each twice the one before",
         ),
         (
+            r#"{"model_type": "resnet", "hidden_sizes": [256], "depths": [3], "hidden_act": "gelu"}"#,
+            "\"hidden_act\" is \"gelu\"; it must be relu",
+        ),
+        (
+            r#"{"model_type": "regnet", "hidden_sizes": [48], "depths": [3], "groups_width": 8, "hidden_act": "silu"}"#,
+            "\"hidden_act\" is \"silu\"; it must be relu",
+        ),
+        (
+            r#"{"model_type": "vit", "image_size": 32, "patch_size": 4, "hidden_size": 100, "num_attention_heads": 12,
+                "num_hidden_layers": 1, "intermediate_size": 400}"#,
+            "\"num_attention_heads\" 12 does not divide its \"hidden_size\" 100",
+        ),
+        (
             r#"{"model_type": "regnet", "hidden_sizes": [50], "depths": [3], "groups_width": 8, "layer_type": "y"}"#,
             "does not divide 50",
         ),

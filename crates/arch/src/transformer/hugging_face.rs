@@ -128,13 +128,19 @@ impl<'a> Config<'a> {
     /// A stage whose heads fill the width unless the configuration says how wide they are.
     fn stage(&self, hidden: usize) -> Result<TransformerStage, Error> {
         let (inputs, heads) = (self.number("hidden_size")?, self.number("num_attention_heads")?);
+        if self.get("head_dim").is_none() && !inputs.is_multiple_of(heads) {
+            return Err(Error::Invalid(format!(
+                "the configuration's \"num_attention_heads\" {heads} does not divide its \"hidden_size\" {inputs}; give \
+                 \"head_dim\""
+            )));
+        }
         let key_value_heads = self.get("num_key_value_heads").map(|_| self.number("num_key_value_heads"));
         Ok(TransformerStage {
             layers: self.number("num_hidden_layers")?,
             inputs,
             heads,
             key_value_heads: key_value_heads.transpose()?,
-            width: self.number_or("head_dim", (inputs / heads).max(1))?,
+            width: self.number_or("head_dim", inputs / heads)?,
             hidden,
         })
     }
@@ -265,6 +271,7 @@ impl<'a> Config<'a> {
     /// Four stages or fewer that begin with `[256, 512, ...]` and double, as names have them.
     fn resnet(&self) -> Result<Spec, Error> {
         self.bottlenecks()?;
+        self.rectified()?;
         let (outputs, blocks) = (self.numbers("hidden_sizes")?, self.numbers("depths")?);
         let doubling = outputs.windows(2).all(|pair| pair[1] == pair[0].saturating_mul(2));
         let first = outputs.first().copied().unwrap_or_default();
@@ -297,6 +304,7 @@ impl<'a> Config<'a> {
     }
 
     fn regnet(&self) -> Result<Spec, Error> {
+        self.rectified()?;
         let (outputs, blocks) = (self.numbers("hidden_sizes")?, self.numbers("depths")?);
         let group = self.number("groups_width")?;
         let squeeze = match self.text("layer_type")? {
@@ -322,6 +330,14 @@ impl<'a> Config<'a> {
         });
         spec.check()?;
         Ok(spec)
+    }
+
+    /// Networks of bottleneck blocks have ReLU.
+    fn rectified(&self) -> Result<(), Error> {
+        match self.get("hidden_act") {
+            Some(value) if value != "relu" => Err(Self::wrong("hidden_act", value, "relu")),
+            _ => Ok(()),
+        }
     }
 
     fn bottlenecks(&self) -> Result<(), Error> {
