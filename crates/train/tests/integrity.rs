@@ -128,6 +128,18 @@ fn every_flipped_bit_of_an_export_is_refused() {
     }
 }
 
+/// A network's name may look like a checksum.
+#[test]
+fn names_like_a_checksum_are_no_checksum() {
+    for name in ["crc32-net", "crc32-00000000", "checksum-crc32-00000000"] {
+        let spec = Spec::from_toml(&NETWORK.replace("\"small\"", &format!("{name:?}"))).unwrap();
+        let mut network = Network::builder(&spec.graph().unwrap()).build().unwrap();
+        network.initialise(3);
+        let file = model_bytes(&network, &ModelHeader::untrained(spec), 0).unwrap();
+        assert!(CheckpointFile::parse(Path::new("net.safetensors"), &file).is_ok(), "{name}");
+    }
+}
+
 /// Only files of other programs may lack a checksum.
 #[test]
 fn a_file_of_ours_without_a_valid_checksum_is_refused() {

@@ -265,7 +265,8 @@ def save(network, path, epoch, steps):
     from safetensors.torch import save_file
 
     blank = "crc32-00000000"
-    header = json.dumps({"spec": json.loads(SPEC), "epoch": epoch, "steps": steps, "number": 0, "checksum": blank})
+    # The checksum first: a network's name may hold the same text.
+    header = json.dumps({"checksum": blank, "spec": json.loads(SPEC), "epoch": epoch, "steps": steps, "number": 0})
     tensors = {name: tensor.cpu().contiguous() for name, tensor in network.state_dict().items()}
 
     def write(part):
