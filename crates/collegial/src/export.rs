@@ -141,7 +141,10 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<ExportAnswer, Err
     let default = || PathBuf::from(format!("{}.{}", spec.name(), to.ending()));
     let path = request.out.clone().unwrap_or_else(default);
     // A name that nobody gave is not followed to where a link of it leads.
-    let write = if request.out.is_some() { files::write } else { files::write_own };
+    let write = |path: &Path, content: &[u8]| match request.out {
+        Some(_) => files::write_unless_stopped(path, content, monitor),
+        None => files::write_own(path, content),
+    };
     if let Some(file) = file {
         keep_source(&path, file.path())?;
     }
@@ -211,7 +214,7 @@ fn write_onnx(
     request: &Request,
     network: &Network,
     path: &Path,
-    write: fn(&Path, &[u8]) -> Result<(), Error>,
+    write: impl Fn(&Path, &[u8]) -> Result<(), Error>,
 ) -> Result<(usize, Option<PathBuf>), Error> {
     let Some(name) = path.file_name().map(|name| name.to_string_lossy()) else {
         return Err(invalid![format!("{} is not the name of a file", path.display())].into());

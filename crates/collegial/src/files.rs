@@ -6,11 +6,11 @@
 
 use std::path::{Path, PathBuf};
 
-use collegial_core::files::{disk, write_atomic, write_inside};
+use collegial_core::files::{Stopped, disk, open_pipe, write_atomic, write_inside};
 use collegial_report::Figure;
 
 use crate::message::{invalid, option};
-use crate::{Answer, Error};
+use crate::{Answer, Error, Monitor};
 
 /// Writes the file that the user named, whole or not at all; a link is followed.
 ///
@@ -19,6 +19,17 @@ use crate::{Answer, Error};
 /// One sentence with the path.
 pub fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
     Ok(write_atomic(path, content)?)
+}
+
+/// The same where the monitor's stop ends the wait for a pipe's reader.
+///
+/// # Errors
+///
+/// One sentence with the path, or [`Error::Interrupted`].
+pub(crate) fn write_unless_stopped(path: &Path, content: &[u8], monitor: &dyn Monitor) -> Result<(), Error> {
+    // Held until the content is written: a reader that loses its only writer has reached the end.
+    let _writer = open_pipe(path, monitor).map_err(|Stopped| Error::Interrupted)?;
+    write(path, content)
 }
 
 /// Refuses a directory that can be neither used nor made, before anything is computed for it.

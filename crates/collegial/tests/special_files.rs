@@ -76,16 +76,24 @@ fn what_is_no_regular_file_is_refused_at_once() {
 fn a_signal_is_heard_while_a_file_is_being_opened() {
     let place = tempfile::tempdir().unwrap();
     assert!(Command::new("mkfifo").arg(place.path().join("pipe")).status().unwrap().success());
-    for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
+    let (interrupted, terminated) = (("-INT", 130), ("-TERM", 143));
+    for (words, (signal, code)) in [
+        ("fit bottleneck-8 --widths 2,4 --trials 60 --out pipe", interrupted),
+        ("fit bottleneck-8 --widths 2,4 --trials 60 --out pipe", terminated),
+        ("export fc3-8 --to onnx --out pipe", interrupted),
+        ("export fc3-8 --to safetensors --out pipe", terminated),
+        ("export fc3-8 --to pytorch --out pipe", interrupted),
+        ("ntk fc2-8 --count 2 --out pipe", terminated),
+    ] {
         let mut program = Command::new(env!("CARGO_BIN_EXE_collegial"));
-        program.args(["fit", "bottleneck-8", "--widths", "2,4", "--trials", "60", "--out", "pipe"]);
+        program.args(words.split(' '));
         let mut running = program.current_dir(place.path()).stderr(Stdio::null()).spawn().unwrap();
-        // The system tells in which call a process sleeps: opening a pipe waits for its partner.
+        // The system tells in which call a process sleeps: opening a pipe waits for its partner,
+        // or the program sleeps between two attempts.
         let wait = format!("/proc/{}/wchan", running.id());
+        let waits = |call: String| call.contains("partner") || call.contains("nanosleep");
         let start = Instant::now();
-        while !std::fs::read_to_string(&wait).is_ok_and(|call| call.contains("partner"))
-            && start.elapsed() < Duration::from_secs(20)
-        {
+        while !std::fs::read_to_string(&wait).is_ok_and(waits) && start.elapsed() < Duration::from_secs(20) {
             assert!(running.try_wait().unwrap().is_none(), "it does not wait for the pipe");
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -94,11 +102,11 @@ fn a_signal_is_heard_while_a_file_is_being_opened() {
         while running.try_wait().unwrap().is_none() {
             if start.elapsed() > Duration::from_secs(20) {
                 running.kill().unwrap();
-                panic!("{signal} is not heard");
+                panic!("{words}: {signal} is not heard");
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        assert_eq!(running.wait().unwrap().code(), Some(code));
+        assert_eq!(running.wait().unwrap().code(), Some(code), "{words}");
     }
 }
 

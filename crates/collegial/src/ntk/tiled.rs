@@ -221,7 +221,7 @@ impl<'a> Problem<'a> {
         } else {
             array::write_rows(rows, values)?
         };
-        files::write(path, &npy)?;
+        files::write_unless_stopped(path, &npy, monitor)?;
         Ok(1)
     }
 

@@ -8,9 +8,11 @@ mod atomic;
 pub mod disk;
 #[cfg(feature = "faults")]
 pub mod faults;
+mod pipe;
 #[cfg(feature = "faults")]
 pub mod power_loss;
 mod read;
 
 pub use atomic::{TEMPORARY, WriteError, remove_stale_temporaries, write_atomic, write_inside, write_new};
+pub use pipe::{Stopped, open_pipe};
 pub use read::{open_regular, read_beside, read_regular, read_regular_text};
