@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use collegial::ntk::{self, Memory, NormPolicy, Request, regress, tiled};
 use collegial::{Error, Model, Monitor, Silent};
+use collegial_core::checksum;
 use collegial_core::files::faults::{Plan, recorded, with_failures};
 use collegial_core::files::power_loss::{Luck, after_power_loss};
 
@@ -124,6 +125,16 @@ fn another_question_and_broken_journals_are_refused() {
     let text = std::fs::read_to_string(&plan).unwrap();
     std::fs::write(&plan, text.replace("\"side\": 512", "\"side\": 256")).unwrap();
     refused(&request(&out), "has changed since it was written");
+    // An intact checksum makes no cut possible.
+    let mut impossible: serde_json::Value = serde_json::from_str(&text).unwrap();
+    impossible["checksum"] = checksum::BLANK.into();
+    for (side, pass) in [(0, 512), (512, 0), (512, usize::MAX)] {
+        impossible["cut"] = serde_json::json!({ "side": side, "pass": pass });
+        let mut bytes = serde_json::to_vec(&impossible).unwrap();
+        checksum::seal(&mut bytes, 0..64);
+        std::fs::write(&plan, bytes).unwrap();
+        refused(&request(&out), &format!("blocks of {side} inputs, {pass} at a time, are impossible"));
+    }
 }
 
 #[test]

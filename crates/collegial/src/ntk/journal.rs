@@ -33,6 +33,9 @@ struct PlanFile {
     cut: Cut,
 }
 
+/// Inputs that a cut may have at a time.
+const POSSIBLE: std::ops::RangeInclusive<usize> = 1..=1 << 31;
+
 /// The directory beside a file.
 pub(crate) fn directory(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
@@ -65,6 +68,11 @@ pub(crate) fn cut(path: &Path, question: &Value) -> Result<Option<Cut>, Error> {
             fields.filter(|name| file.question.get(name) != question.get(name)).cloned().collect();
         differing.sort_unstable();
         return Err(broken(ContentError::AnotherKernel { file: path.to_owned(), differing }));
+    }
+    let Cut { side, pass } = file.cut;
+    if ![side, pass].iter().all(|inputs| POSSIBLE.contains(inputs)) {
+        let reason = format!("blocks of {side} inputs, {pass} at a time, are impossible");
+        return Err(broken(ContentError::Invalid(reason)));
     }
     Ok(Some(file.cut))
 }
