@@ -154,6 +154,7 @@ fn a_plan_grows_when_its_pilot_is_finished() {
     let pilot = bench.json(&plan);
     assert_eq!(pilot["jobs"], 9);
     assert!(bench.run(&["job", "plan", "0-8"]).status.success());
+    assert!(matches!(bench.run(&["gather", "plan"]).status.code(), Some(0 | 1)));
     let whole = bench.json(&plan);
     assert_eq!((&whole["jobs"], &whole["finished"]), (&15.into(), &9.into()));
     let some = bench.run(&["gather", "plan", "--json"]);
@@ -220,6 +221,51 @@ fn parts_that_cannot_be_used_are_named_and_missing() {
     assert_eq!(bench.json(&["gather", "plan"]), complete);
 }
 
+/// A plan that lists fewer jobs than its request has is not complete without the others.
+#[test]
+fn a_plan_that_leaves_out_a_training_is_refused() {
+    let bench = Bench::new();
+    let plan =
+        ["sweep", "fc3-8", "fc3-2x4", "--data", "data", "--epochs", "1", "--runs", "2", "--plan", "plan"];
+    assert_eq!(bench.json(&plan)["jobs"], 4);
+    assert!(bench.run(&["job", "plan", "0-3"]).status.success());
+    let path = bench.path("plan/plan.json");
+    let mut shorter: Value = serde_json::from_slice(&read(&path)).unwrap();
+    let job = shorter["jobs"].as_array_mut().unwrap().pop().unwrap();
+    std::fs::remove_file(bench.path("plan/parts").join(format!("{}.json", job["part"].as_str().unwrap())))
+        .unwrap();
+    shorter["checksum"] = collegial_core::checksum::BLANK.into();
+    let mut bytes = serde_json::to_vec(&shorter).unwrap();
+    collegial_core::checksum::seal(&mut bytes, 0..64);
+    std::fs::write(&path, bytes).unwrap();
+    let refused = bench.run(&["gather", "plan"]);
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("does not list the training of fc3-2x4 with seed 1"), "{said}");
+    assert!(!bench.path("plan/sweep.csv").exists());
+    assert_eq!(bench.json(&plan)["jobs"], 4);
+    assert!(bench.run(&["job", "plan", "3"]).status.success());
+    assert_eq!(bench.json(&["gather", "plan"])["complete"], true);
+}
+
+/// Neither in a request nor in a plan: their list alone would take all memory.
+#[test]
+fn trainings_without_end_are_refused() {
+    let bench = Bench::new();
+    let data = ["--data", "data", "--epochs", "1"];
+    for (words, expected) in [
+        (&["train", "fc3-8", "--runs", "4000000000"][..], "it must be at most 20000"),
+        (&["sweep", "fc3-8", "fc3-9", "--runs", "10001"], "20002 trainings; take at most 20000"),
+        (&["sweep", "fc3-8", "--runs", "4000000000", "--plan", "plan"], "take at most 20000"),
+        (&["validate", "fc3-12", "--runs", "4000000000", "--plan", "plan"], "take at most 20000"),
+    ] {
+        let refused = bench.run(&[words, &data].concat());
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!(refused.status.code(), Some(2), "{words:?}: {said}");
+        assert!(said.contains(expected), "{words:?}: {said}");
+    }
+}
+
 /// Data that changed after the jobs were done: their results are of other data, and none is used.
 #[test]
 fn results_of_other_data_are_missing() {
@@ -281,6 +327,41 @@ fn links_in_a_plan_are_replaced_or_refused() {
     assert_eq!(refused.status.code(), Some(2), "{sentence}");
     assert!(sentence.contains("symbolic link"), "{sentence}");
     assert_eq!(std::fs::read_dir(bench.path("elsewhere")).unwrap().count(), 0);
+}
+
+/// Nor do they decide what is shown or removed.
+#[test]
+#[cfg(unix)]
+fn links_in_a_plan_show_and_remove_nothing() {
+    use std::os::unix::fs::symlink;
+    let bench = Bench::new();
+    let plan = ["sweep", "fc3-8", "--data", "data", "--epochs", "1", "--runs", "1", "--plan", "plan"];
+    assert!(bench.run(&plan).status.success());
+    let plan: Value = serde_json::from_slice(&read(&bench.path("plan/plan.json"))).unwrap();
+    let precious = format!("elsewhere/{}.txt", plan["jobs"][0]["part"].as_str().unwrap());
+    std::fs::create_dir(bench.path("elsewhere")).unwrap();
+    std::fs::write(bench.path(&precious), "a secret").unwrap();
+    let check = |verb: &[&str], code: i32| {
+        let output = bench.run(verb);
+        let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{verb:?}: {said}");
+        assert!(said.contains("symbolic link") && !said.contains("secret"), "{verb:?}: {said}");
+        assert_eq!(read(&bench.path(&precious)), b"a secret", "{verb:?}");
+    };
+    std::fs::remove_dir(bench.path("plan/parts")).unwrap();
+    for folder in ["failed", "parts"] {
+        symlink(bench.path("elsewhere"), bench.path("plan").join(folder)).unwrap();
+        for verb in [&["status", "plan"][..], &["job", "plan", "0"], &["gather", "plan"]] {
+            check(verb, 2);
+        }
+        std::fs::remove_file(bench.path("plan").join(folder)).unwrap();
+    }
+    std::fs::create_dir(bench.path("plan/failed")).unwrap();
+    symlink(bench.path(&precious), bench.path(&precious.replace("elsewhere", "plan/failed"))).unwrap();
+    check(&["status", "plan"], 0);
+    check(&["gather", "plan"], 1);
+    assert!(bench.run(&["job", "plan", "0"]).status.success());
+    assert_eq!(read(&bench.path(&precious)), b"a secret");
 }
 
 /// What a job keeps while it trains is a directory of its own, and a link of its name no way out of

@@ -36,4 +36,4 @@ pub use row::{Difference, Row};
 pub use sweep::Sweep;
 #[cfg(test)]
 pub(crate) use sweep::made_up;
-pub use training::{Run, Training, train_all};
+pub use training::{MOST_TRAININGS, Run, Training, train_all};

@@ -26,6 +26,9 @@ const SMALL: u64 = 1_000_000;
 /// networks finish several epochs a second; what a kill costs is no more than this.
 const EPOCH_INTERVAL: Duration = Duration::from_secs(20);
 
+/// Trainings of a request at most: more take years, and their list takes all memory.
+pub const MOST_TRAININGS: usize = 20_000;
+
 /// How designs are trained.
 #[derive(Clone, Copy, Debug)]
 pub struct Training<'a> {
@@ -64,6 +67,8 @@ impl Run {
         } else if let Some(loss) = self.loss.filter(|_| self.test_errors.is_empty()) {
             // One that diverged has neither.
             format!("it has no test errors, but a loss of {loss}")
+        } else if self.loss.is_none() && !self.test_errors.is_empty() {
+            "it has test errors, but no loss".into()
         } else if let Some(loss) = self.loss.filter(|loss| !loss.is_finite() || *loss < 0.0) {
             format!("its loss is {loss}")
         } else {
@@ -177,6 +182,14 @@ struct Task<'a> {
 ///
 /// If a network cannot be trained, or the monitor stops it; finished runs are kept.
 pub fn train_all(training: &Training, specs: &[Spec], context: &Context) -> Result<Vec<Vec<Run>>, Error> {
+    let count = (training.runs as usize).saturating_mul(specs.len());
+    if count > MOST_TRAININGS {
+        return Err(Error::Invalid(format!(
+            "{} runs of {} networks are {count} trainings; take at most {MOST_TRAININGS}",
+            training.runs,
+            specs.len()
+        )));
+    }
     // All designs once, then all once more: what an interrupted experiment has is balanced.
     let pairs = (0..u64::from(training.runs)).flat_map(|run| specs.iter().map(move |spec| (spec, run)));
     let tasks: Vec<Task> = pairs.enumerate().map(|(index, (spec, run))| Task { index, spec, run }).collect();
@@ -212,6 +225,7 @@ fn finished_rounds(
 ) -> Result<Vec<Run>, Error> {
     let mut rounds: Vec<Vec<Run>> = vec![vec![]; training.runs as usize];
     for task in tasks {
+        context.go_on()?;
         // A file that cannot be used counts as missing; the status of the jobs says why.
         let run = training.finished(task, context).unwrap_or(None);
         ledger.enter(training.listed(task, run.is_some(), context)?);
@@ -382,6 +396,7 @@ mod tests {
         assert!(Run { test_errors: vec![], loss: None, ..whole.clone() }.check(3, 2).is_ok(), "it diverged");
         for (run, words) in [
             (Run { test_errors: vec![], ..whole.clone() }, "no test errors, but a loss of 0.7"),
+            (Run { loss: None, ..whole.clone() }, "test errors, but no loss"),
             (Run { test_errors: vec![0.5], ..whole.clone() }, "1 epochs, not 2"),
             (Run { test_errors: vec![0.5, -0.1], ..whole.clone() }, "a test error is -0.1"),
             (Run { loss: Some(-1.0), ..whole.clone() }, "its loss is -1"),

@@ -53,7 +53,7 @@ pub fn run(request: &Request, provenance: Provenance, monitor: &dyn Monitor) -> 
         Task::Sweep(request) => swept(&request, &work, provenance.clone(), monitor)?,
         Task::Reproduce(request) => reproduced(&request, &work, monitor)?,
     };
-    let status = work.status();
+    let status = work.status()?;
     let page = directory.join("jobs.html");
     let (answer, page) = match found {
         Some((answer, page)) => (Some(answer), page),
@@ -78,13 +78,14 @@ struct Work<'a> {
 
 impl Work<'_> {
     /// How far the jobs are; asked once the request was answered. A training that the answer does not
-    /// use is not done, whatever its file says.
-    fn status(&self) -> Status {
-        Status::of(self.jobs, self.directory, Some(&self.ledger))
+    /// use is not done, whatever its file says, and one that the plan does not list is an error.
+    fn status(&self) -> Result<Status, Error> {
+        self.ledger.check_listed(self.jobs)?;
+        Ok(Status::of(self.jobs, self.directory, Some(&self.ledger)))
     }
 
-    fn unfinished(&self) -> Unfinished {
-        Unfinished::of(&self.status())
+    fn unfinished(&self) -> Result<Unfinished, Error> {
+        Ok(Unfinished::of(&self.status()?))
     }
 }
 
@@ -125,7 +126,7 @@ fn validated(
     if work.ledger.is_inconclusive() {
         return Ok(None);
     }
-    let unfinished = work.unfinished();
+    let unfinished = work.unfinished()?;
     answer.validation.sentence.insert_str(0, &unfinished.note);
     let path = answer.write(provenance.clone())?;
     if unfinished.section.is_some() {
@@ -145,10 +146,11 @@ fn swept(
     if work.ledger.is_inconclusive() {
         return Ok(None);
     }
+    let unfinished = work.unfinished()?;
     files::write_own(&answer.out.join("sweep.csv"), answer.table().to_csv().as_bytes())?;
     files::write_own(&answer.out.join("sweep.json"), format!("{}\n", answer.json()?).as_bytes())?;
     let path = answer.out.join("sweep.html");
-    let page = work.unfinished().on(answer.page(provenance)?);
+    let page = unfinished.on(answer.page(provenance)?);
     files::write_own(&path, page.to_html().as_bytes())?;
     Ok(Some((Box::new(answer), path)))
 }
@@ -164,7 +166,7 @@ fn reproduced(request: &reproduce::Request, work: &Work, monitor: &dyn Monitor) 
     if work.ledger.is_inconclusive() {
         return Ok(None);
     }
-    let unfinished = work.unfinished();
+    let unfinished = work.unfinished()?;
     for report in &mut reports {
         let sentence = format!("{}{}", unfinished.note, report.outcome.sentence);
         report.outcome.sentence = capitalised(&sentence);

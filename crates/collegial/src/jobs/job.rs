@@ -115,7 +115,7 @@ pub fn run(request: &Request, backends: Backends, monitor: &dyn Monitor) -> Resu
         let job = plan.job(index)?;
         let before = is_done(job, &directory);
         // One whose result was kept by the last thing it did may have failed all the same.
-        forget_failure(&directory, job);
+        forget_failure(&directory, job)?;
         if !before {
             plan.check(&Machine::here())
                 .map_err(Error::from)

@@ -8,6 +8,7 @@ use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 
 use collegial_arch::Spec;
+use collegial_experiments::MOST_TRAININGS;
 use collegial_report::grouped;
 pub use collegial_train::Epoch;
 use collegial_train::checkpoint::Checkpoint;
@@ -19,6 +20,7 @@ use collegial_train::{
 };
 use serde::Serialize;
 
+use crate::message::{invalid, option};
 use crate::options::options;
 use crate::{Error, Model, Monitor, TrainingOptions, files};
 
@@ -163,6 +165,13 @@ pub fn run(
     log: &dyn Log,
 ) -> Result<TrainAnswer, Error> {
     backends.check(request.training.engine)?;
+    if request.runs.get() as usize > MOST_TRAININGS {
+        return Err(invalid![
+            option("runs"),
+            format!(" is {}; it must be at most {MOST_TRAININGS}", request.runs)
+        ]
+        .into());
+    }
     files::check_directory(request.out.as_deref())?;
     let dataset = request.training.dataset()?;
     let spec = spec_for(&request.model.bare_spec()?, &request.model.overrides(), &dataset)?;

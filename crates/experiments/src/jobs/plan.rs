@@ -1,12 +1,15 @@
 //! The list of jobs, in a file that every worker reads.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use collegial_core::checksum::{self, Checked};
-use collegial_core::files::{WriteError, read_regular, write_inside};
+use collegial_core::files::{WriteError, disk, read_regular, write_inside};
 use collegial_nn::kernels::Isa;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+
+use super::status::{cache_directory, failure_directory};
 
 /// The file in a plan's directory.
 const FILE: &str = "plan.json";
@@ -103,6 +106,14 @@ pub enum PlanError {
         /// What is wrong.
         reason: String,
     },
+    /// A directory of the plan that cannot be used.
+    #[error("cannot use {}: {source}", path.display())]
+    Directory {
+        /// Which.
+        path: PathBuf,
+        /// The system's words.
+        source: std::io::Error,
+    },
     /// A plan or a job that does not serve here, as a sentence with what would.
     #[error("{0}")]
     Invalid(String),
@@ -129,7 +140,12 @@ impl<Request: Serialize + DeserializeOwned> Plan<Request> {
     /// # Errors
     ///
     /// If there is none, or it is broken. A job's part must be a plain name: it becomes a file's.
+    /// Nor may the directories of these files be links: the plan may have come from somebody else,
+    /// who would decide what is read, shown and removed.
     pub fn read(directory: &Path) -> Result<Self, PlanError> {
+        for path in [cache_directory(directory), failure_directory(directory)] {
+            disk::refuse_link(&path).map_err(|source| PlanError::Directory { path, source })?;
+        }
         let path = directory.join(FILE);
         let text = read_regular(&path)
             .map_err(|source| PlanError::Missing { directory: directory.to_owned(), source })?;
@@ -157,11 +173,20 @@ impl<Request: Serialize + DeserializeOwned> Plan<Request> {
                 plan.machine.instructions
             )));
         }
-        match plan.jobs.iter().find(|job| !is_plain(&job.part)) {
-            Some(job) => Err(broken(format!("the part {:?} is no plain name", job.part))),
-            // What is compared is not kept: written again, the file gets a checksum of its own.
-            None => Ok(Self { checksum: checksum::BLANK.to_owned(), ..plan }),
+        let mut parts = HashSet::new();
+        for Job { part, seconds, .. } in &plan.jobs {
+            if !is_plain(part) {
+                return Err(broken(format!("the part {part:?} is no plain name")));
+            }
+            if !parts.insert(part) {
+                return Err(broken(format!("two jobs have the part {part:?}")));
+            }
+            if let Some(seconds) = seconds.filter(|seconds| !(0.0..=f64::MAX).contains(seconds)) {
+                return Err(broken(format!("the part {part:?} takes {seconds} seconds")));
+            }
         }
+        // What is compared is not kept: written again, the file gets a checksum of its own.
+        Ok(Self { checksum: checksum::BLANK.to_owned(), ..plan })
     }
 
     /// Writes it; the directory must be there.
@@ -272,6 +297,21 @@ mod tests {
         for name in ["../victim", "a/b", "/etc/passwd", "..", "", "a\\b", "a\n"] {
             Plan::new(0, vec![Job::example(name)]).write(directory.path()).unwrap();
             assert!(matches!(Plan::<u8>::read(directory.path()), Err(PlanError::Broken { .. })), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn impossible_jobs_are_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let job = Job::example("a-1");
+        let taking = |seconds| Job { seconds: Some(seconds), ..job.clone() };
+        for (jobs, expected) in [
+            (vec![job.clone(), job.clone()], "two jobs have the part \"a-1\""),
+            (vec![taking(-5.0)], "the part \"a-1\" takes -5 seconds"),
+        ] {
+            Plan::new(0, jobs).write(directory.path()).unwrap();
+            let sentence = Plan::<u8>::read(directory.path()).unwrap_err().to_string();
+            assert!(sentence.ends_with(expected), "{sentence}");
         }
     }
 

@@ -1,8 +1,9 @@
 //! The share of the trainings of a sweep that this process does.
 
+use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
-use super::Job;
+use super::{Job, PlanError};
 
 /// Which trainings of a sweep are done here. What is finished is read in every case.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,8 +22,14 @@ pub enum Share<'a> {
 /// The trainings that a request has come across, each once, in order.
 #[derive(Debug, Default)]
 pub struct Ledger {
-    entries: Mutex<Vec<Listed>>,
+    entries: Mutex<Entries>,
     unfinished: Mutex<bool>,
+}
+
+#[derive(Debug, Default)]
+struct Entries {
+    listed: Vec<Listed>,
+    parts: HashSet<String>,
 }
 
 /// One training of a ledger.
@@ -40,8 +47,8 @@ impl Ledger {
     /// Enters a training, unless it is there.
     pub(crate) fn enter(&self, listed: Listed) {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        if entries.iter().all(|known| known.job.part != listed.job.part) {
-            entries.push(listed);
+        if entries.parts.insert(listed.job.part.clone()) {
+            entries.listed.push(listed);
         }
     }
 
@@ -52,7 +59,30 @@ impl Ledger {
 
     /// All trainings so far.
     pub fn entries(&self) -> Vec<Listed> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner).listed.clone()
+    }
+
+    /// Refuses a plan's jobs that leave out what is not finished: without it, another mean would
+    /// seem to be that of the whole. Where a job is none of the ledger's, data or program are no
+    /// longer those of the plan, which the [status](super::Status) tells.
+    ///
+    /// # Errors
+    ///
+    /// If one is left out.
+    pub fn check_listed(&self, jobs: &[Job]) -> Result<(), PlanError> {
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        if !jobs.iter().all(|job| entries.parts.contains(&job.part)) {
+            return Ok(());
+        }
+        let parts: HashSet<&str> = jobs.iter().map(|job| job.part.as_str()).collect();
+        let left_out = |listed: &&Listed| !listed.finished && !parts.contains(listed.job.part.as_str());
+        match entries.listed.iter().find(left_out) {
+            Some(Listed { job, .. }) => Err(PlanError::Invalid(format!(
+                "the plan does not list the training of {} with seed {}, which its request has: plan again",
+                job.model, job.seed
+            ))),
+            None => Ok(()),
+        }
     }
 
     /// Whether some sweep has no repetition that all its designs have finished: then nothing can be

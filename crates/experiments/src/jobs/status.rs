@@ -1,17 +1,16 @@
 //! The status of a plan's jobs, read off their files.
 
+use std::collections::HashSet;
 use std::fs::TryLockError;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use collegial_core::files::{disk, open_regular, read_regular_text, write_inside};
+use collegial_core::files::{disk, open_regular, read_beside, read_regular_text, write_inside};
 use serde::Serialize;
 
 use super::{Job, Ledger};
 use crate::cache::{Timed, read_by_stem};
 use crate::{Error, Run};
-
-/// Where the sentences of failed jobs are, in a plan's directory.
-const FAILED: &str = "failed";
 
 /// What is said of a finished training that its request does not use.
 const UNUSED: &str = "its result is of other settings or data than the plan's request has now";
@@ -86,8 +85,12 @@ impl State {
         if let Err(defect) = kept {
             return Self::Failed(format!("{}.json: {defect}", job.part));
         }
-        match read_regular_text(&failure_file(directory, job)) {
-            Ok(sentence) => Self::Failed(sentence.trim().to_owned()),
+        match read_beside(&failure_file(directory, job)) {
+            Ok(sentence) => Self::Failed(String::from_utf8_lossy(&sentence).trim().to_owned()),
+            // A link is nothing that a job has left.
+            Err(error) if error.kind() == ErrorKind::InvalidInput => {
+                Self::Failed(format!("failed/{}.txt: {error}", job.part))
+            }
             Err(_) if run.is_dir() => Self::Stopped(share()),
             Err(_) => Self::Waiting,
         }
@@ -98,11 +101,11 @@ impl Status {
     /// That of a plan's jobs. Where the plan's request was answered, a job that is not among the
     /// finished ones of its ledger has failed: data or request are no longer those of the plan.
     pub fn of(jobs: &[Job], directory: &Path, answered: Option<&Ledger>) -> Self {
-        let entries = answered.map(Ledger::entries);
-        let is_used = |job: &Job| match &entries {
-            Some(entries) => entries.iter().any(|known| known.finished && known.job.part == job.part),
-            None => true,
-        };
+        let used: Option<HashSet<String>> = answered.map(|ledger| {
+            let finished = ledger.entries().into_iter().filter(|known| known.finished);
+            finished.map(|known| known.job.part).collect()
+        });
+        let is_used = |job: &Job| used.as_ref().is_none_or(|used| used.contains(&job.part));
         let mut status = Self {
             jobs: jobs.len(),
             done: 0,
@@ -171,19 +174,28 @@ pub fn cache_directory(directory: &Path) -> PathBuf {
 /// If it cannot be written.
 pub fn keep_failure(directory: &Path, job: &Job, sentence: &str) -> Result<(), Error> {
     let path = failure_file(directory, job);
-    let folder = directory.join(FAILED);
+    let folder = failure_directory(directory);
     disk::create_inside(&folder).map_err(|source| Error::Directory { path: folder.clone(), source })?;
     Ok(write_inside(&path, format!("{sentence}\n").as_bytes())?)
 }
 
 /// Forgets that a job failed before: it is being run again.
-pub fn forget_failure(directory: &Path, job: &Job) {
-    // There is none as a rule.
-    let _ = disk::remove(&failure_file(directory, job));
+///
+/// # Errors
+///
+/// If the sentence cannot be removed.
+pub fn forget_failure(directory: &Path, job: &Job) -> Result<(), Error> {
+    let path = failure_file(directory, job);
+    disk::remove(&path).map_err(|source| Error::Directory { path, source })
+}
+
+/// Where the sentences of failed jobs are.
+pub(super) fn failure_directory(directory: &Path) -> PathBuf {
+    directory.join("failed")
 }
 
 fn failure_file(directory: &Path, job: &Job) -> PathBuf {
-    directory.join(FAILED).join(format!("{}.txt", job.part))
+    failure_directory(directory).join(format!("{}.txt", job.part))
 }
 
 /// Epochs that a run has finished.
@@ -238,7 +250,7 @@ mod tests {
         let pace = read_by_stem::<Run>(&path, &done).unwrap().unwrap().seconds / 10.0;
         let left = status.remaining_core_seconds.unwrap();
         assert!((left - 32.5 * if pace > 0.0 { pace } else { 1.0 }).abs() < 1e-9, "{left} {pace}");
-        forget_failure(root.path(), &jobs[3]);
+        forget_failure(root.path(), &jobs[3]).unwrap();
         assert_eq!(State::of(&jobs[3], root.path()), State::Waiting);
     }
 
@@ -248,11 +260,12 @@ mod tests {
     fn impossible_results_are_not_done() {
         let root = tempfile::tempdir().unwrap();
         let cache = ResultCache::open(cache_directory(root.path())).unwrap();
-        let good = Run { seed: 3, test_errors: vec![0.5; 4], loss: None };
+        let good = Run { seed: 3, test_errors: vec![0.5; 4], loss: Some(0.7) };
         let with = |test_errors: Vec<f64>| Run { test_errors, ..good.clone() };
         for (at, (run, expected)) in [
             (good.clone(), ""),
-            (with(vec![]), ""),
+            (Run { loss: None, ..with(vec![]) }, ""),
+            (Run { loss: None, ..good.clone() }, "it has test errors, but no loss"),
             (with(vec![0.5, 0.5, 0.5, -0.1]), "a test error is -0.1, not a share between 0 and 1"),
             (with(vec![0.5, 0.5, 0.5, 1.5]), "a test error is 1.5"),
             (with(vec![0.5; 3]), "it has 3 epochs, not 4"),
