@@ -230,14 +230,18 @@ impl Spec {
         }
     }
 
-    /// What a design m x n is at every stage: a ResNeXt's members widen, a RegNet's become more.
+    /// What a design m x n is at every stage: a ResNeXt's members widen, a RegNet's become more. The
+    /// two widths of a block keep their ratio, as in [`with_design`](Self::with_design).
     pub fn stage_designs(&self, design: Design) -> Result<Vec<StageDesign>, Error> {
         match self {
             Self::Resnext(network) => {
                 (0..network.stages()).map(|stage| Designs::from(design).stage(stage)).collect()
             }
             Self::Regnet(network) => network.stage_designs(design),
-            Self::Bottleneck(_) => Ok(vec![design.into()]),
+            Self::Bottleneck(block) => {
+                let widths = Module::Bottleneck(block.clone()).scaled_to(design.width)?.widths();
+                Ok(vec![StageDesign { multiplicity: design.multiplicity, widths: [widths[0], widths[1]] }])
+            }
             Self::WideResnet(_) => Err(self.basic_blocks()),
             _ => Err(Error::NoBlocks { model: self.name() }),
         }

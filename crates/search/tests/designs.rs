@@ -398,11 +398,44 @@ fn friendly_designs_are_the_best_of_their_multiples() {
             );
             assert!(friendly.design.distance >= 0.0);
         }
-        let listed = answer.friendly.iter().filter(|other| other.design.problem == Problem::Primal).count();
+        let of_primal = answer.friendly.iter().filter(|other| other.design.problem == Problem::Primal);
+        let listed: Vec<Design> = of_primal.map(|other| other.design.design).collect();
         let own = answer.primal.design.width;
         let widest = answer.curve.last().unwrap().width;
-        let expected = [8, 16].iter().filter(|step| !own.is_multiple_of(**step) && widest >= **step).count();
+        let steps = [8, 16].into_iter().filter(|step| !own.is_multiple_of(*step) && widest >= *step);
+        let best = |step| DesignSearch::new(spec(name)).within(Limits::new().multiple_of(step)).run().unwrap();
+        let mut expected: Vec<Design> = steps.map(|step| best(step).primal.design).collect();
+        expected.dedup();
         assert_eq!(listed, expected, "{name}");
+    }
+    // Multiple of 8 and of 16 are the same design of fc6-100.
+    let answer = DesignSearch::new(spec("fc6-100")).run().unwrap();
+    let listed = answer.friendly.iter().filter(|other| other.design.problem == Problem::Primal);
+    assert_eq!(listed.map(|other| other.multiple_of).collect::<Vec<_>>(), [16]);
+}
+
+/// Both widths of a block scale together: what is announced is what the network counts, and widths
+/// that suit hardware do so twice.
+#[test]
+fn blocks_of_two_widths_cost_what_is_announced() {
+    for name in ["bottleneck-2x32_48d", "bottleneck-3x24_8d"] {
+        let baseline = spec(name);
+        let answer = DesignSearch::new(baseline.clone()).run().unwrap();
+        let friendly = answer.friendly.iter().map(|other| &other.design);
+        let others = answer.nearby.iter().chain(friendly.clone());
+        let optima = [&answer.primal, &answer.dual].map(|best| (best.design, best.network));
+        for (design, network) in others.map(|other| (other.design, other.network)).chain(optima) {
+            let own = baseline.with_design(design).unwrap();
+            let totals = own.totals().unwrap();
+            assert_eq!([network.parameters, network.flops], [totals.parameters, totals.flops], "{own}");
+            let score = ScoredBlocks::of(&own, BlockInputs::White, &Images::natural()).unwrap().score();
+            assert!((score / network.score - 1.0).abs() < 1e-12, "{own}");
+        }
+        for design in friendly.map(|other| other.design) {
+            let widths = baseline.with_design(design).unwrap().module().unwrap().widths();
+            assert!(widths.iter().all(|width| width.is_multiple_of(8)), "{name}: {widths:?}");
+        }
+        assert_eq!(baseline.with_design(answer.baseline_design.unwrap()).unwrap(), baseline);
     }
 }
 

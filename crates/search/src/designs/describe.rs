@@ -16,9 +16,6 @@ pub(super) struct Describe<'a> {
 
 /// The m x n of a baseline, where it is one.
 pub(super) fn baseline_design(spec: &Spec) -> Option<Design> {
-    if let Spec::Bottleneck(block) = spec {
-        return block.design().design();
-    }
     if let Some(module) = spec.module() {
         return Some(Design { multiplicity: module.members(), width: module.width().ok()? });
     }

@@ -287,12 +287,16 @@ impl DesignSearch {
             for candidate in table.nearby(problem, best, baseline_design(&self.baseline)) {
                 nearby.push(describe.nearby(problem, candidate, best));
             }
-            for multiple_of in FRIENDLY.into_iter().filter(|step| !best.design.width.is_multiple_of(*step)) {
+            let mut kind: Vec<FriendlyDesign> = vec![];
+            for multiple_of in FRIENDLY.into_iter().filter(|step| !table.is_multiple_of(&best, *step)) {
                 if let Some(candidate) = table.best_multiple(problem, multiple_of) {
                     let design = describe.nearby(problem, candidate, best);
-                    friendly.push(FriendlyDesign { multiple_of, design });
+                    // The best multiple of 8 may be one of 16.
+                    kind.retain(|other| other.design.design != candidate.design);
+                    kind.push(FriendlyDesign { multiple_of, design });
                 }
             }
+            friendly.extend(kind);
         }
         let curve = table.curve();
         Ok(DesignAnswer {

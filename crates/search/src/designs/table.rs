@@ -226,8 +226,8 @@ impl<'a> Table<'a> {
         let others = self.of(problem).iter().copied();
         let mut others: Vec<Candidate> = others.filter(|candidate| other(candidate.design)).collect();
         others.sort_by(|a, b| self.objective(problem, a).total_cmp(&self.objective(problem, b)));
-        let kind = others.iter().copied().filter(|other| other.design.width.is_multiple_of(8)).take(2);
-        let mut chosen: Vec<Candidate> = kind.collect();
+        let kind = others.iter().filter(|other| self.is_multiple_of(other, 8)).take(2);
+        let mut chosen: Vec<Candidate> = kind.copied().collect();
         for other in others {
             if chosen.len() < NEARBY && chosen.iter().all(|known| known.design != other.design) {
                 chosen.push(other);
@@ -240,8 +240,14 @@ impl<'a> Table<'a> {
     /// The best of the widths that are a multiple of something, where there is one.
     pub fn best_multiple(&self, problem: Problem, multiple_of: usize) -> Option<Candidate> {
         let of_problem = self.of(problem).iter().copied();
-        let fitting = of_problem.filter(|candidate| candidate.design.width.is_multiple_of(multiple_of));
+        let fitting = of_problem.filter(|candidate| self.is_multiple_of(candidate, multiple_of));
         fitting.min_by(|a, b| self.objective(problem, a).total_cmp(&self.objective(problem, b)))
+    }
+
+    /// Whether every inner width of a member is a multiple of a step.
+    pub fn is_multiple_of(&self, candidate: &Candidate, step: usize) -> bool {
+        let width = self.widths.iter().find(|width| width.width == candidate.design.width);
+        width.is_some_and(|width| width.is_multiple_of(step))
     }
 
     /// Both objectives at every width, with a real-valued m.

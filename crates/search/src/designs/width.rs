@@ -4,7 +4,7 @@ use collegial_arch::{Cost, Design, MAX_DIMENSION, Spec};
 
 use super::cost::{Counts, MemberCosts, has_equal_members, members};
 use super::table::{Allowed, Candidate, Limit};
-use super::variances::StageVariances;
+use super::variances::{StageVariances, stage_widths};
 use crate::{CurvePoint, Error, Rule};
 
 /// Steps at most to the m of a score.
@@ -83,6 +83,12 @@ impl<'a> Width<'a> {
             true => Ok(self.costs.of_equal(m)),
             false => Ok(self.costs.of(&self.members(m)?)),
         }
+    }
+
+    /// Whether every inner width is a multiple of a step.
+    pub fn is_multiple_of(&self, step: usize) -> bool {
+        let whole = |width: &f64| width % step as f64 == 0.0;
+        stage_widths(self.baseline, self.width).is_ok_and(|stages| stages.iter().flatten().all(whole))
     }
 
     /// Whether m members are within all limits.
