@@ -61,7 +61,7 @@ impl Display for Cost {
 pub struct Totals {
     /// Trainable parameters.
     pub parameters: u64,
-    /// Multiply-accumulates of one image.
+    /// Multiply-accumulates of one image as fvcore counts them: 2 for an element of a batch norm.
     pub macs: u64,
     /// Floating-point operations of one image.
     pub flops: u64,
@@ -217,7 +217,10 @@ impl Wide {
                 let biases = if bias { out } else { 0 };
                 Self { parameters: macs + biases, macs, flops: 2 * macs, activations: out }
             }
-            Op::BatchNorm => Self { parameters: 2 * output.channels as u128, flops: out, ..Self::default() },
+            Op::BatchNorm => {
+                let parameters = 2 * output.channels as u128;
+                Self { parameters, macs: 2 * out, flops: out, activations: 0 }
+            }
             Op::Add | Op::Scale => Self { flops: out, ..Self::default() },
             Op::MemberSum { members } => Self { flops: members as u128 * out, ..Self::default() },
             Op::Input
