@@ -33,7 +33,10 @@ pub fn duration(seconds: f64) -> String {
     let unit = units.into_iter().find(|(length, _)| seconds >= 2.0 * length);
     let (length, name) = unit.unwrap_or((1.0, "seconds"));
     let digits = if seconds / length < 10.0 { 2 } else { 3 };
-    format!("{} {name}", significant(seconds / length, digits).trim_end_matches(".0"))
+    match significant(seconds / length, digits).trim_end_matches(".0") {
+        "1" => "1 second".into(),
+        count => format!("{count} {name}"),
+    }
 }
 
 #[cfg(test)]
@@ -52,6 +55,7 @@ mod tests {
     fn durations_in_words() {
         for (seconds, expected) in [
             (0.5, "0.50 seconds"),
+            (1.0, "1 second"),
             (90.0, "90 seconds"),
             (180.0, "3 minutes"),
             (7.3e3, "2 hours"),

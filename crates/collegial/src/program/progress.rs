@@ -84,7 +84,7 @@ impl Progress {
         };
         *current = Some(now);
         match now.seconds_left() {
-            Some(seconds) => format!(", about {} left", duration(seconds.round())),
+            Some(seconds) => format!(", about {} left", duration(seconds.round().max(1.0))),
             None => String::new(),
         }
     }
@@ -144,7 +144,7 @@ mod tests {
         let progress = Progress { display: Display::Nothing, current: Mutex::new(None) };
         assert_eq!(progress.remaining(0.5), "");
         std::thread::sleep(Duration::from_millis(20));
-        assert!(progress.remaining(0.6).ends_with(" left"));
+        assert_eq!(progress.remaining(0.6), ", about 1 second left");
         let begun = Instant::now().checked_sub(Duration::from_secs(10)).unwrap();
         let current = Current { since: begun, first: 0.5, share: 0.6 };
         // A tenth took ten seconds, and four are left.
