@@ -47,6 +47,22 @@ fn a_table_gets_scores_correlations_and_a_page() {
     );
 }
 
+/// A column without a single error ranks nothing; without a target, what was computed comes first.
+#[test]
+fn a_column_of_errors_has_errors() {
+    let root = tempfile::tempdir().unwrap();
+    std::fs::write(root.path().join("table.csv"), "note,model,error\nx,fc6-50,\ny,fc6-60,unknown\n").unwrap();
+    let refused = score(root.path(), &["table.csv", "--target", "error"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(said.contains("no row of table.csv that is scored (2) has an error"), "{said}");
+    assert!(said.contains("--target error; row 1: ") && said.trim_end().lines().count() == 1, "{said}");
+    let text = String::from_utf8(score(root.path(), &["table.csv"]).stdout).unwrap();
+    let headings: Vec<&str> =
+        text.lines().find(|line| line.contains("model")).unwrap().split_whitespace().collect();
+    assert_eq!((&headings[..2], &headings[7..]), (&["model", "score"][..], &["error", "note"][..]));
+}
+
 /// By the weights that people train, fully connected networks included.
 #[test]
 fn either_parametrisation() {

@@ -5,12 +5,12 @@ mod show;
 use std::borrow::Cow;
 use std::path::PathBuf;
 
-use collegial_experiments::score::{Question, ScoredTable, Table as Designs};
+use collegial_experiments::score::{NotCompared, Question, ScoredTable, Table as Designs};
 use collegial_nn::Parametrisation;
 use collegial_report::{Figure, Page, Provenance, Table};
 use serde::Serialize;
 
-use crate::message::invalid;
+use crate::message::{invalid, option_with};
 use crate::options::options;
 use crate::style::wrapped;
 use crate::{Answer, Error, ModelRef, Paged, Style};
@@ -93,8 +93,32 @@ pub fn run(request: &Request) -> Result<ScoreAnswer, Error> {
             let what = format!("{} has no row that can be scored", request.table.display());
             Err(invalid![format!("{what} (of {all}); row {}: {}", row.row, row.reason)].into())
         }
-        (false, _) => Ok(ScoreAnswer { parametrisation: request.parametrisation, table, name, question }),
+        (false, _) => {
+            check_errors(&table, request)?;
+            Ok(ScoreAnswer { parametrisation: request.parametrisation, table, name, question })
+        }
     }
+}
+
+/// A target without a single error is a mistake.
+fn check_errors(table: &ScoredTable, request: &Request) -> Result<(), Error> {
+    for target in &request.target {
+        let without = |left: &&NotCompared| left.row.is_some() && left.target == *target;
+        let left: Vec<&NotCompared> = table.not_compared.iter().filter(without).collect();
+        if let [first, ..] = left[..]
+            && left.len() == table.rows.len()
+        {
+            let (file, rows) = (request.table.display(), table.rows.len());
+            let (row, reason) = (first.row.unwrap_or_default(), &first.reason);
+            return Err(invalid![
+                format!("no row of {file} that is scored ({rows}) has an error in the column of "),
+                option_with("target", target),
+                format!("; row {row}: {reason}")
+            ]
+            .into());
+        }
+    }
+    Ok(())
 }
 
 impl ScoreAnswer {
@@ -136,7 +160,7 @@ impl Answer for ScoreAnswer {
         let mut text: String = self.sentences().iter().map(lines).collect();
         text.push('\n');
         if self.table.correlations.is_empty() {
-            text.push_str(&show::rows(&self.table).to_text());
+            text.push_str(&show::computed_first(&self.table, usize::MAX).to_text());
         } else {
             text.push_str(&show::by_group(&self.table));
             text.push_str(&lines(

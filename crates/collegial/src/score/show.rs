@@ -37,7 +37,7 @@ pub(super) fn rows(table: &ScoredTable) -> Table {
 }
 
 /// For readers: which network it is, what was computed, then the table's other columns.
-fn computed_first(table: &ScoredTable, most: usize) -> Table {
+pub(super) fn computed_first(table: &ScoredTable, most: usize) -> Table {
     listed(table, |column| column == MODEL, |column| column != MODEL, most)
 }
 
