@@ -102,10 +102,10 @@ test("its numbers are the program's, for every setting", async () => {
     assert.equal(await text("primal-ratio"), `${primal.score_ratio.toFixed(2)} ×`);
     assert.equal(await text("dual-ratio"), `${dual.cost_ratio.toFixed(2)} ×`);
     const unit = { flops: "FLOPs", activations: "activations" }[flags[1]] ?? "parameters";
-    const counts = { parameters: primal.parameters / found.baseline_parameters, FLOPs: primal.flops / found.baseline_flops };
+    const counts = { parameters: primal.parameters / found.baseline_parameters, FLOPs: primal.flops / found.baseline_flops, activations: primal.activations / found.baseline_activations };
     const moved = Object.entries(counts).filter(([other, share]) => other !== unit && Math.abs(share - 1) >= 0.0005);
     const shares = [[unit, 1 / primal.cost_ratio], ...moved].map(([name, share]) => `${(100 * share).toFixed(1)} % of the ${name}`);
-    assert.equal(await text("primal-note"), shares.join(" and "));
+    assert.equal(await text("primal-note"), shares.join(", ").replace(/, ([^,]*)$/, " and $1"));
   }
 });
 

@@ -85,7 +85,12 @@ pub enum Target {
 }
 
 impl Target {
-    fn name(self) -> &'static str {
+    /// The form in which a network is most use: the script, where there is one.
+    pub(crate) fn usual(network: &Spec) -> Self {
+        if pytorch_script(network).is_ok() { Self::Pytorch } else { Self::Onnx }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Safetensors => "safetensors",
             Self::Onnx => "onnx",

@@ -51,6 +51,16 @@ pub trait Rendering: fmt::Debug + Sync {
     fn setting(&self, setting: &Setting) -> String;
     /// A verb: `collegial fit`, or `collegial.fit`.
     fn call(&self, call: &Call) -> String;
+
+    /// The same in pieces between which a line can be broken.
+    fn call_words(&self, call: &Call) -> Vec<String> {
+        vec![self.call(call)]
+    }
+
+    /// What ends a line that breaks a call.
+    fn unfinished(&self) -> &'static str {
+        ""
+    }
 }
 
 /// Names as requests have them, for logs and `Display`.
@@ -82,6 +92,42 @@ impl Message {
             Span::Call(call) => rendering.call(call),
         });
         spans.collect()
+    }
+
+    /// The sentence in lines of at most so many columns, where its words allow it, indented from the
+    /// second on. Calls are broken as their syntax has it.
+    pub(crate) fn lines(&self, rendering: &dyn Rendering, columns: usize, indent: usize) -> Vec<String> {
+        // A word, and what ends the line before it where it begins one.
+        let mut words = vec![(String::new(), "")];
+        for span in &self.0 {
+            let (pieces, end) = match span {
+                Span::Text(text) => (text.split(' ').map(str::to_owned).collect(), ""),
+                Span::Setting(setting) => (vec![rendering.setting(setting)], ""),
+                Span::Call(call) => (rendering.call_words(call), rendering.unfinished()),
+            };
+            for (at, piece) in pieces.into_iter().enumerate() {
+                match words.last_mut() {
+                    Some((word, _)) if at == 0 => word.push_str(&piece),
+                    _ => words.push((piece, end)),
+                }
+            }
+        }
+        let room = columns - rendering.unfinished().len();
+        let mut lines: Vec<String> = vec![];
+        for (word, end) in words {
+            match lines.last_mut() {
+                Some(line) if line.chars().count() + 1 + word.chars().count() <= room => {
+                    line.push(' ');
+                    line.push_str(&word);
+                }
+                Some(line) => {
+                    line.push_str(end);
+                    lines.push(format!("{}{word}", " ".repeat(indent)));
+                }
+                None => lines.push(word),
+            }
+        }
+        lines
     }
 
     /// The same with a span behind it.
@@ -123,15 +169,19 @@ impl Rendering for Flags {
         }
     }
 
-    fn call(&self, Call { verb, model, settings }: &Call) -> String {
-        let words: Vec<String> = ["collegial", verb]
-            .into_iter()
-            .map(str::to_owned)
-            .chain(model.as_deref().map(quoted))
-            .chain(settings.iter().map(|setting| self.setting(setting)))
-            .collect();
-        let command = words.join(" ");
-        if model.is_some() { command } else { format!("`{command}`") }
+    fn call(&self, call: &Call) -> String {
+        let command = self.call_words(call).join(" ");
+        if call.model.is_some() { command } else { format!("`{command}`") }
+    }
+
+    fn call_words(&self, Call { verb, model, settings }: &Call) -> Vec<String> {
+        let model = model.as_deref().map(|model| format!(" {}", quoted(model)));
+        let command = format!("collegial {verb}{}", model.unwrap_or_default());
+        std::iter::once(command).chain(settings.iter().map(|setting| self.setting(setting))).collect()
+    }
+
+    fn unfinished(&self) -> &'static str {
+        " \\"
     }
 }
 
@@ -226,5 +276,21 @@ mod tests {
         assert_eq!(message.to_string(), "`alpha=` stays, variance=law does not: export(fc3-8)");
         assert_eq!(message![verb("fit", &["out"])].to_string(), "fit(out)");
         assert_eq!(message.clone().after("note: ").to_string(), format!("note: {message}"));
+    }
+
+    #[test]
+    fn lines_of_a_command_are_one_command() {
+        let settings = [("to", "onnx"), ("inputs", "24"), ("out", "my net.onnx")];
+        let setting = |(name, value): (&str, &str)| Setting { name: name.into(), value: Some(value.into()) };
+        let call =
+            Call { verb: "export", model: Some("fc3-8".into()), settings: settings.map(setting).into() };
+        let message = message![call].after("next: ").then(" and so on");
+        let lines = [
+            "next: collegial export fc3-8 --to onnx \\",
+            "        --inputs 24 --out 'my net.onnx'",
+            "        and so on",
+        ];
+        assert_eq!(message.lines(&Flags, 41, 8), lines);
+        assert_eq!(message.lines(&Flags, 99, 8), [message.render(&Flags)]);
     }
 }

@@ -14,6 +14,7 @@ use serde_json::json;
 
 use crate::message::{invalid, option};
 use crate::options::options;
+use crate::style::wrapped;
 use crate::{Answer, Document, Error, Monitor, Style, files, to_json};
 
 options! {
@@ -256,12 +257,16 @@ impl Answer for ReproduceAnswer {
 }
 
 fn text(report: &Report, style: &Style) -> String {
-    let (title, verdict) = (style.strong(&report.title), report.summary.words());
+    let title: Vec<String> = wrapped(&report.title).iter().map(|line| style.strong(line)).collect();
+    let sentence = wrapped(&format!("{}: {}", report.summary.words(), report.outcome.sentence));
     let tables: String = match report.outcome.tables.as_slice() {
         [] => report.table().to_text(),
         tables => {
-            tables.iter().map(|(table, caption)| format!("{caption}\n\n{}\n", table.to_text())).collect()
+            let captioned = |(table, caption): &(Table, String)| {
+                format!("{}\n\n{}\n", wrapped(caption).join("\n"), table.to_text())
+            };
+            tables.iter().map(captioned).collect()
         }
     };
-    format!("{title}\n{verdict}: {}\n\n{tables}\n", report.outcome.sentence)
+    format!("{}\n{}\n\n{tables}\n", title.join("\n"), sentence.join("\n"))
 }

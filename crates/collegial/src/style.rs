@@ -1,6 +1,6 @@
 //! Text styles: bold and line breaks of an answer.
 
-use collegial_report::visible;
+use collegial_report::{COLUMNS, visible};
 
 use crate::message::{Plain, Rendering};
 
@@ -42,17 +42,7 @@ impl Style {
 
 /// The text in lines of at most 80 columns, where its words allow it.
 pub(crate) fn wrapped(text: &str) -> Vec<String> {
-    let mut lines: Vec<String> = vec![];
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= 80 => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
+    collegial_report::wrapped(text, COLUMNS, 0)
 }
 
 #[cfg(test)]

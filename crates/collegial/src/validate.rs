@@ -22,6 +22,7 @@ use crate::jobs;
 use crate::message::invalid;
 use crate::options::options;
 use crate::reproduce::told;
+use crate::style::wrapped;
 use crate::{Answer, Error, InvalidRequest, Model, Monitor, Paged, Style, TrainingOptions, files};
 
 options! {
@@ -216,12 +217,14 @@ impl Answer for ValidateAnswer {
     fn text(&self, style: &Style) -> String {
         let validation = &self.validation;
         let primal = validation.primal.table().to_text();
-        let mut text = format!("{}\n\n{primal}", style.strong(&validation.sentence));
+        let lines: Vec<String> =
+            wrapped(&validation.sentence).iter().map(|line| style.strong(line)).collect();
+        let mut text = format!("{}\n\n{primal}", lines.join("\n"));
         if let Some(power) = validation.power {
-            text.push_str(&format!("\n{}.\n", power.words()));
+            text.push_str(&format!("\n{}\n", wrapped(&format!("{}.", power.words())).join("\n")));
         }
         if let (Some(dual), Some(sentence)) = (&validation.dual, validation.dual_sentence()) {
-            text.push_str(&format!("\n{sentence}\n\n{}", dual.table().to_text()));
+            text.push_str(&format!("\n{}\n\n{}", wrapped(&sentence).join("\n"), dual.table().to_text()));
         }
         text
     }

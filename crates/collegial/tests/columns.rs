@@ -3,15 +3,20 @@
 use std::path::Path;
 use std::process::Command;
 
-fn run(place: &Path, line: &str) {
+use collegial_testing::{NETWORK, write_data};
+
+/// Runs a command that ends with one of these codes.
+fn run(place: &Path, line: &str, codes: &[i32]) {
     let mut program = Command::new(env!("CARGO_BIN_EXE_collegial"));
     program.current_dir(place).args(line.split_whitespace()).env("COLUMNS", "80").env("NO_COLOR", "1");
-    let output = program.arg("--quiet").output().unwrap();
-    let stdout = String::from_utf8_lossy(&output.stdout);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(matches!(output.status.code(), Some(0 | 1)), "{line}: {said}");
-    let wide: Vec<&str> = stdout.lines().filter(|line| line.chars().count() > 80).collect();
-    assert!(wide.is_empty(), "collegial {line}\n{}", wide.join("\n"));
+    let output = program.output().unwrap();
+    let [printed, said] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    assert!(codes.contains(&output.status.code().unwrap()), "{line}: {said}");
+    for text in [printed, said] {
+        let bad = |line: &&str| line.chars().count() > 80 || line.trim_start().starts_with('%');
+        let bad: Vec<&str> = text.lines().filter(bad).collect();
+        assert!(bad.is_empty(), "collegial {line}\n{}", bad.join("\n"));
+    }
 }
 
 #[test]
@@ -20,6 +25,12 @@ fn answers_fit_into_eighty_columns() {
     let tables = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../research/published-tables");
     let table = tables.join("timm-imagenet-groups.csv");
     std::fs::copy(table, place.path().join("timm.csv")).unwrap();
+    let specs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/specs");
+    for name in ["mbconv.toml", "bottleneck-two-widths.toml"] {
+        std::fs::copy(specs.join(name), place.path().join(name)).unwrap();
+    }
+    std::fs::write(place.path().join("small.toml"), NETWORK).unwrap();
+    write_data(&place.path().join("data"), 60, 20);
     for line in [
         "info resnext29-37x10d",
         "info regnet_y_400mf",
@@ -40,8 +51,33 @@ fn answers_fit_into_eighty_columns() {
         "search fc6-500 --alpha 1.6",
         "score timm.csv --target top1_error --group recipe --group blocks",
         "export fc3-8 --to onnx --out net.onnx",
+        "search mbconv.toml",
+        "search bottleneck-two-widths.toml --free-widths",
+        "reproduce fig2 --scale smoke",
+        "reproduce network --scale smoke",
+        "reproduce table2 --scale smoke",
+        "reproduce group-widths --scale smoke",
+        "train small.toml --data data --epochs 1 --out run",
+        "evaluate run --data data",
+        "validate fc3-8 --data data --designs 3 --runs 2 --epochs 1 --limit 20",
     ] {
-        run(place.path(), line);
+        run(place.path(), line, &[0, 1]);
+    }
+}
+
+#[test]
+fn errors_fit_into_eighty_columns() {
+    for line in [
+        "search resnext29-1x128d --budget 10",
+        "search wrn28-10",
+        "export bottleneck-8 --to pytorch",
+        "export resnext38-1x96d --to pytorch",
+        "info resnext29-1x128d --classes 99999999999",
+        "reproduce fig9",
+        "fit fc3-8 --no-such-flag",
+        "train fc3-8 --data nowhere",
+    ] {
+        run(Path::new("."), line, &[2]);
     }
 }
 
@@ -50,7 +86,7 @@ fn help_fits_into_eighty_columns() {
     let verbs = "info moments ntk fit merge search score explore models train evaluate export reproduce validate sweep \
                  job gather status completions man";
     for verb in verbs.split_whitespace() {
-        run(Path::new("."), &format!("{verb} --help"));
+        run(Path::new("."), &format!("{verb} --help"), &[0]);
     }
-    run(Path::new("."), "--help");
+    run(Path::new("."), "--help", &[0]);
 }

@@ -13,7 +13,7 @@ mod table;
 mod wrap;
 
 pub use figure::{Axis, Band, Figure, Layer, Line, Mark, Marker, Point, Points, Stroke, Tone, VerticalRange};
-pub use markup::{capitalised, closed, visible};
+pub use markup::{capitalised, closed, listed, visible};
 pub use number::{duration, grouped, significant};
 pub use page::{Card, Download, Markdown, Page, Provenance, Section, fragment};
 pub use table::{Align, Table};

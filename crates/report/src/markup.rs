@@ -34,6 +34,15 @@ pub fn closed(sentence: &str) -> String {
     format!("{sentence}{stop}")
 }
 
+/// A list in a sentence: "a, b and c".
+pub fn listed(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
 /// Text made safe for a terminal: control characters, which could move the cursor or hide what
 /// follows, are shown as Rust writes them; line ends and tabs stay.
 pub fn visible(text: &str) -> String {

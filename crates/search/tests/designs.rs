@@ -403,7 +403,8 @@ fn friendly_designs_are_the_best_of_their_multiples() {
         let own = answer.primal.design.width;
         let widest = answer.curve.last().unwrap().width;
         let steps = [8, 16].into_iter().filter(|step| !own.is_multiple_of(*step) && widest >= *step);
-        let best = |step| DesignSearch::new(spec(name)).within(Limits::new().multiple_of(step)).run().unwrap();
+        let best =
+            |step| DesignSearch::new(spec(name)).within(Limits::new().multiple_of(step)).run().unwrap();
         let mut expected: Vec<Design> = steps.map(|step| best(step).primal.design).collect();
         expected.dedup();
         assert_eq!(listed, expected, "{name}");

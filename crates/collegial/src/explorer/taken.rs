@@ -6,6 +6,7 @@ use collegial_search::{BlockInputs, ScoredBlocks};
 use serde::Serialize;
 
 use crate::explorer::RequestError;
+use crate::export::Target;
 use crate::message::{Call, Flags, Rendering as _, Setting};
 
 /// What the page offers of one design.
@@ -61,13 +62,15 @@ fn lines(network: &Spec) -> Vec<Line> {
     let mut lines = vec![];
     let named = network.settings_beside_name();
     if let Some(settings) = &named {
-        lines.push(Line { name: "command", text: export(network.name(), settings) });
+        lines.push(Line { name: "command", text: export(network, settings) });
     }
     if let Spec::Resnext(network) = network {
         lines.extend(of_others(network).into_iter().flatten());
     }
-    // `build` takes the number of classes, and no other setting.
-    if let Some(Overrides { classes, inputs: None, outputs: None, image: _ }) = named {
+    // `build` has no single blocks, takes the number of classes and no other setting.
+    if let Some(Overrides { classes, inputs: None, outputs: None, image: _ }) = named
+        && !matches!(network, Spec::Bottleneck(_) | Spec::Sequence(_))
+    {
         let classes = classes.map_or(String::new(), |classes| format!(", classes={classes}"));
         let text = format!("collegial.torch.build(\"{}\"{classes})", network.name());
         lines.push(Line { name: "collegial.torch", text });
@@ -75,14 +78,14 @@ fn lines(network: &Spec) -> Vec<Line> {
     lines
 }
 
-fn export(model: String, overrides: &Overrides) -> String {
+fn export(network: &Spec, overrides: &Overrides) -> String {
     let Overrides { classes, inputs, outputs, image } = *overrides;
     let all = [("classes", classes), ("inputs", inputs), ("outputs", outputs), ("image", image)];
     let given = all.into_iter().filter_map(|(name, value)| Some((name, value?.to_string())));
-    let to = ("to", "pytorch".to_owned());
+    let to = ("to", Target::usual(network).name().to_owned());
     let setting = |(name, value): (&str, String)| Setting { name: name.to_owned(), value: Some(value) };
     let settings = std::iter::once(to).chain(given).map(setting).collect();
-    Flags.call(&Call { verb: "export", model: Some(model), settings })
+    Flags.call(&Call { verb: "export", model: Some(network.name()), settings })
 }
 
 /// Calls of the constructors that torchvision and timm have, where their arguments say all of it.
@@ -165,5 +168,9 @@ mod tests {
             assert_eq!((text(&one, "torchvision"), text(&one, "timm")), (None, None), "{network}");
             assert!(text(&one, "collegial.torch").unwrap().contains(network));
         }
+        // Nor is there a module for a block by itself.
+        let block = taken("bottleneck-128", "bottleneck-76x5d");
+        assert_eq!(text(&block, "command"), Some("collegial export bottleneck-76x5d --to onnx"));
+        assert_eq!(block.lines.len(), 1);
     }
 }

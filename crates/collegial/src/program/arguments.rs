@@ -3,10 +3,10 @@
 use std::io::Write;
 
 use clap::{Args, Command, CommandFactory, Parser, Subcommand, ValueEnum};
-use collegial_report::visible;
+use collegial_report::{visible, wrapped_lines};
 
 use crate::program::failure::Failure;
-use crate::program::verbs;
+use crate::program::{terminal, verbs};
 use crate::{export, jobs, models, moments, train};
 
 /// Finds the best number m and width n of parallel members (group convolutions, block-diagonal
@@ -127,10 +127,12 @@ impl Common {
     }
 }
 
-/// Writes a line to stderr, control characters of names and files made visible. Where that fails
-/// there is nobody left to tell.
+/// Writes a sentence to stderr, in lines that fit where people read it, control characters of names
+/// and files made visible. Where that fails there is nobody left to tell.
 pub fn eprint(sentence: &str) {
-    let _ = writeln!(std::io::stderr(), "{}", visible(sentence));
+    let text = visible(sentence);
+    let text = terminal::columns().map_or(text.clone(), |columns| wrapped_lines(&text, columns));
+    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 /// How a result is printed.

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use crate::Style;
 use crate::message::{Flags, quoted};
-use collegial_report::Provenance;
+use collegial_report::{COLUMNS, Provenance};
 
 /// What stdout can show: bold on a terminal, unless NO_COLOR is set or the terminal is dumb.
 pub fn style() -> Style {
@@ -16,6 +16,17 @@ pub fn style() -> Style {
         && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
     Style { bold, rendering: &Flags }
 }
+
+/// The columns for sentences on stderr: those of COLUMNS, or 80 on a terminal. In a file or a pipe a
+/// sentence is one line, so that programs find it.
+pub fn columns() -> Option<usize> {
+    let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let on_terminal = || std::io::stderr().is_terminal().then_some(COLUMNS);
+    said.filter(|&columns| columns >= NARROWEST).or_else(on_terminal)
+}
+
+/// Narrower terminals are none that people read sentences on.
+const NARROWEST: usize = 20;
 
 /// How a page says it was made.
 pub fn provenance() -> Provenance {

@@ -8,6 +8,7 @@ use collegial_arch::{Overrides, Spec};
 use serde_json::Value;
 
 use super::Request;
+use crate::export::Target;
 use crate::message::{Call, Setting, message};
 use crate::{Message, Model};
 
@@ -34,7 +35,8 @@ pub(super) fn other(name: Option<&str>, design: &str, baseline: &str) -> String 
 /// name means it; nothing where there is no such file.
 pub(super) fn export(model: &Model, baseline: &Spec, network: &Spec) -> Vec<Message> {
     let export = |name: &str, overrides: &Overrides| {
-        command("export", name, [vec![setting("to", "pytorch")], settings(overrides)].concat())
+        let to = setting("to", Target::usual(network).name());
+        command("export", name, [vec![to], settings(overrides)].concat())
     };
     if let Some(settings) = network.settings_beside_name() {
         return vec![export(&network.name(), &settings)];

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use collegial_arch::{Cost, Design, Spec};
 use collegial_core::Instant;
 use collegial_ntk::covariance::Images;
-use collegial_report::{Card, Figure, Table};
+use collegial_report::{COLUMNS, Card, Figure, Table};
 use collegial_search::{DesignAnswer, DesignSearch, Freedom, StageAnswer, VarianceSource, Verdict};
 use collegial_train::data::{Dataset, Part};
 use collegial_train::{Error as TrainError, spec_for};
@@ -57,14 +57,11 @@ pub struct Designs {
     /// What to do with it.
     #[serde(skip)]
     next: Vec<Message>,
-    /// Whose kernel the variance is of.
+    /// The baseline.
     #[serde(skip)]
-    subject: Subject,
+    spec: Spec,
     /// The data set whose images come in, where one was given.
     pub data: Option<PathBuf>,
-    /// Whether blocks have gates.
-    #[serde(skip)]
-    gated: bool,
     /// Whether the budget is what the baseline costs.
     #[serde(skip)]
     own_budget: bool,
@@ -75,27 +72,6 @@ pub struct Designs {
     pub seed: u64,
     /// How long it took.
     pub seconds: f64,
-}
-
-/// Whose kernel it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Subject {
-    /// Of blocks, of a network or alone.
-    Block,
-    /// Of a fully connected network.
-    FullyConnected,
-    /// Of a module of the user's own.
-    Module,
-}
-
-impl Subject {
-    fn of(spec: &Spec) -> Self {
-        match spec {
-            Spec::FullyConnected(_) => Self::FullyConnected,
-            Spec::Sequence(_) | Spec::FeedForward(_) => Self::Module,
-            _ => Self::Block,
-        }
-    }
 }
 
 /// Training images of a data set that its covariance is measured on.
@@ -142,10 +118,9 @@ pub(super) fn run(
         primal_model: name(answer.primal.design)?,
         dual_model: name(answer.dual.design)?,
         next: next::steps(request, baseline, &answer, stages.as_ref())?,
-        subject: Subject::of(baseline),
+        spec: baseline.clone(),
         stages,
         check,
-        gated: gated(baseline),
         evidence: None,
         own_budget: request.budget.is_none(),
         data: request.data.clone(),
@@ -207,7 +182,7 @@ impl Answer for Designs {
             strong(&mut text, &self.check_sentences());
             let _ = write!(text, "\n{}\n", table.to_text());
         }
-        let next = next::indented(&self.next).map(|message| message.render(style.rendering));
+        let next = next::indented(&self.next).flat_map(|message| message.lines(style.rendering, COLUMNS, 8));
         for line in self.reading().iter().flat_map(|line| wrapped(line)).chain(next) {
             let _ = writeln!(text, "{line}");
         }

@@ -1,8 +1,8 @@
 //! An answer in sentences.
 
-use collegial_arch::{Cost, Design, Designs as Named};
+use collegial_arch::{Cost, Design, Designs as Named, Spec};
 use collegial_nn::{NormPolicy, Parametrisation};
-use collegial_report::{grouped, significant};
+use collegial_report::{grouped, listed, significant};
 use collegial_search::{
     BlockInputs, DesignAnswer, DesignOptimum, Edge, Flat, Freedom, FriendlyDesign, Gain, Problem, Redesigned,
     StageDesigns, VarianceSource,
@@ -10,7 +10,7 @@ use collegial_search::{
 
 use super::super::called;
 use super::check::{Agreement, Checked};
-use super::{Designs, Subject};
+use super::{Designs, gated};
 
 /// A count that moved by less is not worth naming: it would print as 100.0 %.
 const MOVED: f64 = 0.0005;
@@ -105,11 +105,16 @@ impl Designs {
         }
     }
 
-    /// A design as the family's names have it: `66x6d`, or `30x48` for fully connected networks.
+    /// A design as the family's names have it: `66x6d`, `30x48` for fully connected networks, or
+    /// `27x3_4d` for blocks of two widths.
     pub(super) fn design_text(&self, design: Design) -> String {
-        match self.subject {
-            Subject::FullyConnected => format!("{}x{}", design.multiplicity, design.width),
-            Subject::Block | Subject::Module => design.to_string(),
+        match &self.spec {
+            Spec::FullyConnected(_) => format!("{}x{}", design.multiplicity, design.width),
+            Spec::Bottleneck(_) => {
+                let stages = self.spec.stage_designs(design).unwrap_or_else(|_| vec![design.into()]);
+                stages.iter().map(ToString::to_string).collect()
+            }
+            _ => design.to_string(),
         }
     }
 
@@ -167,7 +172,7 @@ impl Designs {
             let share = self.share(network, cost)?;
             Some(format!("{} of the {}", percent(share), cost.unit()))
         });
-        [own.collect(), self.moved_counts(network)].concat().join(" and ")
+        listed(&[own.collect(), self.moved_counts(network)].concat())
     }
 
     /// Counts of the dual that moved, and its variance, as shares of the baseline's.
@@ -175,7 +180,7 @@ impl Designs {
         let network = &self.answer.dual.network;
         let variance = format!("{} of the variance", percent(1.0 / network.score_ratio));
         let others = self.moved(network, self.answer.cost.others().iter().copied());
-        [others, self.moved_counts(network), vec![variance]].concat().join(" and ")
+        listed(&[others, self.moved_counts(network), vec![variance]].concat())
     }
 
     /// What a network costs as a share of the baseline's.
@@ -189,9 +194,10 @@ impl Designs {
         }
     }
 
-    /// Parameters and FLOPs that moved, where they are not compared.
+    /// Counts that moved, where they are not compared.
     fn moved_counts(&self, network: &Redesigned) -> Vec<String> {
-        let others = [Cost::Params, Cost::Flops].into_iter().filter(|cost| !self.answer.cost.has(*cost));
+        let counts = [Cost::Params, Cost::Flops, Cost::Activations];
+        let others = counts.into_iter().filter(|cost| !self.answer.cost.has(*cost));
         self.moved(network, others)
     }
 
@@ -208,18 +214,15 @@ impl Designs {
         let gains = |other: &&FriendlyDesign| {
             other.design.problem == Problem::Primal && other.design.network.score_ratio >= SAVED
         };
-        let mut friendly: Vec<&FriendlyDesign> = self.answer.friendly.iter().filter(gains).collect();
-        // A multiple of 16 is one of 8 too.
-        friendly.dedup_by_key(|other| other.design.design);
-        let told = |other: &&FriendlyDesign| {
+        let told = |other: &FriendlyDesign| {
             let (name, ratio) = (self.design_text(other.design.design), other.design.network.score_ratio);
             format!("{name} has {ratio:.2}")
         };
-        let told: Vec<String> = friendly.iter().map(told).collect();
+        let told: Vec<String> = self.answer.friendly.iter().filter(gains).map(told).collect();
         (best.gain == Gain::Better && !told.is_empty()).then(|| {
             format!(
                 "With widths that suit hardware: {} times less, against {:.2}.",
-                told.join(" and "),
+                listed(&told),
                 best.network.score_ratio
             )
         })
@@ -334,10 +337,10 @@ impl Designs {
                 format!("sampled to {} % (standard error)", significant(100.0 * self.precision, 2))
             }
         };
-        let whose = match self.subject {
-            Subject::Block => "a block's",
-            Subject::FullyConnected => "the network's",
-            Subject::Module => "the module's",
+        let whose = match self.spec {
+            Spec::FullyConnected(_) => "the network's",
+            Spec::Sequence(_) | Spec::FeedForward(_) => "the module's",
+            _ => "a block's",
         };
         let blocks: usize = answer.blocks.iter().map(|block| block.count).sum();
         let drawn = if self.check.is_some() { "" } else { " (the whole network's was not drawn)" };
@@ -370,7 +373,7 @@ impl Designs {
             };
             lines.push(format!("blocks see {here}; with {there}, {best}{distance}"));
         }
-        if self.gated {
+        if gated(&self.spec) {
             lines.push("gates (squeeze-and-excitation) are left out of account".into());
         }
         lines

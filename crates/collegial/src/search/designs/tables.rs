@@ -75,7 +75,7 @@ impl Designs {
             (self.primal_group(), &answer.primal, Problem::Primal),
             ("same variance", &answer.dual, Problem::Dual),
         ] {
-            push(name, one.design.to_string(), counts(&one.network), one.network.score);
+            push(name, self.design_text(one.design), counts(&one.network), one.network.score);
             let kept = of_problem(&stages.kept, of);
             push(more, joined(kept), [kept.parameters, kept.flops], kept.score);
             if let Some(moved) = stages.moved.as_ref().map(|moved| of_problem(moved, of)) {

@@ -124,9 +124,10 @@ impl Designs {
             timing::Pass::Training => "Training steps",
             timing::Pass::Inference => "Inference",
         };
+        let images = if how.batch == 1 { "1 image".into() } else { format!("{} images", how.batch) };
         let how = format!(
-            "{pass} of whole networks by {} on {}, {} images each, in turn with the baseline; only these designs were looked at.",
-            how.runtime, how.device, how.batch
+            "{pass} of whole networks by {} on {}, {} each, in turn with the baseline; only these designs were looked at.",
+            how.runtime, how.device, images
         );
         match unsure.as_slice() {
             [] => vec![how],
