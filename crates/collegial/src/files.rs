@@ -1,6 +1,6 @@
 //! Answers in files, whole or not at all.
 //!
-//! A symbolic link is followed where the user gave the path of the file ([`write`]). Where the program
+//! A symbolic link is followed where the user gave the path of the file ([`write()`]). Where the program
 //! chose the name, a link of it is replaced ([`write_own`]): the directory may have come from somebody
 //! else, who would decide what is overwritten.
 
