@@ -1,6 +1,7 @@
 """The program that the wheel installs is the one that Cargo builds."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -49,6 +50,25 @@ def test_the_text_is_the_same(run):
     assert timeless(run("moments", "fc6-30x48").stdout) == timeless(repr(collegial.moments("fc6-30x48")))
     printed = run("fit", "bottleneck-64", "--trials", "100", "--widths", "1,8,64").stdout
     assert timeless(printed) == timeless(repr(collegial.fit("bottleneck-64", [1, 8, 64], 100)))
+
+
+LONG_SENTENCES = ["search resnext29-1x128d --budget 10", "search wrn28-10", "export bottleneck-8 --to pytorch", "info resnext29-1x128d --classes 99999999999",
+                  "reproduce fig9", "fit fc3-8 --no-such-flag", "train fc3-8 --data nowhere"]
+
+
+@pytest.mark.parametrize("line", LONG_SENTENCES)
+def test_sentences_fit_a_terminal_and_are_one_line_elsewhere(line, installed):
+    """COLUMNS is set in both: Python's readline sets it for every process, whatever reads the output."""
+    words, environment = [installed, *line.split(), "--quiet"], {**os.environ, "COLUMNS": "60", "NO_COLOR": "1"}
+    reader, terminal = os.openpty()
+    shown = subprocess.run(words, stdout=subprocess.DEVNULL, stderr=terminal, env=environment)
+    os.close(terminal)
+    lines = os.read(reader, 65536).decode().splitlines()
+    os.close(reader)
+    piped = subprocess.run(words, capture_output=True, text=True, env=environment)
+    assert shown.returncode == piped.returncode == 2
+    assert all(len(line) <= 60 and not line.startswith("%") for line in lines)
+    assert len(piped.stderr.splitlines()) == 1 and " ".join(" ".join(lines).split()) == " ".join(piped.stderr.split())
 
 
 def test_exit_codes_and_streams(run, tmp_path):

@@ -74,7 +74,7 @@ fn output(command: &str, place: &Path) -> Result<String, String> {
     };
     let mut program = Command::new(env!("CARGO_BIN_EXE_collegial"));
     let words = words.split_whitespace();
-    let output = program.args(words).current_dir(place).env("COLUMNS", "80").output().unwrap();
+    let output = program.args(words).current_dir(place).output().unwrap();
     if output.status.success() {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     } else {

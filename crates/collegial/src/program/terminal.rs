@@ -17,12 +17,13 @@ pub fn style() -> Style {
     Style { bold, rendering: &Flags }
 }
 
-/// The columns for sentences on stderr: those of COLUMNS, or 80 on a terminal. In a file or a pipe a
-/// sentence is one line, so that programs find it.
+/// The columns for sentences on a terminal's stderr: those of COLUMNS, or 80. In a file or a pipe a
+/// sentence is one line, so that programs find it. COLUMNS alone does not tell a terminal: Python's
+/// readline exports it to every process that it starts.
 pub fn columns() -> Option<usize> {
-    let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let on_terminal = || std::io::stderr().is_terminal().then_some(COLUMNS);
-    said.filter(|&columns| columns >= NARROWEST).or_else(on_terminal)
+    let said = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let usable = |columns: &usize| *columns >= NARROWEST;
+    std::io::stderr().is_terminal().then(|| said().filter(usable).unwrap_or(COLUMNS))
 }
 
 /// Narrower terminals are none that people read sentences on.
