@@ -41,6 +41,8 @@ def of_block(family: Family, rule: Rule | None, most: float, options: dict[str, 
     drawn = analysed.sampled and not law
     widths = ladder(analysed.members * analysed.width, analysed.width) if drawn else None
     options.update(rule=rule, widths=widths, max_multiplicity=None if most == math.inf else int(most))
+    # A suggestion names its defaults and a conversion does not: both are one question.
+    options = {name: value for name, value in options.items() if value is not None}
     precision = (options.get("precision") or PRECISION) if drawn else 0.0
     progress = options.pop("progress", None)
     if precision > 0 and (seconds is not None or progress):

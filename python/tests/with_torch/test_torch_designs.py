@@ -17,6 +17,7 @@ from collegial import Spec
 from collegial.torch import build, suggest
 from collegial.torch import convert as conversion
 from collegial.torch.blocks import find_blocks
+from collegial.torch.draw_time import CHOSEN
 
 ALPHA = 1.60
 
@@ -330,8 +331,10 @@ def test_draws_take_the_time_they_are_given():
     width = lambda suggestion: suggestion.primal.variance_reduction_ci[1] / suggestion.primal.variance_reduction_ci[0]
     assert (width(short) > width(long)) is (short.precision > long.precision) and width(short) > 1
     assert calls[0][0] == 0 and calls[0][1] > 0 and calls[-1] == pytest.approx((calls[0][1], calls[0][1]))
-    # The conversion has the design that was suggested.
+    # The conversion has the design that was suggested, without other draws.
+    asked = set(CHOSEN)
     assert count(convert(model, precision=0.002, seconds=0.5, seed=3)) == short.primal.parameters
+    assert set(CHOSEN) == asked
     assert suggest(on_meta(lambda: torchvision.models.resnet50()), seconds=1).precision is None
     for options, said in (({"seconds": 0}, "give more than 0"), ({"seconds": 1, "trials": 100}, "leave one out")):
         with pytest.raises(collegial.CollegialError, match=said):
