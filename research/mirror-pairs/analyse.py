@@ -32,25 +32,36 @@ def plan_errors(rows: list[dict], design: str) -> list[tuple[float, list[float]]
     return [(rate, [float(row["error"]) for row in mine if float(row["rate"]) == rate]) for rate in rates]
 
 
-def final(base: str) -> None:
-    designs = plan.PARTS[base]["designs"]
-    errors = {design: {} for design in designs}
+def final_errors(base: str) -> dict[str, dict[int, float]]:
+    """design -> seed -> test error."""
+    errors = {design: {} for design in plan.PARTS[base]["designs"]}
     for row in stats.rows(HERE, f"{base}-final"):
         errors[Path(row["model"]).stem][int(row["seed"])] = float(row["error"])
-    planned, done = len(plan.SEEDS) * len(designs), sum(len(by) for by in errors.values())
+    return errors
+
+
+def contrasts(base: str) -> tuple[list, tuple[float, float, float]]:
+    """((lower, higher variance), value and interval) of every pair, and the mean over pairs."""
+    designs, errors = plan.PARTS[base]["designs"], final_errors(base)
+    pairs = list(zip(designs[::2], designs[1::2]))
+    found = [(pair, stats.t_interval([errors[pair[1]][s] - errors[pair[0]][s] for s in plan.SEEDS])) for pair in pairs]
+    pooled = [stats.mean([errors[two][s] - errors[one][s] for one, two in pairs]) for s in plan.SEEDS]
+    return found, stats.t_interval(pooled)
+
+
+def final(base: str) -> None:
+    errors = final_errors(base)
+    planned, done = len(plan.SEEDS) * len(errors), sum(len(by) for by in errors.values())
     print(f"  final: {done} of {planned} runs, {stats.count_failed(HERE, f'{base}-final')} with a loss that is not finite")
     if done < planned:
         print("  no verdict before the planned number")
         return
-    pairs = list(zip(designs[::2], designs[1::2]))
-    for design in designs:
-        values = list(errors[design].values())
+    for design, by in errors.items():
+        values = list(by.values())
         print(f"  {design}: {stats.mean(values):.3f} %, one run scatters by {stats.variance(values) ** 0.5:.2f}")
-    for one, two in pairs:
-        value, low, high = stats.t_interval([errors[two][s] - errors[one][s] for s in plan.SEEDS])
-        print(f"  {two} - {one}: {value:.3f} points ({low:.3f} to {high:.3f}), secondary")
-    pooled = [stats.mean([errors[two][s] - errors[one][s] for one, two in pairs]) for s in plan.SEEDS]
-    value, low, high = stats.t_interval(pooled)
+    pairs, (value, low, high) = contrasts(base)
+    for (one, two), (difference, least, most) in pairs:
+        print(f"  {two} - {one}: {difference:.3f} points ({least:.3f} to {most:.3f}), secondary")
     print(f"  PRIMARY: {value:.3f} points ({low:.3f} to {high:.3f}): {stats.sign_verdict(low, high, 'held', 'contradicted')}")
     if base == "cifar10":
         for name, size in SIZES.items():
@@ -58,7 +69,8 @@ def final(base: str) -> None:
             print(f"  size by {name}, {size:.2f}: {verdict}")
 
 
-for part in plan.PARTS:
-    print(part)
-    show_rates(part)
-    final(part)
+if __name__ == "__main__":
+    for part in plan.PARTS:
+        print(part)
+        show_rates(part)
+        final(part)
