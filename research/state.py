@@ -9,7 +9,7 @@ import run
 
 HERE = Path(__file__).parent
 STUDIES = {"mirror-pairs": "720 final runs and their rates", "kernel-regime": "3,300 regressions",
-           "fair-rates": "900 final runs and their rates", "gap": "22 groups of ten runs and their rates"}
+           "fair-rates": "1,140 final runs and their rates", "gap": "22 groups of ten runs and their rates"}
 MARK = "## State\n"
 
 
