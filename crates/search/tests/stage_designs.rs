@@ -42,6 +42,11 @@ fn more_freedom_is_never_worse_and_every_name_is_a_model() {
                 let own = score(&named, inputs);
                 assert!((own / designs.score - 1.0).abs() < 1e-9, "{}: {own} {}", model, designs.score);
             }
+            for one in [&stages.kept.primal, &stages.kept.dual] {
+                let numbers = one.members.iter().zip(&one.widths);
+                let designs = numbers.map(|(&members, &widths)| StageDesign::new(members, widths).unwrap());
+                assert_eq!(designs.collect::<Vec<_>>(), one.designs);
+            }
             assert!(stages.kept.primal.parameters <= parameters(&spec));
             assert!(stages.kept.dual.score <= stages.baseline_score * (1.0 + 1e-9));
         }

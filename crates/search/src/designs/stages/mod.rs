@@ -45,6 +45,10 @@ impl Freedom {
 pub struct StageDesigns {
     /// One per stage.
     pub designs: Vec<StageDesign>,
+    /// The multiplicity m of every stage.
+    pub members: Vec<usize>,
+    /// The widths n1 and n2 of a member of every stage.
+    pub widths: Vec<[usize; 2]>,
     /// The network's name with them, which `info`, `train` and `export` take, with the class count
     /// and image size that the baseline has; `None` where no name means this network.
     pub model: Option<String>,
@@ -199,6 +203,8 @@ impl<'a> StageProblem<'a> {
         let score = picks.iter().map(Pick::score).sum::<f64>();
         let cost = self.fixed + picks.iter().map(Pick::cost).sum::<f64>();
         Ok(StageDesigns {
+            members: designs.iter().map(|design| design.multiplicity).collect(),
+            widths: designs.iter().map(|design| design.widths).collect(),
             designs,
             model: spec.settings_beside_name().map(|_| spec.name()),
             parameters: total.parameters,
