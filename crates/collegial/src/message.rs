@@ -130,6 +130,14 @@ impl Message {
         lines
     }
 
+    /// The command that this is and nothing else, which people copy.
+    pub(crate) fn command(&self) -> Option<&Call> {
+        match self.0.as_slice() {
+            [Span::Call(call)] if call.model.is_some() => Some(call),
+            _ => None,
+        }
+    }
+
     /// The same with a span behind it.
     pub(crate) fn then(mut self, span: impl Into<Span>) -> Self {
         self.0.push(span.into());

@@ -9,7 +9,7 @@ use super::Designs;
 use super::sentences::percent;
 use crate::explorer::page::EVIDENCE;
 use crate::message::{Call, Flags, Rendering, Setting};
-use crate::{Answer, Error, Paged, untimed_json};
+use crate::{Answer, Error, Message, Paged, untimed_json};
 
 /// What readers need to know before the first number.
 const MEMBER: &str = "A member is one of m equal, independent branches whose outputs are added: a group of a grouped convolution, \
@@ -97,15 +97,14 @@ impl Designs {
 
     /// What to do with the answer: a line that is a command alone can be copied.
     fn next_section(&self) -> Option<Section> {
-        let add = |section: Section, line: String| match line
-            .strip_prefix('`')
-            .and_then(|rest| rest.strip_suffix('`'))
-        {
-            Some(command) if !command.contains('`') => section.command(command),
-            _ => section.prose(format!("{}.", capitalised(line.trim_end_matches('.')))),
+        let add = |section: Section, line: &Message| match line.command() {
+            Some(call) => section.command(Flags.call(call)),
+            None => {
+                let line = line.render(&Code);
+                section.prose(format!("{}.", capitalised(line.trim_end_matches('.'))))
+            }
         };
-        let lines = self.next.iter().map(|message| message.render(&Code));
-        (!self.next.is_empty()).then(|| lines.fold(Section::new("The next step"), add))
+        (!self.next.is_empty()).then(|| self.next.iter().fold(Section::new("The next step"), add))
     }
 
     /// The designs with every count and its share, which only a page has room for.
