@@ -1,4 +1,4 @@
-//! The page's questions: a verb and a JSON request, as `ops` has them, and a JSON answer.
+//! The page's questions: a verb and a JSON request, as the library has them, and a JSON answer.
 //!
 //! A request names its model by a name or by a spec's text. A path is never opened: what the page
 //! may look at is dropped into it, see [`dropped`].
@@ -7,7 +7,7 @@ use std::fmt;
 
 use crate::message::{Call, Rendering, Setting};
 use crate::model::Redesign;
-use crate::{self as ops, Answer, Error, Model, Monitor, Silent};
+use crate::{Answer, Error, Model, Monitor, Silent};
 use collegial_arch::{Family, Spec};
 use collegial_report::Card;
 use collegial_search::BlockInputs;
@@ -64,7 +64,7 @@ impl Rendering for Labels {
 ///
 /// # Errors
 ///
-/// One sentence: there is no such verb, the request is malformed, or `ops` refuses it.
+/// One sentence: there is no such verb, the request is malformed, or the library refuses it.
 pub fn ask(verb: &str, body: &[u8]) -> Result<String, RequestError> {
     ask_watched(verb, body, &Silent)
 }
@@ -76,7 +76,7 @@ pub(super) fn ask_watched(verb: &str, body: &[u8], monitor: &dyn Monitor) -> Res
     match verb {
         "models" => to_json(&models()?),
         "search" => {
-            let mut request: ops::search::Request = ops::request(json)?;
+            let mut request: crate::search::Request = crate::request(json)?;
             if request.data.is_some() || request.timings.is_some() {
                 return Err(RequestError(
                     "the page opens no files of this machine; leave `data` and `timings` out".into(),
@@ -84,8 +84,8 @@ pub(super) fn ask_watched(verb: &str, body: &[u8], monitor: &dyn Monitor) -> Res
             }
             request.model = without_files(&request.model)?;
             cost::check(&request, &request.model.spec()?)?;
-            let found = ops::search::run(&request, monitor)?;
-            if let ops::search::SearchAnswer::Verdicts(verdicts) = &found {
+            let found = crate::search::run(&request, monitor)?;
+            if let crate::search::SearchAnswer::Verdicts(verdicts) = &found {
                 return Err(RequestError(verdicts.summary().0.join(" ")));
             }
             let mut answer: Value = serde_json::from_str(&found.json()?).map_err(Error::Json)?;
@@ -94,27 +94,27 @@ pub(super) fn ask_watched(verb: &str, body: &[u8], monitor: &dyn Monitor) -> Res
             if let Some(cards) = found.stage_cards() {
                 answer["stage_cards"] = cards.iter().map(card).collect();
             }
-            let fine = ops::search::fine_curve(&request)?;
+            let fine = crate::search::fine_curve(&request)?;
             answer["fine"] = serde_json::to_value(fine).map_err(Error::Json)?;
             to_json(&answer)
         }
         "network" => {
-            let request: NetworkRequest = ops::request(json)?;
+            let request: NetworkRequest = crate::request(json)?;
             let spec = redesigned(&request)?;
             to_json(&Network::of(&spec)?)
         }
         "pytorch" => {
-            let request: NetworkRequest = ops::request(json)?;
-            to_json(&ops::export::pytorch_script(&redesigned(&request)?)?)
+            let request: NetworkRequest = crate::request(json)?;
+            to_json(&crate::export::pytorch_script(&redesigned(&request)?)?)
         }
         "take" => {
-            let mut request: TakeRequest = ops::request(json)?;
+            let mut request: TakeRequest = crate::request(json)?;
             request.network.model = without_files(&request.network.model)?;
             let baseline = request.network.model.spec()?;
             to_json(&Taken::of(&baseline, &redesigned(&request.network)?, request.block_inputs)?)
         }
         "kernels" => {
-            let mut request: ops::kernels::Request = ops::request(json)?;
+            let mut request: crate::kernels::Request = crate::request(json)?;
             request.model = without_files(&request.model)?;
             if request.draws > MOST_KERNELS {
                 return Err(RequestError(format!(
@@ -122,7 +122,7 @@ pub(super) fn ask_watched(verb: &str, body: &[u8], monitor: &dyn Monitor) -> Res
                     request.draws
                 )));
             }
-            Ok(ops::kernels::run(&request, monitor)?.json()?)
+            Ok(crate::kernels::run(&request, monitor)?.json()?)
         }
         other => Err(RequestError(format!(
             "there is no question {other:?}; it is one of models, search, network, take, pytorch and kernels"
@@ -137,7 +137,7 @@ pub(super) fn ask_watched(verb: &str, body: &[u8], monitor: &dyn Monitor) -> Res
 ///
 /// One sentence: what is in the file is not a network that is known.
 pub fn dropped(name: &str, content: &[u8]) -> Result<String, RequestError> {
-    let spec = ops::model::of_content(name, content)?;
+    let spec = crate::model::of_content(name, content)?;
     to_json(&Network::of(&spec)?)
 }
 
@@ -166,7 +166,7 @@ struct TakeRequest {
 fn redesigned(request: &NetworkRequest) -> Result<Spec, RequestError> {
     let model = without_files(&request.model)?;
     Ok(match &request.design {
-        Some(design) => ops::model::redesigned(&model, design)?,
+        Some(design) => crate::model::redesigned(&model, design)?,
         None => model.spec()?,
     })
 }

@@ -6,7 +6,6 @@ use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
 
 use clap::error::{ContextKind, ContextValue};
 
-use crate as ops;
 use crate::message::Flags;
 
 use crate::program::arguments::eprint;
@@ -54,10 +53,10 @@ impl Failure {
     }
 }
 
-impl From<ops::Error> for Failure {
-    fn from(error: ops::Error) -> Self {
+impl From<crate::Error> for Failure {
+    fn from(error: crate::Error) -> Self {
         match error {
-            ops::Error::Interrupted => Self::Interrupted,
+            crate::Error::Interrupted => Self::Interrupted,
             error if error.needs_python() => Self::NeedsPython,
             error => Self::User(error.message().render(&Flags)),
         }

@@ -4,7 +4,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use collegial_report::visible;
 
-use crate as ops;
 use crate::backend::Backends;
 use crate::program::arguments::{Common, Format};
 use crate::program::failure::Failure;
@@ -57,7 +56,7 @@ impl Printer<'_> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn print(&self, text: Result<String, ops::Error>) {
+    fn print(&self, text: Result<String, crate::Error>) {
         let mut state = self.state();
         if state.stopped {
             return;
