@@ -221,8 +221,9 @@ def info(
     """Count a network's parameters, FLOPs and activations, per layer and in all.
 
     FLOPs are 2 per multiply-add, and 1 per element of a batch norm's output or of a residual sum.
-    `macs` shows multiply-adds instead, as timm and fvcore count: 2 per element of a batch norm,
-    none of a sum. Activations are the elements that convolutions and dense layers put out.
+    `macs` shows multiply-adds instead, as timm and fvcore count: 2 per element of a batch norm, 1
+    per element that a global average reads, none of a sum. Activations are the elements that
+    convolutions and dense layers put out.
 
     `model` can also be the path of a checkpoint, of a run's directory, or of an exported ONNX file.
 

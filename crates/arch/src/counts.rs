@@ -61,7 +61,8 @@ impl Display for Cost {
 pub struct Totals {
     /// Trainable parameters.
     pub parameters: u64,
-    /// Multiply-accumulates of one image as fvcore counts them: 2 for an element of a batch norm.
+    /// Multiply-accumulates of one image as fvcore counts them: 2 for an element of a batch norm, 1
+    /// for one that a global average reads.
     pub macs: u64,
     /// Floating-point operations of one image.
     pub flops: u64,
@@ -223,11 +224,8 @@ impl Wide {
             }
             Op::Add | Op::Scale => Self { flops: out, ..Self::default() },
             Op::MemberSum { members } => Self { flops: members as u128 * out, ..Self::default() },
-            Op::Input
-            | Op::Activation(_)
-            | Op::MaxPool { .. }
-            | Op::AveragePool { .. }
-            | Op::GlobalAveragePool => Self::default(),
+            Op::Input | Op::Activation(_) | Op::MaxPool { .. } | Op::AveragePool { .. } => Self::default(),
+            Op::GlobalAveragePool => Self { macs: input.elements(), ..Self::default() },
         }
     }
 
