@@ -25,8 +25,10 @@ pub(crate) fn explained<T: DeserializeOwned>(text: &str, error: &toml::de::Error
         (None, None) if message.starts_with("missing field") => None,
         (None, None) => culprit::<T>(text, &error.to_string()).and_then(|key| line_of(text, &key)),
     };
-    let key = line.filter(|_| message.starts_with("invalid ")).and_then(|line| key_in(text, line));
-    let key = key.map(|key| format!("{key}: ")).unwrap_or_default();
+    let item = || item_in::<T>(text, &error.to_string());
+    let of_value = message.starts_with("invalid ") || message.starts_with("unknown variant ");
+    let key = line.filter(|_| of_value).and_then(|line| key_in(text, line));
+    let key = key.map(|key| format!("{key}{}: ", item().unwrap_or_default())).unwrap_or_default();
     let place = line.map(|line| format!("line {line}: {key}")).unwrap_or_default();
     let hinted = unknown.and_then(|name| {
         let (wrong, known) = message.split_once(", ")?;
@@ -40,6 +42,7 @@ pub fn plain_words(message: &str) -> String {
     let number = "expected a number";
     let positive = "expected a whole number above 0";
     let mut plain = message.replace("invalid type: ", "found ").replace("invalid value: ", "found ");
+    plain = plain.replace("unknown variant ", "unknown value ");
     for bits in ["size", "8", "16", "32", "64", "128"] {
         plain = plain.replace(&format!("expected a nonzero u{bits}"), positive);
         plain = plain.replace(&format!("expected u{bits}"), "expected a whole number of at least 0");
@@ -102,6 +105,28 @@ fn culprit<T: DeserializeOwned>(text: &str, error: &str) -> Option<String> {
     table.iter().find(|(key, value)| same(key, value)).map(|(key, _)| key.clone())
 }
 
+/// Where the value of the [`culprit`] is a list of tables: which of them gives the error, and its key
+/// without which there is another error or none, as "[2].kernel".
+fn item_in<T: DeserializeOwned>(text: &str, error: &str) -> Option<String> {
+    let table: Table = text.parse().ok()?;
+    let name = culprit::<T>(text, error)?;
+    let items: Vec<&Table> = table[&name].as_array()?.iter().filter_map(Value::as_table).collect();
+    let same = |item: Table| {
+        let mut alone: Table =
+            table.get("kind").cloned().map(|kind| ("kind".to_owned(), kind)).into_iter().collect();
+        alone.insert(name.clone(), Value::Array(vec![item.into()]));
+        alone.try_into::<T>().is_err_and(|found| found.to_string() == error)
+    };
+    let at = items.iter().position(|&item| same(item.clone()))?;
+    let without = |key: &String| {
+        let mut rest = items[at].clone();
+        rest.remove(key);
+        rest
+    };
+    let key = items[at].keys().find(|key| !same(without(key)))?;
+    Some(format!("[{}].{key}", at + 1))
+}
+
 /// The expected name that is most like the one that was found.
 fn nearest<'a>(name: &str, known: &'a str) -> Option<&'a str> {
     let expected = known.split('`').skip(1).step_by(2);
@@ -112,6 +137,9 @@ fn nearest<'a>(name: &str, known: &'a str) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use crate::Spec;
+
+    const LAYERS: &str = "kind = \"sequence\"\nname = \"a\"\ninput = { channels = 4, height = 1, width = 1 }\n\
+                          layers = [\n  { type = \"conv\", width = 48, kernal = 1 },\n]\n";
 
     fn refusal(text: &str) -> String {
         Spec::from_toml(text).unwrap_err().to_string()
@@ -125,10 +153,11 @@ mod tests {
             "{said}"
         );
         let said = refusal("kind = \"botleneck\"\nwidth = 3\n");
-        assert!(said.contains("line 1: unknown variant `botleneck`, did you mean `bottleneck`? ("), "{said}");
-        let layers = "kind = \"sequence\"\nname = \"a\"\ninput = { channels = 4, height = 1, width = 1 }\n\
-                      layers = [\n  { type = \"conv\", width = 48, kernal = 1 },\n]\n";
-        let said = refusal(layers);
+        assert!(
+            said.contains("line 1: kind: unknown value `botleneck`, did you mean `bottleneck`? ("),
+            "{said}"
+        );
+        let said = refusal(LAYERS);
         assert!(said.contains("line 5: unknown field `kernal`, did you mean `kernel`? ("), "{said}");
     }
 
@@ -161,6 +190,8 @@ mod tests {
         let said = refusal("kind = \"resnext\"\nstem = \"small\"\nblocks = [3, 3]\ndesign = \"1by3\"\n");
         assert!(said.contains("line 4: ") && said.contains("1by3"), "{said}");
         assert!(refusal("kind = \"bottleneck\nwidth = 3\n").contains("line 1: "));
+        let said = refusal(&LAYERS.replace("kernal = 1", "kernel = \"a\""));
+        assert!(said.contains("layers[1].kernel: found the text \"a\", expected a whole number"), "{said}");
         // What is missing has no line.
         assert!(refusal("kind = \"bottleneck\"\ninputs = 3\n").ends_with("missing field `width`"));
     }

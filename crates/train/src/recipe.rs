@@ -289,8 +289,8 @@ mod tests {
             ("optimiser={kind='adamw', momentum=0.9}", "unknown field `momentum`"),
             ("schedule.milestones=[5, 4]", "ascending"),
             ("epochs.x=3", "is not a change"),
-            ("loss=l1", "unknown variant `l1`, expected `cross-entropy` or `l2`"),
-            ("parametrisation=NTK", "unknown variant `NTK`, expected `standard` or `ntk`"),
+            ("loss=l1", "unknown value `l1`, expected `cross-entropy` or `l2`"),
+            ("parametrisation=NTK", "unknown value `NTK`, expected `standard` or `ntk`"),
         ] {
             let said = refused(change);
             assert!(said.contains(sentence) && !said.contains('\n'), "{change}: {said}");
