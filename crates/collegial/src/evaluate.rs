@@ -14,6 +14,7 @@ use crate::array;
 use crate::class_list::outputs_of_classes;
 use crate::model::{Source, note_doubts};
 use crate::options::options;
+use crate::style::wrapped;
 use crate::{Answer, ContentError, Error, ModelRef, Monitor, Style};
 
 options! {
@@ -228,7 +229,8 @@ impl Answer for EvaluateAnswer {
             0 => String::new(),
             unseen => format!("{unseen} classes have no test images\n"),
         };
-        format!("{}{rest}{matrix}\n{}\n", class_table(&seen).to_text(), self.sentence())
+        let sentence = wrapped(&self.sentence()).join("\n");
+        format!("{}{rest}{matrix}\n{sentence}\n", class_table(&seen).to_text())
     }
 
     fn table(&self) -> Table {

@@ -1,6 +1,6 @@
 //! Text styles: bold and line breaks of an answer.
 
-use collegial_report::{COLUMNS, visible};
+use collegial_report::{COLUMNS, grouped, visible};
 
 use crate::message::{Plain, Rendering};
 
@@ -38,6 +38,12 @@ impl Style {
         let between = |text: &str| text.split(PLAIN).map(visible).collect::<Vec<_>>().join(PLAIN);
         text.split(BOLD).map(between).collect::<Vec<_>>().join(BOLD)
     }
+}
+
+/// A number of things: "1 run", "20 runs".
+pub(crate) fn counted(count: impl Into<u64>, noun: &str) -> String {
+    let count = count.into();
+    format!("{} {noun}{}", grouped(count), if count == 1 { "" } else { "s" })
 }
 
 /// The text in lines of at most 80 columns, where its words allow it.

@@ -15,6 +15,7 @@ use serde::Serialize;
 use crate::message::{invalid, option};
 use crate::options::options;
 use crate::reproduce::told;
+use crate::style::{counted, wrapped};
 use crate::{Answer, Error, ModelRef, Monitor, Paged, Style, TrainingOptions, files};
 
 options! {
@@ -96,7 +97,7 @@ pub(crate) fn answer(
     if request.models.is_empty() {
         return Err(invalid![option("models"), " is empty; name networks to train"].into());
     }
-    files::check_directory(request.out.as_deref())?;
+    files::check_directory("out", request.out.as_deref())?;
     let dataset = request.training.dataset()?;
     let spec = |model: &ModelRef| -> Result<_, Error> {
         Ok(spec_for(&model.open()?.into_spec(), &Overrides::default(), &dataset)?)
@@ -135,7 +136,8 @@ pub(crate) fn answer(
 impl Answer for SweepAnswer {
     fn text(&self, _style: &Style) -> String {
         let (sentences, table) = self.summary();
-        format!("{}\n\n{}", sentences.join("\n"), table.to_text())
+        let lines: Vec<String> = sentences.iter().flat_map(|sentence| wrapped(sentence)).collect();
+        format!("{}\n\n{}", lines.join("\n"), table.to_text())
     }
 
     fn table(&self) -> Table {
@@ -162,9 +164,9 @@ impl Answer for SweepAnswer {
 
     fn summary(&self) -> (Vec<String>, Table) {
         let sentence = format!(
-            "Mean test errors of {} networks after {} epochs on {}.",
-            self.networks.len(),
-            self.epochs,
+            "Mean test errors of {} after {} on {}.",
+            counted(self.networks.len() as u64, "network"),
+            counted(self.epochs, "epoch"),
             self.data
         );
         (vec![sentence], self.table())

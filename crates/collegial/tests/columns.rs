@@ -30,6 +30,8 @@ fn answers_fit_into_eighty_columns() {
         std::fs::copy(specs.join(name), place.path().join(name)).unwrap();
     }
     std::fs::write(place.path().join("small.toml"), NETWORK).unwrap();
+    let times = "model,seconds\nresnext29-1x128d,0.412\n66x6d,0.671\n47x8d,0.4\n20x16d,0.39\n";
+    std::fs::write(place.path().join("times.csv"), times).unwrap();
     write_data(&place.path().join("data"), 60, 20);
     for line in [
         "info resnext29-37x10d",
@@ -44,6 +46,7 @@ fn answers_fit_into_eighty_columns() {
         "fit fc6-500 --widths 4,8,16",
         "search resnet50",
         "search resnet50 --per-stage",
+        "search resnext29-1x128d --cost time --timings times.csv",
         "search regnet_x_400mf",
         "search seresnet50",
         "search bottleneck-12 --check --draws 20",
@@ -59,6 +62,8 @@ fn answers_fit_into_eighty_columns() {
         "reproduce group-widths --scale smoke",
         "train small.toml --data data --epochs 1 --out run",
         "evaluate run --data data",
+        "train small.toml --data data --epochs 1 --runs 2 --out runs",
+        "sweep small.toml --data data --epochs 1 --runs 1 --out sweep",
         "validate fc3-8 --data data --designs 3 --runs 2 --epochs 1 --limit 20",
     ] {
         run(place.path(), line, &[0, 1]);

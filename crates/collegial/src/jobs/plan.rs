@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::{Task, shell};
 use crate::message::{invalid, option};
 use crate::options::options;
+use crate::style::wrapped;
 use crate::{Answer, Error, Monitor, Style, files};
 
 /// Multiply-adds of a timed step at most, so that timing a network takes seconds.
@@ -172,7 +173,7 @@ impl Answer for PlanAnswer {
             "{}\n{}\n{}\n\nRun them by one of\n  {}\nthen\n  {gather}\nand meanwhile\n  {status}\n",
             style.strong(&sentences[0]),
             table.to_text(),
-            sentences[1..].join("\n"),
+            sentences[1..].iter().flat_map(|sentence| wrapped(sentence)).collect::<Vec<_>>().join("\n"),
             self.commands.join("\n  "),
         )
     }

@@ -34,10 +34,11 @@ struct Current {
 }
 
 impl Current {
-    /// By the pace so far; `None` before there is any.
+    /// By the pace so far; `None` before there is any, and at the end.
     fn seconds_left(self) -> Option<f64> {
         let done = self.share - self.first;
-        (done > 0.0).then(|| self.since.elapsed().as_secs_f64() * (1.0 - self.share) / done)
+        (done > 0.0 && self.share < 1.0)
+            .then(|| self.since.elapsed().as_secs_f64() * (1.0 - self.share) / done)
     }
 }
 
@@ -55,7 +56,7 @@ impl Progress {
             Display::Nothing
         } else if std::io::stderr().is_terminal() {
             let bar = ProgressBar::new(STEPS);
-            let style = ProgressStyle::with_template("{msg} [{bar:40}] {percent} %{prefix}")
+            let style = ProgressStyle::with_template("{msg} [{wide_bar}] {percent} %{prefix}")
                 .unwrap_or_else(|_| ProgressStyle::default_bar());
             bar.set_style(style.progress_chars("=> "));
             bar.set_message(what.to_owned());
@@ -150,6 +151,7 @@ mod tests {
         // A tenth took ten seconds, and four are left.
         let seconds = current.seconds_left().unwrap();
         assert!((40.0..45.0).contains(&seconds), "{seconds}");
+        assert_eq!(progress.remaining(1.0), "");
         assert_eq!(progress.remaining(0.1), "", "another piece of work");
     }
 }

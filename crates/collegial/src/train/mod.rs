@@ -22,6 +22,7 @@ use serde::Serialize;
 
 use crate::message::{invalid, option};
 use crate::options::options;
+use crate::style::counted;
 use crate::{Error, Model, Monitor, TrainingOptions, files};
 
 options! {
@@ -172,7 +173,7 @@ pub fn run(
         ]
         .into());
     }
-    files::check_directory(request.out.as_deref())?;
+    files::check_directory("out", request.out.as_deref())?;
     let dataset = request.training.dataset()?;
     let spec = spec_for(&request.model.bare_spec()?, &request.model.overrides(), &dataset)?;
     let directories = directories(request, &spec, &dataset);
@@ -271,8 +272,8 @@ fn introduce(spec: &Spec, data: &Data, recipe: &Recipe, monitor: &dyn Monitor) -
     if let Some(milestone) = recipe.schedule.milestones.first().filter(|&&at| at >= f64::from(recipe.epochs))
     {
         monitor.say(&format!(
-            "the learning rate stays as it is: the recipe lowers it first after epoch {milestone}, and {} are trained",
-            recipe.epochs
+            "the learning rate stays as it is: the recipe lowers it first after epoch {milestone}, and this run ends after {}",
+            counted(recipe.epochs, "epoch")
         ));
     }
     Ok(())

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::{RunEpoch, Summary, TrainAnswer};
 use crate::answer::to_json_line;
+use crate::style::{counted, wrapped};
 use crate::{Answer, Error, Style};
 
 /// One line of JSON.
@@ -68,8 +69,8 @@ impl Summary {
     /// The same in words.
     pub fn sentence(&self) -> String {
         format!(
-            "test error over {} runs, each the mean over the last tenth of its epochs: {:.2} % +- {} (standard error)",
-            self.runs,
+            "test error over {}, each the mean over the last tenth of its epochs: {:.2} % +- {} (standard error)",
+            counted(self.runs as u64, "run"),
             100.0 * self.test_error,
             self.standard_error.map_or("n/a".into(), |error| format!("{:.2}", 100.0 * error))
         )
@@ -88,7 +89,8 @@ impl TrainAnswer {
 impl Answer for TrainAnswer {
     fn text(&self, _style: &Style) -> String {
         let lines: String = self.epochs.iter().map(RunEpoch::text).collect();
-        format!("{}{lines}{}\n", RunEpoch::TEXT_HEADING, self.sentences().join("\n"))
+        let sentences: Vec<String> = self.sentences().iter().flat_map(|sentence| wrapped(sentence)).collect();
+        format!("{}{lines}{}\n", RunEpoch::TEXT_HEADING, sentences.join("\n"))
     }
 
     fn table(&self) -> Table {

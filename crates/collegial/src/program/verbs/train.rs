@@ -9,6 +9,7 @@ use crate::program::arguments::{Common, Format};
 use crate::program::failure::Failure;
 use crate::program::output::print;
 use crate::program::progress::Progress;
+use crate::style::wrapped;
 use crate::train::{self, Log, Request, RunEpoch, TrainedRun, json_line};
 
 /// Runs the verb.
@@ -30,7 +31,7 @@ pub fn run(request: &Request, backends: Backends, common: &Common) -> Result<(),
             common.say(&summary.sentence());
             Ok(())
         }
-        Format::Table => print(&format!("{}\n", summary.sentence())),
+        Format::Table => print(&format!("{}\n", wrapped(&summary.sentence()).join("\n"))),
     }
 }
 
