@@ -132,7 +132,7 @@ pub struct ExportAnswer {
 pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<ExportAnswer, Error> {
     let to = request.to.ok_or_else(|| Error::Fields(serde::de::Error::missing_field("to")))?;
     check(request, to)?;
-    files::check_file(request.out.as_deref())?;
+    files::check_file("out", request.out.as_deref())?;
     let settings = request.model.overrides();
     let source = request.model.open()?;
     if let Source::Weights(file) = &source {

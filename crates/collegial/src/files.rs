@@ -32,13 +32,15 @@ pub(crate) fn write_unless_stopped(path: &Path, content: &[u8], monitor: &dyn Mo
     write(path, content)
 }
 
-/// Refuses a directory that can be neither used nor made, before anything is computed for it.
+/// Refuses a directory that can be neither used nor made, before anything is computed for it. Its
+/// option has this name.
 ///
 /// # Errors
 ///
 /// One sentence with the path.
-pub(crate) fn check_directory(directory: Option<&Path>) -> Result<(), Error> {
+pub(crate) fn check_directory(name: &str, directory: Option<&Path>) -> Result<(), Error> {
     let Some(directory) = directory else { return Ok(()) };
+    let unusable = |path, reason: &str| unusable(name, path, reason);
     let there = directory.ancestors().find(|path| path.as_os_str().is_empty() || path.exists());
     // A relative path may begin in the working directory.
     let there = there.filter(|path| !path.as_os_str().is_empty());
@@ -51,13 +53,15 @@ pub(crate) fn check_directory(directory: Option<&Path>) -> Result<(), Error> {
     }
 }
 
-/// Refuses the path of a file whose directory is not there, before anything is computed for it.
+/// Refuses the path of a file whose directory is not there, before anything is computed for it. Its
+/// option has this name.
 ///
 /// # Errors
 ///
 /// One sentence with the path.
-pub(crate) fn check_file(path: Option<&Path>) -> Result<(), Error> {
+pub(crate) fn check_file(name: &str, path: Option<&Path>) -> Result<(), Error> {
     let Some(path) = path else { return Ok(()) };
+    let unusable = |path, reason: &str| unusable(name, path, reason);
     if path.is_dir() {
         return Err(unusable(path, "it is a directory"));
     }
@@ -69,8 +73,8 @@ pub(crate) fn check_file(path: Option<&Path>) -> Result<(), Error> {
     }
 }
 
-fn unusable(path: &Path, reason: &str) -> Error {
-    invalid![option("out"), format!(" cannot be {}: {reason}", path.display())].into()
+fn unusable(name: &str, path: &Path, reason: &str) -> Error {
+    invalid![option(name), format!(" cannot be {}: {reason}", path.display())].into()
 }
 
 /// Writes a file whose name the program chose, whole or not at all: one in a directory that was given,
@@ -152,12 +156,14 @@ mod tests {
         let file = root.path().join("file");
         std::fs::write(&file, "").unwrap();
         let refused = |error: Result<(), Error>| error.unwrap_err().to_string();
-        assert!(check_directory(Some(&root.path().join("a/b"))).is_ok());
-        assert!(check_directory(Some(Path::new("not-there-yet/b"))).is_ok());
-        assert!(refused(check_directory(Some(&file.join("a")))).ends_with("file is a file"));
-        assert!(check_file(Some(&root.path().join("a.onnx"))).is_ok());
-        assert!(check_file(Some(Path::new("a.onnx"))).is_ok());
-        assert!(refused(check_file(Some(&root.path().join("a/b.onnx")))).contains("there is no directory"));
-        assert!(refused(check_file(Some(root.path()))).ends_with("it is a directory"));
+        assert!(check_directory("out", Some(&root.path().join("a/b"))).is_ok());
+        assert!(check_directory("out", Some(Path::new("not-there-yet/b"))).is_ok());
+        assert!(refused(check_directory("out", Some(&file.join("a")))).ends_with("file is a file"));
+        assert!(check_file("out", Some(&root.path().join("a.onnx"))).is_ok());
+        assert!(check_file("out", Some(Path::new("a.onnx"))).is_ok());
+        assert!(
+            refused(check_file("out", Some(&root.path().join("a/b.onnx")))).contains("there is no directory")
+        );
+        assert!(refused(check_file("out", Some(root.path()))).ends_with("it is a directory"));
     }
 }

@@ -99,7 +99,7 @@ pub struct ReproduceAnswer {
 /// Where there is no such item or no such data, or the monitor stopped it.
 pub fn run(request: &Request, backends: Backends, monitor: &dyn Monitor) -> Result<ReproduceAnswer, Error> {
     backends.check(request.engine)?;
-    files::check_directory(request.out.as_deref())?;
+    files::check_directory("out", request.out.as_deref())?;
     let mut reports = vec![];
     let take = |report: Report| {
         write_report(request.directory(), &report)?;

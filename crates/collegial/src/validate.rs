@@ -110,7 +110,7 @@ pub(crate) fn answer(
     backends: Backends,
     monitor: &dyn Monitor,
 ) -> Result<ValidateAnswer, Error> {
-    files::check_directory(request.out.as_deref())?;
+    files::check_directory("out", request.out.as_deref())?;
     if !DESIGNS.contains(&request.designs) {
         let (count, low, high) = (request.designs, DESIGNS.start(), DESIGNS.end());
         return Err(InvalidRequest::out_of_range("designs", count as f64, *low as f64, *high as f64).into());

@@ -56,7 +56,7 @@ pub struct TiledKernelAnswer {
 /// Where network, weights and inputs do not belong together, the memory does not suffice, the file
 /// holds another kernel or cannot be written, or the monitor stopped it.
 pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<TiledKernelAnswer, Error> {
-    files::check_file(request.out.as_deref())?;
+    files::check_file("out", request.out.as_deref())?;
     let (spec, given) = network(request, monitor)?;
     let (spec, inputs, input) = super::inputs(request, &spec)?;
     let start = Instant::now();

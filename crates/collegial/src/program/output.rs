@@ -48,6 +48,12 @@ options! {
 }
 
 impl Files {
+    /// Refuses those that cannot be written, before anything is computed for them.
+    pub fn check(&self) -> Result<(), Failure> {
+        files::check_directory("figures", self.figures.as_deref())?;
+        Ok(files::check_file("report", self.report.as_deref())?)
+    }
+
     /// Writes those that are wanted.
     pub fn write(&self, answer: &dyn Paged, common: &Common) -> Result<(), Failure> {
         if let Some(directory) = &self.figures {

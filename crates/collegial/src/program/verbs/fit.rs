@@ -40,7 +40,7 @@ impl Fit {
 
 /// Runs the verb.
 pub fn run(verb: &Fit, common: &Common) -> Result<(), Failure> {
-    files::check_file(verb.out.as_deref())?;
+    files::check_file("out", verb.out.as_deref())?;
     let request = verb.request(common);
     if let Some(fitted) = fit::exact(&request)? {
         return show(&fitted, &verb.drawing, common);

@@ -17,6 +17,7 @@ pub struct Score {
 
 /// Runs the verb.
 pub fn run(verb: &Score, common: &Common) -> Result<(), Failure> {
+    verb.files.check()?;
     let request = Request { seed: common.seed, ..verb.request.clone() };
     let answer = score::run(&request)?;
     verb.files.write(&answer, common)?;

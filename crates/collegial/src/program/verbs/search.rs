@@ -19,6 +19,7 @@ pub struct Search {
 
 /// Runs the verb.
 pub fn run(verb: &Search, runtimes: Runtimes, common: &Common) -> Result<(), Failure> {
+    verb.files.check()?;
     let request = Request { seed: common.seed, ..verb.request.clone() };
     let answer = search::run_with(&request, runtimes, &Progress::new("drawing kernels", common))?;
     verb.files.write(&answer, common)?;
