@@ -47,6 +47,9 @@ impl Table {
         let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(bytes);
         let header = reader.headers().map_err(Error::table)?;
         let columns: Vec<String> = header.iter().map(str::to_owned).collect();
+        if columns.is_empty() {
+            return Err(Error::table("the table is empty; its first line names the columns"));
+        }
         if let Some((_, twice)) = columns.iter().enumerate().find(|(at, name)| columns[..*at].contains(name))
         {
             return Err(Error::table(format!("the column {twice:?} occurs twice")));
