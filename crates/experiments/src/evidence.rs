@@ -48,8 +48,10 @@ pub struct Evidence {
     pub equal_cost: bool,
     /// From which to which ratio of variances pairs count as alike.
     pub variance_ratios: [f64; 2],
-    /// How many there are; without those of equal errors.
+    /// How many there are, without those of equal errors.
     pub pairs: usize,
+    /// How many have equal errors, which tell nothing.
+    pub equal_error: usize,
     /// In how many of them the design of less variance has the lower error.
     pub lower_error: usize,
     /// In how many it has more total inner width m n as well.
@@ -81,14 +83,15 @@ impl Evidence {
         let variance_ratios = [(variance_ratio / ALIKE).max(1.0), variance_ratio * ALIKE];
         let [low, high] = variance_ratios;
         let alike = |step: &Step| equal_cost && (low..=high).contains(&step.variance_ratio);
-        let steps: Vec<Step> =
-            published().into_iter().filter(|step| alike(step) && step.points != 0.0).collect();
+        let (steps, equal): (Vec<Step>, Vec<Step>) =
+            published().into_iter().filter(alike).partition(|step| step.points != 0.0);
         let count = |holds: fn(&Step) -> bool| steps.iter().filter(|step| holds(step)).count();
         let tables: Vec<&[Step]> = steps.chunk_by(|a, b| a.table == b.table).collect();
         Self {
             equal_cost,
             variance_ratios,
             pairs: steps.len(),
+            equal_error: equal.len(),
             lower_error: count(|step| step.points > 0.0),
             more_inner_width: count(|step| step.inner_width_ratio > 1.0),
             tables: tables.len(),

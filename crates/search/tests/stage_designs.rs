@@ -27,28 +27,33 @@ fn more_freedom_is_never_worse_and_every_name_is_a_model() {
             let free = answer(&spec, inputs, Freedom::StagesAndWidths);
             let moved = stages.moved.as_ref().unwrap();
             assert!(
-                moved.primal.score <= one.primal.network.score
-                    && moved.primal.score <= stages.kept.primal.score
+                moved.primal.network.score <= one.primal.network.score
+                    && moved.primal.network.score <= stages.kept.primal.network.score
             );
-            assert!(moved.dual.cost_ratio >= one.dual.network.cost_ratio);
+            assert!(moved.dual.network.cost_ratio >= one.dual.network.cost_ratio);
             assert!(moved.primal.gap < 0.02 && moved.dual.gap < 0.02, "{name}: {moved:?}");
-            assert!(free.kept.primal.score <= stages.kept.primal.score * (1.0 + 1e-9));
+            assert!(free.kept.primal.network.score <= stages.kept.primal.network.score * (1.0 + 1e-9));
             for designs in
                 [&stages.kept.primal, &stages.kept.dual, &moved.primal, &moved.dual, &free.kept.primal]
             {
                 let model = designs.model.as_deref().unwrap();
                 let named: Spec = model.parse().unwrap();
-                assert_eq!(parameters(&named), designs.parameters, "{model}");
+                assert_eq!(parameters(&named), designs.network.parameters, "{model}");
                 let own = score(&named, inputs);
-                assert!((own / designs.score - 1.0).abs() < 1e-9, "{}: {own} {}", model, designs.score);
+                assert!(
+                    (own / designs.network.score - 1.0).abs() < 1e-9,
+                    "{}: {own} {}",
+                    model,
+                    designs.network.score
+                );
             }
             for one in [&stages.kept.primal, &stages.kept.dual] {
                 let numbers = one.members.iter().zip(&one.widths);
                 let designs = numbers.map(|(&members, &widths)| StageDesign::new(members, widths).unwrap());
                 assert_eq!(designs.collect::<Vec<_>>(), one.designs);
             }
-            assert!(stages.kept.primal.parameters <= parameters(&spec));
-            assert!(stages.kept.dual.score <= stages.baseline_score * (1.0 + 1e-9));
+            assert!(stages.kept.primal.network.parameters <= parameters(&spec));
+            assert!(stages.kept.dual.network.score <= stages.baseline_score * (1.0 + 1e-9));
         }
     }
 }
@@ -76,13 +81,13 @@ fn two_widths_for_all_stages() {
     let spec: Spec = "resnext29-1x128d".parse().unwrap();
     let one = DesignSearch::new(spec.clone()).run().unwrap();
     let free = answer(&spec, BlockInputs::Network, Freedom::Widths);
-    assert!(free.moved.is_none() && free.kept.primal.score <= one.primal.network.score);
+    assert!(free.moved.is_none() && free.kept.primal.network.score <= one.primal.network.score);
     let first = free.kept.primal.designs[0];
     let last = free.kept.primal.designs[2];
     assert_eq!((last.multiplicity, last.widths), (first.multiplicity, first.widths.map(|width| 4 * width)));
     assert_eq!(
         parameters(&free.kept.primal.model.as_deref().unwrap().parse().unwrap()),
-        free.kept.primal.parameters
+        free.kept.primal.network.parameters
     );
     let eights =
         DesignSearch::new(spec).within(Limits::new().multiple_of(8)).stages(Freedom::Widths).unwrap();
@@ -132,8 +137,8 @@ fn no_other_designs_are_better_than_the_gap_says() {
         }
     }
     let primal = &moved.primal;
-    assert!(primal.score >= lowest * (1.0 - 1e-9), "{} {lowest}", primal.score);
-    assert!(primal.score <= lowest * (1.0 + primal.gap + 1e-9), "{} {lowest}", primal.score);
+    assert!(primal.network.score >= lowest * (1.0 - 1e-9), "{} {lowest}", primal.network.score);
+    assert!(primal.network.score <= lowest * (1.0 + primal.gap + 1e-9), "{} {lowest}", primal.network.score);
     let kept = &found.kept.primal;
-    assert!((kept.score / lowest_kept - 1.0).abs() < 1e-9, "{} {lowest_kept}", kept.score);
+    assert!((kept.network.score / lowest_kept - 1.0).abs() < 1e-9, "{} {lowest_kept}", kept.network.score);
 }

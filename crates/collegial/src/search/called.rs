@@ -12,10 +12,12 @@ use crate::export::Target;
 use crate::message::{Call, Setting, message};
 use crate::{Message, Model};
 
-/// The name of a network, where it means this very network (with the settings of
-/// [`Spec::settings_beside_name`]).
-pub(super) fn known(spec: &Spec) -> Option<String> {
-    spec.settings_beside_name().map(|_| spec.name())
+/// The name of a network, where it means this very network: with the settings of
+/// [`Spec::settings_beside_name`], or for a network from a file without any.
+pub(super) fn known(model: &Model, spec: &Spec) -> Option<String> {
+    let settings = spec.settings_beside_name()?;
+    let from_file = typed(model).is_some_and(|text| text.ends_with(".toml"));
+    (!from_file || settings == Overrides::default()).then(|| spec.name())
 }
 
 /// The baseline in sentences: its name where it means it, a module's own name, else the file as it
@@ -23,7 +25,7 @@ pub(super) fn known(spec: &Spec) -> Option<String> {
 pub(super) fn baseline(model: &Model, spec: &Spec) -> String {
     let own = matches!(spec, Spec::Sequence(_)).then(|| spec.name());
     let file = || typed(model).map(str::to_owned);
-    known(spec).or(own).or_else(file).unwrap_or_else(|| format!("your {}", spec.name()))
+    known(model, spec).or(own).or_else(file).unwrap_or_else(|| format!("your {}", spec.name()))
 }
 
 /// Another network in sentences: its name where it means it, else its design and whose it is.
@@ -124,8 +126,16 @@ mod tests {
     #[test]
     fn a_spec_of_ones_own_is_called_by_its_file() {
         let (spec, network) = networks();
-        assert_eq!((known(&spec), known(&network)), (None, None));
         let model = Model::named("nets/mine.toml");
+        assert_eq!((known(&model, &spec), known(&Model::default(), &network)), (None, None));
+        let inverted = "bottleneck-144x1d".parse::<Spec>().unwrap();
+        let narrow = inverted
+            .with(&Overrides { inputs: Some(24), outputs: Some(24), ..Overrides::default() })
+            .unwrap();
+        assert_eq!(
+            (baseline(&model, &inverted), baseline(&model, &narrow)),
+            (inverted.name(), "nets/mine.toml".into())
+        );
         assert_eq!(baseline(&model, &spec), "nets/mine.toml");
         assert_eq!(baseline(&spec.clone().into(), &spec), "your resnext8-1x16d");
         assert_eq!(

@@ -89,7 +89,7 @@ pub(super) fn run(
         let model = match (index, &design) {
             (0, _) | (_, None) => answer.baseline.clone(),
             (_, Some(design)) => {
-                let known = called::known(network);
+                let known = called::known(&request.model, network);
                 called::other(known.as_deref(), &design.to_string(), &answer.baseline)
             }
         };

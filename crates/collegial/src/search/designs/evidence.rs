@@ -60,7 +60,13 @@ impl Designs {
     /// What a step is worth by published pairs.
     fn worth(&self, evidence: &Evidence) -> String {
         let Evidence {
-            equal_cost, variance_ratios: [low, high], pairs, lower_error, more_inner_width, ..
+            equal_cost,
+            variance_ratios: [low, high],
+            pairs,
+            equal_error,
+            lower_error,
+            more_inner_width,
+            ..
         } = evidence;
         let said = match &evidence.gain {
             _ if !equal_cost => format!(
@@ -78,10 +84,15 @@ impl Designs {
             ),
             Some(Measured { share_ci, median_points, median_points_ci }) => format!(
                 "of two networks of equal cost whose variances differ {low:.2} to {high:.2} times, the one with less has \
-                 the lower error in {lower_error} of {pairs} pairs{}. The median difference is {} points{}. In \
+                 the lower error in {lower_error} of {pairs} pairs{}{}. The median difference is {} points{}. In \
                  {more_inner_width} of the pairs it also has more total inner width m n, so they do not tell which of the \
                  two helps",
                 interval(share_ci.map(|ends| ends.map(|end| 100.0 * end)), |end| format!("{end:.0}"), " %"),
+                match equal_error {
+                    0 => String::new(),
+                    1 => ", without one pair of equal errors".to_owned(),
+                    several => format!(", without {several} pairs of equal errors"),
+                },
                 points(*median_points),
                 interval(*median_points_ci, points, ""),
             ),

@@ -5,7 +5,7 @@ use collegial_arch::Cost;
 use collegial_report::{
     Axis, Card, Figure, Line, Mark, Marker, Point, Points, Section, Stroke, Tone, VerticalRange,
 };
-use collegial_search::{CurvePoint, DesignAnswer, Gain, NearbyDesign, Problem, StageDesigns};
+use collegial_search::{CurvePoint, DesignAnswer, Gain, NearbyDesign, Problem};
 
 use super::Designs;
 use super::sentences::percent;
@@ -43,7 +43,7 @@ impl Designs {
                 number: times(dual.network.cost_ratio),
                 about: dual_about,
                 name: self.dual_name(),
-                note: self.dual_shares(),
+                note: self.shares_at_same_variance(&dual.network),
                 tone: Tone::Variance,
             },
         ]
@@ -54,31 +54,20 @@ impl Designs {
         let stages = self.stages.as_ref()?;
         let [primal, dual] = self.both_cards();
         let (unit, what) = (self.answer.cost.first().unit(), self.what());
-        let share = |count: u64, own: u64| percent(count as f64 / own as f64);
-        let flops =
-            |of: &StageDesigns| format!("{} of the FLOPs", share(of.flops, self.answer.baseline_flops));
-        let parameters = |of: &StageDesigns| {
-            format!("{} of the parameters", share(of.parameters, self.answer.baseline_parameters))
-        };
         let (kept, cheap) = (&stages.kept.primal, &stages.kept.dual);
         Some([
             Card {
-                number: times(kept.score_ratio),
+                number: times(kept.network.score_ratio),
                 about: format!("less {what}"),
                 name: self.stages_name(kept),
-                note: format!("{} and {}", parameters(kept), flops(kept)),
+                note: self.costs(&kept.network),
                 ..primal
             },
             Card {
-                number: times(cheap.cost_ratio),
+                number: times(cheap.network.cost_ratio),
                 about: format!("fewer {unit}"),
                 name: self.stages_name(cheap),
-                note: format!(
-                    "{} and {} and {} of the variance",
-                    parameters(cheap),
-                    flops(cheap),
-                    percent(1.0 / cheap.score_ratio)
-                ),
+                note: self.shares_at_same_variance(&cheap.network),
                 ..dual
             },
         ])

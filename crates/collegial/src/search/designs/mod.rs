@@ -112,7 +112,7 @@ pub(super) fn run(
         true => Some(check::run(request, baseline, &answer, monitor)?),
         false => None,
     };
-    let name = |design: Design| Ok::<_, Error>(called::known(&baseline.with_design(design)?));
+    let name = |design: Design| Ok::<_, Error>(called::known(&request.model, &baseline.with_design(design)?));
     let mut designs = Designs {
         verdict: Verdict::Variance,
         primal_model: name(answer.primal.design)?,

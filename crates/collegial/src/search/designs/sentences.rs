@@ -175,9 +175,8 @@ impl Designs {
         listed(&[own.collect(), self.moved_counts(network)].concat())
     }
 
-    /// Counts of the dual that moved, and its variance, as shares of the baseline's.
-    pub(super) fn dual_shares(&self) -> String {
-        let network = &self.answer.dual.network;
+    /// Counts of a cheaper network that moved, and its variance, as shares of the baseline's.
+    pub(super) fn shares_at_same_variance(&self, network: &Redesigned) -> String {
         let variance = format!("{} of the variance", percent(1.0 / network.score_ratio));
         let others = self.moved(network, self.answer.cost.others().iter().copied());
         listed(&[others, self.moved_counts(network), vec![variance]].concat())
@@ -254,7 +253,7 @@ impl Designs {
                     "Same variance: {} {takes} {:.2} times {fewer} {unit}, with {}.",
                     self.dual_name(),
                     dual.network.cost_ratio,
-                    self.dual_shares()
+                    self.shares_at_same_variance(&dual.network)
                 )
             }
             Gain::Worse => format!(
@@ -284,23 +283,22 @@ impl Designs {
                 "One design per stage and two widths per member, each stage keeping its cost"
             }
         };
-        let flops = |flops: u64| percent(flops as f64 / self.answer.baseline_flops as f64);
         let name = |stages: &StageDesigns| self.stages_name(stages);
         let kept = &stages.kept.primal;
         let mut sentences = vec![format!(
-            "{who}: {} has {:.2} times less variance at {} of the FLOPs, against {:.2} with one design for all.",
+            "{who}: {} has {:.2} times less variance, with {}. One design for all has {:.2} times less.",
             name(kept),
-            kept.score_ratio,
-            flops(kept.flops),
+            kept.network.score_ratio,
+            self.costs(&kept.network),
             self.answer.primal.network.score_ratio
         )];
         if let Some(moved) = stages.moved.as_ref().map(|moved| &moved.primal) {
             sentences.push(format!(
-                "If cost may move between stages it goes where members are cheap: {} has {:.2} times less, at {} of the \
-                 FLOPs. The score counts all blocks alike; whether such a shift trains better, it does not say.",
+                "If cost may move between stages it goes where members are cheap: {} has {:.2} times less, with {}. \
+                 The score counts all blocks alike; whether such a shift trains better, it does not say.",
                 name(moved),
-                moved.score_ratio,
-                flops(moved.flops)
+                moved.network.score_ratio,
+                self.costs(&moved.network)
             ));
         }
         sentences

@@ -13,6 +13,7 @@ use collegial_arch::{Designs, Spec, StageDesign};
 use collegial_ntk::explicit::Parametrisation;
 use serde::{Deserialize, Serialize};
 
+use super::answer::Redesigned;
 use super::blocks::{BlockInputs, ScoredBlocks};
 use super::cost::{Counts, stage_costs};
 use super::search::DesignSearch;
@@ -52,16 +53,9 @@ pub struct StageDesigns {
     /// The network's name with them, which `info`, `train` and `export` take, with the class count
     /// and image size that the baseline has; `None` where no name means this network.
     pub model: Option<String>,
-    /// Parameters of the whole network.
-    pub parameters: u64,
-    /// FLOPs of the whole network.
-    pub flops: u64,
-    /// The mean over blocks of Var/m.
-    pub score: f64,
-    /// The baseline's score over its own.
-    pub score_ratio: f64,
-    /// The baseline's cost over its own.
-    pub cost_ratio: f64,
+    /// The whole network with them.
+    #[serde(flatten)]
+    pub network: Redesigned,
     /// How much better, at most, any other choice could be, in score (primal) or in cost (dual):
     /// 0.01 is one per cent.
     pub gap: f64,
@@ -207,11 +201,16 @@ impl<'a> StageProblem<'a> {
             widths: designs.iter().map(|design| design.widths).collect(),
             designs,
             model: spec.settings_beside_name().map(|_| spec.name()),
-            parameters: total.parameters,
-            flops: total.flops,
-            score,
-            score_ratio: self.target / score,
-            cost_ratio: self.cost / cost,
+            network: Redesigned {
+                parameters: total.parameters,
+                flops: total.flops,
+                activations: total.activations,
+                time_share: None,
+                score,
+                variance: score,
+                score_ratio: self.target / score,
+                cost_ratio: self.cost / cost,
+            },
             gap,
         })
     }
