@@ -78,7 +78,8 @@ pub(crate) fn prefetch(x: &[f32]) {
     let _ = x;
 }
 
-#[cfg(target_os = "linux")]
+/// Miri does not know the system call.
+#[cfg(all(target_os = "linux", not(miri)))]
 fn advise(array: &[f32]) {
     /// Bytes of a large page; smaller arrays cannot hold one.
     const LARGE: usize = 2 << 20;
@@ -93,12 +94,23 @@ fn advise(array: &[f32]) {
     }
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(any(not(target_os = "linux"), miri))]
 fn advise(_: &[f32]) {}
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn smallest_and_largest_arrays_are_aligned() {
+        for len in [0, 1, 17, 3 << 18] {
+            let mut array = Array::zeros(len);
+            assert_eq!(array.len(), len);
+            assert!(len == 0 || (array.as_ptr() as usize).is_multiple_of(LINE * size_of::<f32>()));
+            array.iter_mut().rev().take(1).for_each(|last| *last = 1.0);
+            prefetch(&array[len.saturating_sub(3)..]);
+        }
+    }
 
     #[test]
     fn what_does_not_fit_is_refused_with_both_numbers() {

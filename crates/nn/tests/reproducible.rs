@@ -3,8 +3,9 @@
 mod reference;
 mod stepper;
 
-use collegial_arch::Spec;
-use collegial_nn::{Mode, Network, UpdateRule};
+use collegial_arch::{Activation, Conv, Dense, Graph, MaxPool, Shape, Spec};
+use collegial_nn::{Mode, Network, Optimiser, UpdateRule};
+use reference::normals;
 use stepper::Stepper;
 
 /// Parameters, gradients and statistics after three steps.
@@ -55,4 +56,59 @@ fn networks_that_stay_on_one_thread_give_the_same_bits() {
         })
     };
     assert!(bits(true) == bits(false));
+}
+
+/// Every kind of layer, narrow and wide, small enough for Miri (`cargo xtask miri`).
+fn every_layer() -> Graph {
+    let mut graph = Graph::new(Shape::image(2, 3)).expect("a small image");
+    let build = |graph: &mut Graph| -> Result<(), collegial_arch::Error> {
+        let first = graph.conv("conv1", 0, Conv::new(4, 3))?;
+        let norm = graph.batch_norm("bn1", first)?;
+        let relu = graph.activation("relu", norm, Activation::Relu)?;
+        let second = graph.conv("conv2", relu, Conv::new(4, 3).groups(2))?;
+        let norm = graph.batch_norm("bn2", second)?;
+        let sum = graph.add("sum", norm, first)?;
+        let relu = graph.activation("relu2", sum, Activation::Relu)?;
+        let pooled = graph.max_pool("max", relu, MaxPool::new(3).stride(2).padding(1))?;
+        let means = graph.global_average_pool("means", pooled)?;
+        let gate = graph.conv("gate", means, Conv::new(4, 1).bias(true))?;
+        let gate = graph.activation("sigmoid", gate, Activation::Sigmoid)?;
+        let scaled = graph.scale("scale", pooled, gate)?;
+        let members = graph.member_sum("members", scaled, 2)?;
+        // Channels for two tasks, and matrix products with norms behind and before them.
+        let wide = graph.conv("wide1", members, Conv::new(66, 1))?;
+        let norm = graph.batch_norm("bn3", wide)?;
+        let relu = graph.activation("relu3", norm, Activation::Relu)?;
+        let pooled = graph.average_pool("average", relu, 2)?;
+        let wide = graph.conv("wide2", pooled, Conv::new(33, 1))?;
+        let norm = graph.batch_norm("bn4", wide)?;
+        let erf = graph.activation("erf", norm, Activation::Erf)?;
+        let pooled = graph.global_average_pool("pool", erf)?;
+        graph.dense("fc", pooled, Dense::new(3).bias(true))?;
+        Ok(())
+    };
+    build(&mut graph).expect("shapes that fit");
+    graph
+}
+
+#[test]
+fn smallest_layers_give_the_same_bits_on_two_threads() {
+    let graph = every_layer();
+    let input = normals(2 * graph.input_shape().elements() as usize, 4);
+    let bits = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool starts");
+        pool.install(|| {
+            let mut network = Network::builder(&graph).batch(2).seed(3).build().expect("a network");
+            let mut optimiser = Optimiser::new(UpdateRule::ADAMW, network.values().len());
+            let outputs = network.forward(&input, Mode::Train).expect("whole images").to_vec();
+            network.backward(&outputs).expect("a forward pass came before");
+            network.update(&mut optimiser, 0.05).expect("an optimiser of this network");
+            let mut folded = network.folded_inference(2).expect("the network is valid");
+            let logits = folded.forward(&input, Mode::Evaluate).expect("whole images").to_vec();
+            let all = outputs.iter().chain(network.values()).chain(network.gradients()).chain(&logits);
+            let bits: Vec<u32> = all.map(|x| x.to_bits()).collect();
+            bits
+        })
+    };
+    assert!(bits(1) == bits(2));
 }

@@ -150,6 +150,22 @@ mod tests {
         }
     }
 
+    /// Every way to read an input, small enough for Miri.
+    #[test]
+    fn smallest_inputs_are_read_through_a_norm() {
+        let unit = ConvShape::grouped3x3(1, 1, 1, 1, 1);
+        for (shape, method) in [
+            (ConvShape { inputs: 2, width: 2, ..unit }, Method::Direct),
+            (ConvShape { inputs: 2, width: 3, ..unit }, Method::Winograd2),
+            (ConvShape::pointwise(1, 32, 32, 1, 1), Method::Fastest),
+            (ConvShape { width: 9, ..ConvShape::pointwise(1, 32, 32, 1, 1) }, Method::Fastest),
+        ] {
+            for isa in Isa::ALL.into_iter().filter(|isa| isa.is_available()) {
+                check(shape, isa, method, 0.0);
+            }
+        }
+    }
+
     /// Layers of thin networks and their edges: groups of 7 and 10, one pixel, one column, planes
     /// that are read in place otherwise, products with a stride and with shared pixels.
     #[test]

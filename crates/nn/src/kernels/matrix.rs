@@ -138,30 +138,57 @@ mod tests {
         (0..len).map(|i| ((i * 7 + seed * 13) % 15) as f32 / 8.0 - 0.875).collect()
     }
 
+    /// Both matrices by rows or by columns, whose strides are so much longer than needed.
+    fn check(
+        (rows, columns, depth): (usize, usize, usize),
+        (left_by_rows, right_by_rows): (bool, bool),
+        extra: usize,
+    ) {
+        let stride =
+            |by_rows: bool, rows: usize, columns: usize| extra + if by_rows { columns } else { rows };
+        let at = |by_rows: bool, stride: usize, i: usize, j: usize| {
+            if by_rows { i * stride + j } else { i + j * stride }
+        };
+        let (a, b) = (stride(left_by_rows, rows, depth), stride(right_by_rows, depth, columns));
+        let (x, y) = (entries(a * rows.max(depth), 1), entries(b * columns.max(depth), 2));
+        let matrix = |values, size, stride, by_rows| Matrix::new(values, size, stride, by_rows);
+        let mut scratch = vec![];
+        for isa in Isa::ALL.into_iter().filter(|isa| isa.is_available()) {
+            let mut target = vec![f32::NAN; rows * columns];
+            let left = matrix(&x, (rows, depth), a, left_by_rows);
+            let right = matrix(&y, (depth, columns), b, right_by_rows);
+            multiply_with(isa, left, right, &mut target, &mut scratch);
+            for (place, got) in target.iter().enumerate() {
+                let (i, j) = (place / columns, place % columns);
+                let term = |k| x[at(left_by_rows, a, i, k)] * y[at(right_by_rows, b, k, j)];
+                assert_eq!(*got, (0..depth).map(term).sum::<f32>());
+            }
+        }
+    }
+
+    /// One element, more rows and columns than a tile, and two blocks of the depth, small enough for
+    /// Miri.
+    #[test]
+    fn smallest_products_match_the_definition() {
+        for (size, by_rows) in [
+            ((1, 1, 0), (true, true)),
+            ((1, 1, 1), (true, false)),
+            ((7, 17, 3), (false, true)),
+            ((13, 33, 2), (true, true)),
+            ((1, 1, 257), (false, false)),
+        ] {
+            check(size, by_rows, 1);
+        }
+    }
+
     proptest! {
         #[test]
         fn products_match_the_definition(
-            (rows, columns, depth) in (1_usize..40, 1_usize..300, 0_usize..600),
-            (left_by_rows, right_by_rows) in (any::<bool>(), any::<bool>()),
+            size in (1_usize..40, 1_usize..300, 0_usize..600),
+            by_rows in (any::<bool>(), any::<bool>()),
             extra in 0_usize..3,
         ) {
-            let stride = |by_rows: bool, rows: usize, columns: usize| extra + if by_rows { columns } else { rows };
-            let at = |by_rows: bool, stride: usize, i: usize, j: usize| if by_rows { i * stride + j } else { i + j * stride };
-            let (a, b) = (stride(left_by_rows, rows, depth), stride(right_by_rows, depth, columns));
-            let (x, y) = (entries(a * rows.max(depth), 1), entries(b * columns.max(depth), 2));
-            let matrix = |values, size, stride, by_rows| Matrix::new(values, size, stride, by_rows);
-            let mut scratch = vec![];
-            for isa in Isa::ALL.into_iter().filter(|isa| isa.is_available()) {
-                let mut target = vec![f32::NAN; rows * columns];
-                let left = matrix(&x, (rows, depth), a, left_by_rows);
-                let right = matrix(&y, (depth, columns), b, right_by_rows);
-                multiply_with(isa, left, right, &mut target, &mut scratch);
-                for (place, got) in target.iter().enumerate() {
-                    let (i, j) = (place / columns, place % columns);
-                    let term = |k| x[at(left_by_rows, a, i, k)] * y[at(right_by_rows, b, k, j)];
-                    prop_assert_eq!(*got, (0..depth).map(term).sum::<f32>());
-                }
-            }
+            check(size, by_rows, extra);
         }
     }
 }

@@ -107,9 +107,12 @@ impl Vector for Pair {
 
     #[inline(always)]
     unsafe fn prefetch(at: *const f32) {
-        // SAFETY: a hint; any address will do.
-        unsafe {
-            std::arch::asm!("prfm pstl1keep, [{at}]", at = in(reg) at, options(nostack, preserves_flags, readonly));
+        // Miri knows no assembly.
+        if !cfg!(miri) {
+            // SAFETY: a hint; any address will do.
+            unsafe {
+                std::arch::asm!("prfm pstl1keep, [{at}]", at = in(reg) at, options(nostack, preserves_flags, readonly));
+            }
         }
     }
 
@@ -123,8 +126,11 @@ impl Vector for Pair {
 /// Prefetches the line of an address that is about to be read.
 #[inline(always)]
 pub(crate) fn prefetch_read(at: *const f32) {
-    // SAFETY: a hint; any address will do.
-    unsafe {
-        std::arch::asm!("prfm pldl1keep, [{at}]", at = in(reg) at, options(nostack, preserves_flags, readonly));
+    // Miri knows no assembly.
+    if !cfg!(miri) {
+        // SAFETY: a hint; any address will do.
+        unsafe {
+            std::arch::asm!("prfm pldl1keep, [{at}]", at = in(reg) at, options(nostack, preserves_flags, readonly));
+        }
     }
 }

@@ -188,6 +188,15 @@ mod tests {
         }
     }
 
+    /// Small enough for Miri.
+    #[test]
+    fn smallest_panels_are_packed() {
+        for (rows, len) in [(1, 0), (1, 1), (6, 9), (7, 8), (16, 17)] {
+            check_along::<COLUMNS>(rows, len, 1, 1);
+            check_along::<6>(rows.min(6), len, 0, 0);
+        }
+    }
+
     proptest! {
         #[test]
         fn rows_of_any_length_are_packed(

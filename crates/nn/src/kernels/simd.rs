@@ -85,6 +85,16 @@ pub(crate) trait Vector: Copy {
     unsafe fn sums<const N: usize>(vectors: [Self; N]) -> [f32; N];
 }
 
+/// An array of a function of the lane, written out for Miri, which takes ten times as long otherwise.
+#[inline(always)]
+fn lanes(of: impl Fn(usize) -> f32) -> [f32; LANES] {
+    if cfg!(miri) {
+        [of(0), of(1), of(2), of(3), of(4), of(5), of(6), of(7)]
+    } else {
+        std::array::from_fn(of)
+    }
+}
+
 impl Vector for [f32; LANES] {
     #[inline(always)]
     unsafe fn splat(x: f32) -> Self {
@@ -105,28 +115,28 @@ impl Vector for [f32; LANES] {
 
     #[inline(always)]
     unsafe fn add(self, other: Self) -> Self {
-        std::array::from_fn(|lane| self[lane] + other[lane])
+        lanes(|lane| self[lane] + other[lane])
     }
 
     #[inline(always)]
     unsafe fn sub(self, other: Self) -> Self {
-        std::array::from_fn(|lane| self[lane] - other[lane])
+        lanes(|lane| self[lane] - other[lane])
     }
 
     #[inline(always)]
     unsafe fn mul(self, other: Self) -> Self {
-        std::array::from_fn(|lane| self[lane] * other[lane])
+        lanes(|lane| self[lane] * other[lane])
     }
 
     #[inline(always)]
     unsafe fn mul_add(self, factor: Self, term: Self) -> Self {
         // Not f32::mul_add: without FMA instructions that is a call into the maths library.
-        std::array::from_fn(|lane| self[lane] * factor[lane] + term[lane])
+        lanes(|lane| self[lane] * factor[lane] + term[lane])
     }
 
     #[inline(always)]
     unsafe fn max(self, other: Self) -> Self {
-        std::array::from_fn(|lane| if self[lane] > other[lane] { self[lane] } else { other[lane] })
+        lanes(|lane| if self[lane] > other[lane] { self[lane] } else { other[lane] })
     }
 
     #[inline(always)]

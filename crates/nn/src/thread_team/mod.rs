@@ -51,6 +51,9 @@ mod tests {
         rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a few threads").install(run)
     }
 
+    /// Sections in a row; Miri is slow.
+    const SECTIONS: usize = if cfg!(miri) { 3 } else { 100 };
+
     /// Everyone waits for all others in every section, which ends only if all came, once each.
     #[test]
     fn all_threads_take_part_in_every_section() {
@@ -58,7 +61,7 @@ mod tests {
             let (barrier, seen) = (Barrier::new(threads), Mutex::new(Vec::<ThreadId>::new()));
             in_pool_of(threads, || {
                 with_team(|| {
-                    for _ in 0..100 {
+                    for _ in 0..SECTIONS {
                         run_section(&|| {
                             seen.lock().expect("no panic").push(current().id());
                             barrier.wait();
@@ -90,9 +93,10 @@ mod tests {
         };
         in_pool_of(3, || {
             add();
-            rayon::join(|| with_team(|| (0..50).for_each(|_| add())), || (0..50).for_each(|_| add()));
+            let half = || (0..SECTIONS / 2).for_each(|_| add());
+            rayon::join(|| with_team(half), half);
         });
-        assert_eq!(total.into_inner(), 10 * 101);
+        assert_eq!(total.into_inner(), 10 * (2 * (SECTIONS / 2) + 1));
     }
 
     /// A panic of the leader's or of a helper's arrives, and the pool is as good as before.
