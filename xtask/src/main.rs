@@ -9,6 +9,7 @@ mod browser;
 mod emulated;
 mod fuzz;
 mod instructions;
+mod miri;
 mod python;
 mod sbom;
 mod site;
@@ -34,7 +35,8 @@ usage: cargo xtask test --fast     the Rust tests without the slow ones: under f
        cargo xtask instructions [--record]
                                    instructions of eleven small workloads under Valgrind; fails where one has grown by over 5 %
        cargo xtask fuzz [--seconds 60] [TARGET...]
-                                   every reader under libFuzzer and AddressSanitizer, so many seconds each";
+                                   every reader under libFuzzer and AddressSanitizer, so many seconds each
+       cargo xtask miri            the engine's unsafe blocks under Miri, on the smallest shapes: a quarter of an hour";
 
 /// A chore that did not succeed has said why.
 pub struct Failed;
@@ -57,6 +59,11 @@ fn main() -> ExitCode {
             Some(plan) => fuzz::fuzz(&plan),
             None => return usage(),
         },
+        ["miri"] if !miri::is_installed() => {
+            eprintln!("xtask: {}", miri::MISSING);
+            return ExitCode::from(2);
+        }
+        ["miri"] => miri::miri(),
         _ => return usage(),
     };
     if done.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }

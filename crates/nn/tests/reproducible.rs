@@ -75,12 +75,12 @@ fn every_layer() -> Graph {
         let gate = graph.activation("sigmoid", gate, Activation::Sigmoid)?;
         let scaled = graph.scale("scale", pooled, gate)?;
         let members = graph.member_sum("members", scaled, 2)?;
-        // Channels for two tasks, and matrix products with norms behind and before them.
-        let wide = graph.conv("wide1", members, Conv::new(66, 1))?;
+        let pooled = graph.average_pool("average", members, 2)?;
+        // Channels for two tasks, and a matrix product with norms before and behind it.
+        let wide = graph.conv("wide1", pooled, Conv::new(66, 1))?;
         let norm = graph.batch_norm("bn3", wide)?;
         let relu = graph.activation("relu3", norm, Activation::Relu)?;
-        let pooled = graph.average_pool("average", relu, 2)?;
-        let wide = graph.conv("wide2", pooled, Conv::new(33, 1))?;
+        let wide = graph.conv("wide2", relu, Conv::new(32, 1))?;
         let norm = graph.batch_norm("bn4", wide)?;
         let erf = graph.activation("erf", norm, Activation::Erf)?;
         let pooled = graph.global_average_pool("pool", erf)?;
@@ -110,5 +110,7 @@ fn smallest_layers_give_the_same_bits_on_two_threads() {
             bits
         })
     };
-    assert!(bits(1) == bits(2));
+    // Miri, which is slow, looks for races rather than bits.
+    let two = bits(2);
+    assert!(cfg!(miri) || bits(1) == two);
 }

@@ -10,9 +10,10 @@ use super::simd::LANES;
 use super::tile::{self, Multiply};
 use std::arch::asm;
 use std::arch::x86_64::{
-    __m256, __m512, _mm256_loadu_ps, _mm512_add_ps, _mm512_castps256_ps512, _mm512_fmadd_ps,
-    _mm512_insertf32x8, _mm512_loadu_ps, _mm512_mask_storeu_ps, _mm512_maskz_loadu_ps, _mm512_max_ps,
-    _mm512_set1_ps, _mm512_setzero_ps, _mm512_storeu_ps,
+    __m256, __m512, _mm256_loadu_ps, _mm256_max_ps, _mm512_add_ps, _mm512_castps256_ps512,
+    _mm512_castps512_ps256, _mm512_extractf32x8_ps, _mm512_fmadd_ps, _mm512_insertf32x8, _mm512_loadu_ps,
+    _mm512_mask_storeu_ps, _mm512_maskz_loadu_ps, _mm512_max_ps, _mm512_set1_ps, _mm512_setzero_ps,
+    _mm512_storeu_ps,
 };
 
 /// Runs a [`Multiply`] for a tile of `rows` output channels.
@@ -296,12 +297,22 @@ unsafe fn store<const PANELS: usize, const R: usize>(
                 if let Some(bias) = block.bias {
                     let biased = _mm512_add_ps(sum, _mm512_set1_ps(bias.values[row + i]));
                     // The second operand where one is not a number: a NaN stays.
-                    sum = _mm512_max_ps(_mm512_set1_ps(bias.floor), biased);
+                    let floor = _mm512_set1_ps(bias.floor);
+                    sum =
+                        if cfg!(miri) { max_of_halves(floor, biased) } else { _mm512_max_ps(floor, biased) };
                 }
                 _mm512_mask_storeu_ps(place, mask, sum);
             }
         }
     }
+}
+
+/// The maximum for Miri, which knows the narrower instruction only.
+#[target_feature(enable = "avx512f,avx512dq")]
+fn max_of_halves(a: __m512, b: __m512) -> __m512 {
+    let low = _mm256_max_ps(_mm512_castps512_ps256(a), _mm512_castps512_ps256(b));
+    let high = _mm256_max_ps(_mm512_extractf32x8_ps::<1>(a), _mm512_extractf32x8_ps::<1>(b));
+    _mm512_insertf32x8::<1>(_mm512_castps256_ps512(low), high)
 }
 
 /// The first of 16 lanes.

@@ -114,7 +114,9 @@ mod tests {
             .collect();
         let out_len = shape.batch * shape.groups * shape.outputs * shape.out_pixels();
         let (weights, gradient) = (values(shape.weight_len(), 4.0), values(out_len, 5.0));
-        let mut scratch = vec![f32::NAN; conv.scratch_len(rayon::current_num_threads())];
+        // Miri has zeros at once, and fills an array number by number.
+        let blank = if cfg!(miri) { 0.0 } else { f32::NAN };
+        let mut scratch = vec![blank; conv.scratch_len(rayon::current_num_threads())];
         let input = Input { values: &x, through: Some(through) };
 
         let mut outputs = [vec![0.0; out_len], vec![0.0; out_len]];
@@ -158,7 +160,6 @@ mod tests {
             (ConvShape { inputs: 2, width: 2, ..unit }, Method::Direct),
             (ConvShape { inputs: 2, width: 3, ..unit }, Method::Winograd2),
             (ConvShape::pointwise(1, 32, 32, 1, 1), Method::Fastest),
-            (ConvShape { width: 9, ..ConvShape::pointwise(1, 32, 32, 1, 1) }, Method::Fastest),
         ] {
             for isa in Isa::ALL.into_iter().filter(|isa| isa.is_available()) {
                 check(shape, isa, method, 0.0);

@@ -53,7 +53,8 @@ impl Stores {
 
     /// Makes what was written visible to other threads; ends every task.
     pub(crate) fn finish(self) {
-        #[cfg(target_arch = "x86_64")]
+        // Miri does not know the instruction.
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
         if self.nontemporal {
             // SAFETY: every x86-64 has the instruction.
             unsafe { std::arch::x86_64::_mm_sfence() };
