@@ -140,7 +140,8 @@ mod tests {
             // One of every alignment.
             for start in 0..8 {
                 let (mut x, y) = (values(len, 1.0), values(len, 2.0));
-                if len > 2 {
+                // Miri gives a NaN other bits each time, as the language may.
+                if len > 2 && !cfg!(miri) {
                     x[2] = f32::NAN;
                 }
                 for floor in [0.0, f32::NEG_INFINITY] {
