@@ -250,7 +250,7 @@ fn smallest_shapes_agree_with_the_definition() {
         [1, 1, 43, 1, 1, 1, 3, 1, 1],
         // Matrix products: one column, and columns of two images with a stride.
         [1, 1, 32, 33, 1, 1, 1, 1, 0],
-        [2, 1, 32, 32, 3, 1, 1, 2, 0],
+        [2, 1, 32, 32, 2, 1, 1, 2, 0],
     ] {
         check_all(ConvShape { batch, groups, inputs, outputs, height, width, kernel, stride, padding });
     }
