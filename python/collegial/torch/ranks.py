@@ -134,7 +134,8 @@ def group() -> Group:
     """The processes that share this process's trainings."""
     if _shared is None and is_torchrun():
         raise CollegialError(
-            "under torchrun it is the program that trains: torchrun --nproc-per-node 2 -m collegial train MODEL --engine torch ..."
+            "under torchrun it is the program that trains: "
+            "torchrun --nproc-per-node 2 --no-python collegial train MODEL --engine torch ..."
         )
     return _shared or Group()
 

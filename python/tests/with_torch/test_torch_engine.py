@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -182,7 +183,8 @@ def test_the_bill_of_a_plan_is_that_of_its_engine(data, tmp_path, program):
 
 def torchrun(processes, *words):
     """The epochs that the program prints under torchrun."""
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}", "-m", "collegial"]
+    program = shutil.which("collegial", path=os.path.dirname(sys.executable))
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}", "--no-python", program]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run([*command, *map(str, words)], capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
