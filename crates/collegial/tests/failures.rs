@@ -270,6 +270,18 @@ fn no_flipped_bit_of_a_shard_changes_what_is_merged() {
 }
 
 #[test]
+fn a_shard_that_is_cut_anywhere_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    shard(root.path()).unwrap();
+    let path = root.path().join("shard.json");
+    let whole = std::fs::read(&path).unwrap();
+    merge::parse(&path, &whole).unwrap();
+    for length in 0..whole.len() {
+        assert!(merge::parse(&path, &whole[..length]).is_err(), "cut at {length} of {}", whole.len());
+    }
+}
+
+#[test]
 fn pages_are_whole_or_not_there() {
     assert!(survives(pages) > 30);
 }

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flipped_bit_is_noticed() {
+    fn every_flipped_bit_and_every_cut_is_noticed() {
         let directory = tempfile::tempdir().unwrap();
         let cache = ResultCache::open(directory.path()).unwrap();
         cache.keep("p", &3, &[0.25, 1.5], 0.5).unwrap();
@@ -255,6 +255,10 @@ mod tests {
             flipped[bit / 8] ^= 1 << (bit % 8);
             std::fs::write(&path, &flipped).unwrap();
             assert!(cache.read::<Vec<f64>>("p", &3).is_err(), "bit {bit}");
+        }
+        for length in 0..whole.len() {
+            std::fs::write(&path, &whole[..length]).unwrap();
+            assert!(cache.read::<Vec<f64>>("p", &3).is_err(), "cut at {length}");
         }
     }
 

@@ -75,17 +75,37 @@ fn every_flip_is_refused(whole: &[u8], mut open: impl FnMut(&[u8]) -> bool) {
     }
 }
 
-#[test]
-fn every_flipped_bit_of_a_checkpoint_is_refused() {
-    fn opens<T: DeserializeOwned>(path: &Path) -> impl FnMut(&[u8]) -> bool {
-        |bytes| CheckpointFile::parse(path, bytes).and_then(|file| file.own_header::<T>()).is_ok()
+/// Calls `open` with the file cut off at every byte; every call must fail.
+fn every_cut_is_refused(whole: &[u8], mut open: impl FnMut(&[u8]) -> bool) {
+    assert!(open(whole));
+    for length in 0..whole.len() {
+        assert!(!open(&whole[..length]), "cut at {length} of {}", whole.len());
     }
+}
+
+/// Whether a file opens as a checkpoint with such a header.
+fn has_header<T: DeserializeOwned>(path: &Path) -> impl FnMut(&[u8]) -> bool {
+    |bytes| CheckpointFile::parse(path, bytes).and_then(|file| file.own_header::<T>()).is_ok()
+}
+
+#[test]
+fn a_checkpoint_that_is_cut_anywhere_is_refused() {
     let root = tempfile::tempdir().unwrap();
     let run = RunDirectory::open(&root.path().join("run")).unwrap();
     let model = Trainer::begin(job(root.path()), run, Backends::NATIVE).unwrap().checkpoint();
     let training = model.with_file_name(TRAINING_FILE);
-    every_flip_is_refused(&fs::read(&model).unwrap(), opens::<ModelHeader>(&model));
-    every_flip_is_refused(&fs::read(&training).unwrap(), opens::<TrainingHeader>(&training));
+    every_cut_is_refused(&fs::read(&model).unwrap(), has_header::<ModelHeader>(&model));
+    every_cut_is_refused(&fs::read(&training).unwrap(), has_header::<TrainingHeader>(&training));
+}
+
+#[test]
+fn every_flipped_bit_of_a_checkpoint_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let run = RunDirectory::open(&root.path().join("run")).unwrap();
+    let model = Trainer::begin(job(root.path()), run, Backends::NATIVE).unwrap().checkpoint();
+    let training = model.with_file_name(TRAINING_FILE);
+    every_flip_is_refused(&fs::read(&model).unwrap(), has_header::<ModelHeader>(&model));
+    every_flip_is_refused(&fs::read(&training).unwrap(), has_header::<TrainingHeader>(&training));
 }
 
 /// Reads the network and computes with it.
@@ -100,15 +120,18 @@ fn opens(path: &Path) -> bool {
 }
 
 #[test]
-fn every_flipped_bit_of_an_export_is_refused() {
+fn no_changed_export_is_read() {
     let root = tempfile::tempdir().unwrap();
     let path = |name: &str| root.path().join(name);
     let safetensors = path("net.safetensors");
     let check = |opened: &Path, changed: &Path| {
-        every_flip_is_refused(&fs::read(changed).unwrap(), |bytes| {
+        let whole = fs::read(changed).unwrap();
+        let mut reads = |bytes: &[u8]| {
             fs::write(changed, bytes).unwrap();
             opens(opened)
-        });
+        };
+        every_flip_is_refused(&whole, &mut reads);
+        every_cut_is_refused(&whole, &mut reads);
     };
     fs::write(&safetensors, model_file()).unwrap();
     let model = Model::read(&WeightFile::open(&safetensors, None).unwrap(), &Overrides::default()).unwrap();

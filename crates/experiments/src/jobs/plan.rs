@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flipped_bit_of_a_plan_is_noticed() {
+    fn every_flipped_bit_and_every_cut_of_a_plan_is_noticed() {
         let directory = tempfile::tempdir().unwrap();
         let plan = Plan::new(0u8, vec![Job::example("a-1")]);
         plan.write(directory.path()).unwrap();
@@ -338,6 +338,9 @@ mod tests {
             let mut flipped = whole.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
             assert!(Plan::<u8>::parse(&path, &flipped).is_err(), "bit {bit}");
+        }
+        for length in 0..whole.len() {
+            assert!(Plan::<u8>::parse(&path, &whole[..length]).is_err(), "cut at {length}");
         }
     }
 
