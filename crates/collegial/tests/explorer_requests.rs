@@ -124,6 +124,35 @@ fn bad_bodies_are_refused_in_one_sentence() {
     assert!(invalid.0 == 400 && sentence(&invalid.1).contains("UTF-8"));
 }
 
+/// So deep that a reader that calls itself runs out of stack, in as many bytes as a request may have.
+#[test]
+fn nested_requests_are_refused_in_one_sentence() {
+    let server = running(None);
+    let (arrays, objects) = ("[".repeat(1 << 19), "{\"a\":".repeat(1 << 17));
+    let toml = format!("kind = {arrays}\\nwidth = 3");
+    for verb in ["models", "search", "network", "take", "pytorch", "kernels"] {
+        for body in [
+            arrays.clone(),
+            objects.clone(),
+            format!("{{\"model\": {arrays}"),
+            format!("{{\"model\": {objects}"),
+            format!("{{\"model\": \"{toml}\"}}"),
+            format!("{{\"model\": {}{}}}", "[".repeat(1 << 18), "]".repeat(1 << 18)),
+        ] {
+            let (status, answer) = server.post(&format!("/ask/{verb}"), &body);
+            // This one asks nothing, so that its body is not read.
+            if verb == "models" {
+                assert_eq!(status, 200);
+                continue;
+            }
+            assert_eq!(status, 400, "{verb} {body:.60}: {answer:.500}");
+            let said = sentence(&answer);
+            assert!(!said.contains('\n') && said.len() < 4000, "{verb} {body:.60}: {said:.500}");
+        }
+    }
+    assert_eq!(server.asked("network", r#"{"model": "fc6-500"}"#)["model"], "fc6-500");
+}
+
 /// The first line was found by fuzzing: it made the HTTP library of the time panic.
 #[test]
 fn requests_that_are_none_are_refused() {

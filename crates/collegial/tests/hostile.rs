@@ -68,6 +68,16 @@ fn deep_nesting_is_refused() {
     write("net.onnx", &nested_onnx(300));
     write("shard.json", objects.as_bytes());
     write("plan/plan.json", objects.as_bytes());
+    write("spec.json", objects.as_bytes());
+    let bert = |inside: &str| format!("{{\"model_type\": \"bert\", \"vocab_size\": {inside}");
+    write("bert-arrays/config.json", bert(&opened).as_bytes());
+    write("bert-objects/config.json", bert(&objects).as_bytes());
+    // Nested, and whole.
+    let closed = format!("{}{}}}", bert(&opened), "]".repeat(DEPTH));
+    write("bert-closed/config.json", closed.as_bytes());
+    let kernel = "ntk fc3-6 --inputs 3 --count 600 --out k.npy";
+    assert_eq!(run(place, kernel).status.code(), Some(0));
+    write("k.npy.tiles/plan.json", format!("{{\"question\": {objects}").as_bytes());
     let header = format!("{{'descr': {}", "(".repeat(60_000));
     let length = (header.len() as u16).to_le_bytes();
     write("x.npy", &[b"\x93NUMPY\x01\x00", &length[..], header.as_bytes()].concat());
@@ -86,6 +96,11 @@ fn deep_nesting_is_refused() {
         "info arrays.safetensors",
         "export objects.safetensors --to onnx",
         "info net.onnx",
+        "info spec.json",
+        "info bert-arrays",
+        "search bert-objects",
+        "info bert-closed",
+        kernel,
         "merge shard.json",
         "status plan",
         "job plan 0",

@@ -176,6 +176,35 @@ fn a_file_of_ours_without_a_valid_checksum_is_refused() {
     }
 }
 
+/// So deep that a reader that calls itself runs out of stack.
+const DEPTH: usize = 200_000;
+
+/// A header of ours with a checksum that fits, whose document is nested deeper than a stack.
+#[test]
+fn a_header_nested_without_end_is_refused() {
+    let file = model_file();
+    let length = u64::from_le_bytes(file[..8].try_into().unwrap()) as usize;
+    let mut header: serde_json::Value = serde_json::from_slice(&file[8..8 + length]).unwrap();
+    let entries = header["__metadata__"].as_object().unwrap();
+    let (key, document) = entries.iter().find(|(_, text)| text.as_str().unwrap().contains("crc32-")).unwrap();
+    let (key, document) = (key.clone(), document.as_str().unwrap().to_owned());
+    let mut fields: serde_json::Map<_, _> = serde_json::from_str(&document).unwrap();
+    fields.remove("spec").unwrap();
+    let others = serde_json::to_string(&fields).unwrap();
+    for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
+        for closed in [0, DEPTH] {
+            let nested = open.repeat(DEPTH) + "0" + &close.repeat(closed);
+            header["__metadata__"][&key] = format!("{{\"spec\":{nested},{}", &others[1..]).into();
+            let text = serde_json::to_vec(&header).unwrap();
+            let changed = [&(text.len() as u64).to_le_bytes()[..], &text, &file[8 + length..]].concat();
+            // The checksum is right, so that it is the document that is refused.
+            let changed = CheckpointFile::parse(Path::new("net.safetensors"), &resealed(changed)).unwrap();
+            let said = changed.own_header::<ModelHeader>().err().unwrap().to_string();
+            assert!(said.contains("its header says something else") && said.len() < 1000, "{said:.1000}");
+        }
+    }
+}
+
 #[test]
 fn weights_that_are_no_numbers_are_refused() {
     let root = tempfile::tempdir().unwrap();
