@@ -28,7 +28,7 @@ fn ended(place: &Path, words: &[&str]) -> Output {
 }
 
 /// Every verb that reads a file, with the names of the files.
-const READERS: [(&str, &[&str]); 10] = [
+const READERS: [(&str, &[&str]); 17] = [
     ("model.toml", &["search", "model.toml"]),
     ("weights.safetensors", &["info", "weights.safetensors"]),
     ("network.onnx", &["info", "network.onnx"]),
@@ -39,6 +39,14 @@ const READERS: [(&str, &[&str]); 10] = [
     ("plan/plan.json", &["job", "plan", "0"]),
     ("plan/plan.json", &["gather", "plan"]),
     ("plan/plan.json", &["status", "plan"]),
+    ("bert.json", &["info", "bert.json"]),
+    ("shard.json", &["merge", "shard.json"]),
+    ("images/train-images-idx3-ubyte", &["train", "fc2-4", "--epochs", "1", "--data", "images"]),
+    ("labels/train-labels-idx1-ubyte", &["train", "fc2-4", "--epochs", "1", "--data", "labels"]),
+    ("images/train-images-idx3-ubyte", &["ntk", "fc2-4", "--count", "1", "--data", "images"]),
+    ("tests/t10k-images-idx3-ubyte", &["train", "fc2-4", "--epochs", "1", "--data", "tests"]),
+    // The lock of a run.
+    ("run/lock", &["train", "fc2-4", "--epochs", "1", "--data", "data", "--out", "run", "--quiet"]),
 ];
 
 /// Pipes that nobody writes to, sockets, and devices that never end or wait for somebody.
@@ -58,7 +66,15 @@ fn what_is_no_regular_file_is_refused_at_once() {
     for (kind, make) in makers {
         let place = tempfile::tempdir().unwrap();
         let place = place.path();
-        std::fs::create_dir(place.join("plan")).unwrap();
+        for directory in ["plan", "run"] {
+            std::fs::create_dir(place.join(directory)).unwrap();
+        }
+        for directory in ["data", "images", "labels", "tests"] {
+            write_data(&place.join(directory), 40, 20);
+        }
+        for (name, _) in READERS.iter().filter(|(name, _)| name.contains("-idx")) {
+            let _ = std::fs::remove_file(place.join(name));
+        }
         for (name, words) in READERS {
             if !place.join(name).exists() {
                 make(&place.join(name));
@@ -66,7 +82,16 @@ fn what_is_no_regular_file_is_refused_at_once() {
             let output = ended(place, words);
             let sentence = String::from_utf8_lossy(&output.stderr);
             assert_eq!(output.status.code(), Some(2), "{kind}, {words:?}: {sentence}");
-            assert!(sentence.contains("regular file"), "{kind}, {words:?}: {sentence}");
+            assert_eq!(sentence.lines().count(), 1, "{kind}, {words:?}: {sentence}");
+            let is_link = kind.ends_with("device") || kind == "a terminal";
+            let said = match name {
+                // Data sets are known by the regular files that they have.
+                _ if name.contains("-idx") => "expected an IDX file, plain or .gz, found no such file",
+                // The program chose this name, so that a link is refused as such.
+                "run/lock" if is_link => "symbolic link",
+                _ => "regular file",
+            };
+            assert!(sentence.contains(said), "{kind}, {words:?}: {sentence}");
         }
     }
 }

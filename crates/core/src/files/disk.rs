@@ -4,6 +4,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
+use super::read::refuse_special;
+
 /// What is about to be done. Paths are those given to the operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation<'a> {
@@ -88,10 +90,15 @@ pub fn refuse_link(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens a lock file, made if it is not there; one that is a symbolic link is an error.
+/// Opens a lock file, made if it is not there; a symbolic link or what is no regular file is an error.
 pub fn open_lock(path: &Path) -> io::Result<File> {
     refuse_link(path)?;
-    unlinked(OpenOptions::new().read(true)).truncate(false).open(path)
+    if let Ok(metadata) = path.symlink_metadata() {
+        refuse_special(&metadata)?;
+    }
+    let file = unlinked(OpenOptions::new().read(true)).truncate(false).open(path)?;
+    refuse_special(&file.metadata()?)?;
+    Ok(file)
 }
 
 /// To write a file, made if it is not there, but not through a link.

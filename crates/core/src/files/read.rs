@@ -59,7 +59,8 @@ pub fn read_beside(path: &Path) -> io::Result<Vec<u8>> {
     read_regular(path)
 }
 
-fn refuse_special(metadata: &std::fs::Metadata) -> io::Result<()> {
+/// A pipe, a socket or a device is an error.
+pub(super) fn refuse_special(metadata: &std::fs::Metadata) -> io::Result<()> {
     if metadata.is_file() || metadata.is_dir() {
         return Ok(());
     }
