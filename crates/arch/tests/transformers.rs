@@ -170,7 +170,16 @@ fn configurations_say_what_is_wrong() {
         ),
         (
             r#"{"model_type": "regnet", "hidden_sizes": [50], "depths": [3], "groups_width": 8, "layer_type": "y"}"#,
-            "does not divide 50",
+            "makes 6 groups, whose number does not divide 50",
+        ),
+        (
+            r#"{"model_type": "gpt2", "vocab_size": 100, "n_positions": 16, "n_embd": 100, "n_layer": 1, "n_head": 12}"#,
+            "\"n_head\" 12 does not divide its \"n_embd\" 100",
+        ),
+        (
+            r#"{"model_type": "swin", "image_size": 224, "patch_size": 4, "embed_dim": 96, "depths": [2, 2],
+                "num_heads": [3, 5], "window_size": 7}"#,
+            "\"num_heads\" 5 of stage 2 does not divide the stage's width 192",
         ),
         (
             r#"{"model_type": "swin", "image_size": 224, "patch_size": 4, "embed_dim": 96, "depths": [2], "num_heads": []}"#,
@@ -180,6 +189,22 @@ fn configurations_say_what_is_wrong() {
         let error = configured(config).unwrap_err().to_string();
         assert!(error.contains(said) && !error.contains('\n'), "{config}: {error}");
     }
+}
+
+/// A width below that of a group is one group, and one that is no multiple has wider groups:
+/// `max(1, width // groups_width)` of them.
+#[test]
+fn groups_of_a_regnet_are_counted_as_transformers_counts_them() {
+    let of = |sizes: &str, group: usize| {
+        let config = format!(
+            r#"{{"model_type": "regnet", "hidden_sizes": {sizes}, "depths": [1, 1], "groups_width": {group}, "layer_type": "x"}}"#
+        );
+        let Ok(Spec::Regnet(network)) = configured(&config) else { panic!("{config}") };
+        let design = |stage: usize| network.design.stage(stage).unwrap().to_string();
+        [design(0), design(1)]
+    };
+    assert_eq!(of("[8, 64]", 16), ["1x8d", "4x16d"]);
+    assert_eq!(of("[24, 54]", 16), ["1x24d", "3x18d"]);
 }
 
 #[test]

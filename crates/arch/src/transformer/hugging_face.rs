@@ -184,14 +184,20 @@ impl<'a> Config<'a> {
         };
         let stage = |(index, (&layers, &heads)): (usize, (&usize, &usize))| {
             let inputs = inputs.saturating_mul(1 << index);
+            if !inputs.is_multiple_of(heads) {
+                return Err(Error::Invalid(format!(
+                    "the configuration's \"num_heads\" {heads} of stage {} does not divide the stage's width {inputs}",
+                    index + 1
+                )));
+            }
             let hidden = (inputs as f64 * ratio) as usize;
-            TransformerStage { layers, hidden, ..TransformerStage::usual(layers, inputs, heads) }
+            Ok(TransformerStage { layers, hidden, ..TransformerStage::usual(layers, inputs, heads) })
         };
         checked(Transformer {
             name: self.name(),
             embedding: Embedding::Patches { image, patch, class_tokens: 0, positions: false },
             embedding_norm: true,
-            stages: depths.iter().zip(&heads).enumerate().map(stage).collect(),
+            stages: depths.iter().zip(&heads).enumerate().map(stage).collect::<Result<_, _>>()?,
             activation: self.activation("hidden_act", Activation::Gelu)?,
             window: Some(self.number("window_size")?),
             output: Output::Classes { classes: self.classes()? },
@@ -220,6 +226,11 @@ impl<'a> Config<'a> {
 
     fn gpt2(&self) -> Result<Spec, Error> {
         let (inputs, heads) = (self.number("n_embd")?, self.number("n_head")?);
+        if !inputs.is_multiple_of(heads) {
+            return Err(Error::Invalid(format!(
+                "the configuration's \"n_head\" {heads} does not divide its \"n_embd\" {inputs}"
+            )));
+        }
         let positions = match self.get("n_positions") {
             Some(_) => self.number("n_positions")?,
             None => self.number("n_ctx")?,
@@ -312,12 +323,17 @@ impl<'a> Config<'a> {
             "y" => Some(4),
             other => return Err(Self::wrong("layer_type", &other.into(), "x or y")),
         };
-        if let Some(width) = outputs.iter().find(|width| !width.is_multiple_of(group)) {
-            return Err(Error::Invalid(format!(
-                "the configuration's \"groups_width\" {group} does not divide {width} of its \"hidden_sizes\""
-            )));
-        }
-        let stage = |&width: &usize| StageDesign::new(width / group, [group; 2]);
+        // As transformers count them: a width below that of a group is one group.
+        let stage = |&width: &usize| {
+            let groups = (width / group).max(1);
+            if !width.is_multiple_of(groups) {
+                return Err(Error::Invalid(format!(
+                    "the configuration's \"groups_width\" {group} makes {groups} groups, whose number does not divide \
+                     {width} of its \"hidden_sizes\""
+                )));
+            }
+            StageDesign::new(groups, [width / groups; 2])
+        };
         let designs = outputs.iter().map(stage).collect::<Result<Vec<_>, _>>()?;
         let spec = Spec::Regnet(Regnet {
             blocks,
