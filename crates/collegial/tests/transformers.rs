@@ -106,6 +106,24 @@ fn a_matrix_inside_is_searched_and_a_router_is_not_covered() {
     assert!(biased.contains("exit 2") && biased.contains("set bias = false"), "{biased}");
 }
 
+/// A table without a row says nothing; one without some layers says which.
+#[test]
+fn moments_of_routed_layers_are_refused_or_named() {
+    let place = tempfile::tempdir().unwrap();
+    let layer = "kind = \"feed-forward\"\ninputs = 64\nwidths = [64]\nexperts = 8\nexperts_per_token = 2\n";
+    let text = run(&format!("moments {}", written(place.path(), "routed.toml", layer).display()));
+    let error = text.split_once("--- stderr\n").unwrap().1;
+    assert!(text.contains("\nexit 2\n") && error.lines().count() == 1, "{text}");
+    assert!(error.contains("picks 2 of 8 feed-forward layers"), "{text}");
+    let mixtral = r#"{"model_type": "mixtral", "vocab_size": 100, "max_position_embeddings": 8, "hidden_size": 16,
+        "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 32, "num_local_experts": 8,
+        "num_experts_per_tok": 2}"#;
+    let text = run(&format!("moments {}", written(place.path(), "mixtral.json", mixtral).display()));
+    let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("exit 0") && said.contains("attention"), "{text}");
+    assert!(said.contains("the theory does not know routing: these layers have no row."), "{text}");
+}
+
 #[test]
 fn what_cannot_be_done_is_refused_in_one_sentence() {
     for (line, said) in [

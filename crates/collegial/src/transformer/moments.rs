@@ -8,6 +8,7 @@ use collegial_report::{Align, Table, significant};
 use serde::Serialize;
 
 use super::{Place, drawn, feed_forwards, places, usual_draws};
+use crate::message::invalid;
 use crate::style::wrapped;
 use crate::{Answer, Error, Style};
 
@@ -66,6 +67,9 @@ pub struct TransformerMoments {
     pub layers: Vec<LayerMoments>,
     /// Seed of the draws.
     pub seed: u64,
+    /// Why there is no row of the routed feed-forward layers, where there are some.
+    #[serde(skip)]
+    pub left_out: Option<String>,
 }
 
 /// Computes, and draws where there is no closed form.
@@ -79,12 +83,26 @@ pub(crate) fn run(
     for place in places(spec)? {
         layers.push(of_heads(&place, draws, seed, monitor)?);
     }
+    let mut left_out = None;
     for (stage, layer) in feed_forwards(spec).iter().enumerate() {
-        if !layer.is_routed() {
+        if layer.is_routed() {
+            left_out = Some(format!(
+                "A router picks {} of {} feed-forward layers for every token, and the theory does not know routing",
+                layer.experts_per_token, layer.experts
+            ));
+        } else {
             layers.push(of_neurons(layer, stage, draws, seed)?);
         }
     }
-    Ok(TransformerMoments { module: spec.name(), layers, seed })
+    match left_out {
+        Some(reason) if layers.is_empty() => {
+            Err(invalid![format!("{reason}; take a feed-forward layer of one expert")].into())
+        }
+        reason => {
+            let left_out = reason.map(|reason| format!("{reason}: these layers have no row."));
+            Ok(TransformerMoments { module: spec.name(), layers, seed, left_out })
+        }
+    }
 }
 
 fn of_heads(
@@ -178,7 +196,8 @@ impl Answer for TransformerMoments {
                       layer, unless the spec says so, and behind it what infinitely wide layers make of them.";
         let members = "The variance of a layer is that of one member (a head, or heads that share keys and \
                        values) over their number.";
-        (vec![tokens.into(), members.into()], self.table())
+        let sentences = [tokens.to_owned(), members.to_owned()].into_iter().chain(self.left_out.clone());
+        (sentences.collect(), self.table())
     }
 
     fn table(&self) -> Table {
