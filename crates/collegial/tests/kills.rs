@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use collegial_core::files::TEMPORARY;
-use collegial_testing::write_data;
+use collegial_testing::{NETWORK, write_data};
 use tempfile::TempDir;
 
 fn program(directory: &Path, line: &str) -> Command {
@@ -174,6 +174,8 @@ fn a_full_disk_is_a_sentence_of_every_verb_that_writes_a_file() {
     write_data(&place.join("data"), 40, 20);
     std::fs::write(place.join("table.csv"), "model,error\nresnext29-1x8d,5\nresnext29-2x8d,4\n").unwrap();
     finishes(place, "fit bottleneck-4 --trials 100 --widths 1,2,4 --out shard.json");
+    std::fs::write(place.join("small.toml"), NETWORK).unwrap();
+    finishes(place, "train small.toml --data data --epochs 1 --set batch=20 --out run");
     std::os::unix::fs::symlink("/dev/full", place.join("full.svg")).unwrap();
     std::os::unix::fs::symlink("/dev/full", place.join("full.html")).unwrap();
     for line in [
@@ -188,6 +190,7 @@ fn a_full_disk_is_a_sentence_of_every_verb_that_writes_a_file() {
         "ntk fc3-8 --count 2 --out /dev/full",
         "ntk fc3-8 --count 2 --save-weights /dev/full",
         "ntk fc3-8 --count 2 --save-input /dev/full",
+        "evaluate run --data data --logits /dev/full",
     ] {
         let output = program(place, line).stderr(Stdio::piped()).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();

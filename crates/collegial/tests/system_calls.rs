@@ -13,7 +13,8 @@ use collegial_experiments::synthetic;
 use collegial_testing::{NETWORK, write_data};
 use serde_json::Value;
 
-/// Counts the calls that FAULT_CALL names, and fails the one after FAULT_AFTER of them.
+/// Counts the calls that FAULT_CALL names, and fails the one after FAULT_AFTER of them. With "full",
+/// no byte can be written into any file.
 const LIBRARY: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -23,6 +24,7 @@ const LIBRARY: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -78,8 +80,13 @@ ssize_t read(int file, void *bytes, size_t count) {
     return REAL("read", ssize_t (*)(int, void *, size_t))(file, bytes, count);
 }
 
+static int is_full(int file) {
+    struct stat status;
+    return !strcmp(kind, "full") && !fstat(file, &status) && S_ISREG(status.st_mode);
+}
+
 ssize_t write(int file, const void *bytes, size_t count) {
-    if (fails("write")) {
+    if (fails("write") || is_full(file)) {
         errno = ENOSPC;
         return -1;
     }
@@ -338,4 +345,77 @@ fn an_allocation_that_fails_costs_no_more_than_a_kill() {
         eprintln!("{line}: {calls} allocations, {aborted} aborted");
         assert!(2 * aborted > MOST, "{line}: {aborted} of {calls}");
     }
+}
+
+/// Verbs that write no file.
+const READ_ONLY: [&str; 7] = ["info", "moments", "explore", "models", "status", "completions", "help"];
+
+/// Every verb that writes files, on a disk where no byte has room.
+#[test]
+fn a_full_disk_is_a_sentence_of_every_verb_that_writes() {
+    let place = Place::new();
+    let root = place.root.path();
+    synthetic::write_digits(&root.join("digits"), 20, 10, 1).unwrap();
+    std::fs::write(root.join("table.csv"), "model,error\nresnext29-1x8d,5\nresnext29-2x8d,4\n").unwrap();
+    let command = |line: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_collegial"));
+        command.current_dir(root).args(line.split(' '));
+        command
+    };
+    let sweep = "sweep fc2-4 fc2-2x2 --data digits --epochs 1 --runs 1";
+    for line in [
+        format!("{TRAIN} --out run").as_str(),
+        "fit bottleneck-4 --trials 100 --widths 1,2,4 --out shard.json",
+        format!("{sweep} --plan plan").as_str(),
+        format!("{sweep} --plan done").as_str(),
+        "job done 0-1",
+    ] {
+        let output = command(line).output().unwrap();
+        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    let lines = [
+        "ntk fc3-8 --count 2 --save-weights w.safetensors",
+        "ntk fc3-8 --count 2 --save-input x.npy",
+        "fit bottleneck-4 --trials 100 --widths 1,2,4 --out another.json",
+        "fit bottleneck-4 --trials 100 --widths 1,2,4 --figure figure.svg",
+        "merge shard.json --figure figure.svg",
+        "search resnext29-1x8d --report page.html",
+        "search resnext29-1x8d --figures figures",
+        "score table.csv --target error --report page.html",
+        "score table.csv --target error --figures figures",
+        "train small.toml --data data --epochs 1 --set batch=20 --out another",
+        "evaluate run --data data --logits logits.npy",
+        "export fc3-8 --to onnx",
+        "export fc3-8 --to onnx --external-data",
+        "export fc3-8 --to safetensors",
+        "export fc3-8 --to pytorch",
+        "reproduce table4 --scale smoke --out pages",
+        "validate fc2-8 --data digits --epochs 1 --runs 1 --designs 3 --out validation",
+        "validate fc2-8 --data digits --epochs 1 --runs 1 --designs 3 --plan designs",
+        &format!("{sweep} --out many"),
+        &format!("{sweep} --plan others"),
+        "job plan 0",
+        "gather done",
+        "man pages",
+    ];
+    for line in lines {
+        let (output, _) = place.faulty(command(line), "full", u64::MAX >> 1);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{line}: {said}");
+        let errors: Vec<&str> = said.lines().filter(|line| line.starts_with("error: ")).collect();
+        assert!(errors.len() == 1 && errors[0].contains("No space left"), "{line}: {said}");
+        assert!(!said.contains("panicked"), "{line}: {said}");
+    }
+    // No verb is left out.
+    let help = command("--help").output().unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    let verbs = help.split_once("Commands:\n").unwrap().1.split("\n\n").next().unwrap();
+    let of_lines = lines.iter().map(|line| line.split(' ').next().unwrap());
+    let known: BTreeSet<&str> = of_lines.chain(READ_ONLY).collect();
+    let verbs: BTreeSet<&str> = verbs
+        .lines()
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .map(|line| line.split_whitespace().next().unwrap())
+        .collect();
+    assert_eq!(verbs, known);
 }
