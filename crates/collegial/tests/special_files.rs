@@ -85,8 +85,6 @@ fn what_is_no_regular_file_is_refused_at_once() {
             assert_eq!(sentence.lines().count(), 1, "{kind}, {words:?}: {sentence}");
             let is_link = kind.ends_with("device") || kind == "a terminal";
             let said = match name {
-                // Data sets are known by the regular files that they have.
-                _ if name.contains("-idx") => "expected an IDX file, plain or .gz, found no such file",
                 // The program chose this name, so that a link is refused as such.
                 "run/lock" if is_link => "symbolic link",
                 _ => "regular file",

@@ -289,9 +289,9 @@ fn unrecognised(dir: &Path, found: String) -> DataError {
     DataError::Unrecognised { path: dir.to_owned(), mismatch: Mismatch::new(expected, found) }
 }
 
-/// The first of these names that is a file in `dir`.
+/// The first of these names that is there in `dir` and no directory; a pipe is refused when it is read.
 pub(crate) fn find(dir: &Path, names: &[impl AsRef<str>]) -> Option<PathBuf> {
-    names.iter().map(|name| dir.join(name.as_ref())).find(|path| path.is_file())
+    names.iter().map(|name| dir.join(name.as_ref())).find(|path| path.exists() && !path.is_dir())
 }
 
 /// A file that the rest of the set calls for is not there.
