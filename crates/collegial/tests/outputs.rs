@@ -144,7 +144,7 @@ fn exports_are_written_and_read_back() {
     refused(&format!("export fc3-8 --to onnx --out {}", file("no/such/a.onnx")), "there is no directory");
     // Before the table is read.
     refused(&format!("score nowhere.csv --report {}", file("no/such/a.html")), "--report cannot be");
-    refused(&format!("score nowhere.csv --figures {}", format!("{weights}/b")), "--figures cannot be");
+    refused(&format!("score nowhere.csv --figures {weights}/b"), "--figures cannot be");
     refused(&format!("export {weights} --to onnx --classes 7 --out {}", file("c.onnx")), "expected [28, 8]");
     std::fs::write(file("theirs.pth"), b"PK\x03\x04 and so on").unwrap();
     refused(&format!("info {}", file("theirs.pth")), "is a PyTorch file, which can run code when it is read");
