@@ -145,6 +145,33 @@ test("a network that cannot be searched is counted, with the reason", async () =
   assert.equal(await page.locator("#answers").isVisible(), false);
 });
 
+test("a transformer picked from the list gets verdicts on its layers, whatever the settings", async () => {
+  await open();
+  await page.click("#baseline");
+  await page.locator("#families li[data-name=vit_b_16] button").click();
+  await says("verdicts", "vit_b_16 feed-forward: split-neutral. ");
+  await settled();
+  const { verdicts } = answer("search", "vit_b_16");
+  for (const { sentence } of verdicts) assert.ok((await text("verdicts")).includes(sentence), sentence);
+  assert.equal(await page.locator("#verdicts tbody tr").count(), verdicts.flatMap(({ heads }) => heads).length);
+  assert.equal(await text("status"), "");
+  assert.equal(await page.locator("#status.wrong").count(), 0);
+  for (const id of ["answers", "controls", "evidence"]) assert.equal(await page.locator(`#${id}`).isVisible(), false, id);
+  assert.match(await page.evaluate(async () => (await fetch(document.querySelector("#verdicts a").href)).text()), /^# /);
+  // A rule that a link names belongs to designs; the layers get their verdicts all the same.
+  expected = / 400 /;
+  await page.goto("about:blank");
+  await page.goto(`${address}&model=gpt2&rule=nearest&cost=flops`);
+  await says("verdicts", "gpt2 attention: split-neutral. ");
+  // Designs come back with the next network.
+  await page.click("#baseline");
+  await page.fill("#name", "resnext29-3x64d");
+  await page.press("#name", "Enter");
+  await says("primal-design", answer("search", "resnext29-3x64d", "--cost", "flops", "--rule", "nearest").primal_model);
+  assert.equal(await page.locator("#judged").isVisible(), false);
+  assert.equal(await page.locator("#answers").isVisible(), true);
+});
+
 test("the width is dragged on both curves and moved by keys", async () => {
   await open();
   const best = answer("search", "resnext29-1x128d");

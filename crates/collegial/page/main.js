@@ -5,7 +5,7 @@ import { address, set, settings, state, token } from "./state.js";
 import { at, html } from "./svg.js";
 import { percent, short, times, units } from "./format.js";
 import { drawing, objectives, placeOf, ways, widthAt } from "./plots.js";
-import { designs, layers, stages } from "./tables.js";
+import { designs, layers, stages, verdicts } from "./tables.js";
 import { copy, say } from "./share.js";
 import { show_cards } from "./cards.js";
 import { show_front } from "./front.js";
@@ -49,18 +49,28 @@ function update() {
   return searching(async (current) => {
     // The picked width is asked for at once with the rest; `pick` finds the answer there.
     const widths = state.width ? [ask("search", { ...settings(), widths: state.width })] : [];
-    const [baseline, search] = await Promise.allSettled([ask("network", { model: state.model }), ask("search", settings()), ...widths]);
+    let [baseline, search] = await Promise.allSettled([ask("network", { model: state.model }), ask("search", settings()), ...widths]);
     if (!current()) return;
     if (baseline.status === "rejected") throw baseline.reason;
+    // Layers that get verdicts have no settings.
+    if (baseline.value.judged && search.status === "rejected") [search] = await Promise.allSettled([ask("search", { model: state.model })]);
+    if (!current()) return;
+    const judged = search.value?.verdicts ? search.value : null;
     now.baseline = baseline.value;
     at("baseline-name").textContent = now.baseline.model;
     at("baseline-counts").textContent = `${short(now.baseline.parameters)} parameters, ${short(now.baseline.flops, "FLOPs")}`;
     document.title = `${now.baseline.model} · collegial`;
-    document.body.classList.toggle("unsearched", search.status === "rejected");
-    if (search.status === "rejected") {
+    document.body.classList.toggle("unsearched", Boolean(judged) || search.status === "rejected");
+    document.body.classList.toggle("judged", Boolean(judged));
+    verdicts(judged);
+    if (judged || search.status === "rejected") {
+      stop();
+      // What is still computed for the last baseline is not shown.
+      for (const asked of [staging, comparing, picking, sampling]) asked(async () => {});
       Object.assign(now, { search: null, shown: null });
       at("layers").open = true;
       show_layers();
+      if (judged) return say("");
       throw search.reason;
     }
     Object.assign(now, { search: search.value, stages: null });

@@ -29,7 +29,8 @@ export function settings() {
   return {
     model: state.model,
     cost: state.cost,
-    rule: state.rule,
+    // Named only where it is not the program's own: some networks have no designs, and so no rule.
+    rule: state.rule === defaults.rule ? null : state.rule,
     multiple_of: Number(state.multiple),
     block_inputs: state.inputs,
   };

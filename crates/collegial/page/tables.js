@@ -58,6 +58,20 @@ export function stages(answer, cost, show) {
     table("A design per stage", columns.map((name) => [name]), [line("primal", "same cost"), line("dual", "same variance")])));
 }
 
+/** What splitting each kind of layer is a question of, and the head widths that were compared. */
+export function verdicts(answer) {
+  at("judged").hidden = !answer;
+  if (!answer) return at("verdicts").replaceChildren();
+  const said = answer.sentences.map((sentence) => html("p", {}, sentence.includes(answer.evidence)
+    ? html("a", { href: "evidence.md" }, sentence.replace(answer.evidence, "").replace(/:\s*$/, "")) : sentence));
+  const heads = answer.verdicts.flatMap(({ stage, heads }) => heads.map((head) => row([
+    String(stage), String(head.layer), head.correlation.toFixed(3), `${head.heads}x${head.width}`, significant(head.variance), significant(head.standard_error, 2)])));
+  const columns = ["stage", "layer", "token correlation", "heads x width", "kernel variance", "standard error"];
+  const compared = heads.length > 0 && html("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Head widths" },
+    table("Head widths at equal total width", columns.map((name) => [name]), heads));
+  return at("verdicts").replaceChildren(...[...said, compared].filter(Boolean));
+}
+
 /** Counts of every layer, before and after; of one network where both are the same. */
 export function layers(before, after) {
   const later = new Map(after.layers.map((layer) => [layer.name, layer]));

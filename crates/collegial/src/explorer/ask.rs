@@ -85,11 +85,12 @@ pub(super) fn ask_watched(verb: &str, body: &[u8], monitor: &dyn Monitor) -> Res
             request.model = without_files(&request.model)?;
             cost::check(&request, &request.model.spec()?)?;
             let found = crate::search::run(&request, monitor)?;
-            if let crate::search::SearchAnswer::Verdicts(verdicts) = &found {
-                return Err(RequestError(verdicts.summary().0.join(" ")));
-            }
             let mut answer: Value = serde_json::from_str(&found.json()?).map_err(Error::Json)?;
             answer["sentences"] = found.summary().0.into();
+            // Verdicts have neither cards nor curves.
+            if matches!(found, crate::search::SearchAnswer::Verdicts(_)) {
+                return to_json(&answer);
+            }
             answer["cards"] = found.cards().iter().map(card).collect();
             if let Some(cards) = found.stage_cards() {
                 answer["stage_cards"] = cards.iter().map(card).collect();
@@ -233,6 +234,20 @@ mod tests {
         let network: Value = serde_json::from_str(&ask("network", body.as_bytes()).unwrap()).unwrap();
         assert_eq!(network["model"], "bottleneck-12x10d");
         assert_eq!(network["blocks"][0]["members"], 12);
+    }
+
+    #[test]
+    fn layers_of_a_transformer_are_answered_with_verdicts() {
+        let body = br#"{"model": "llama-256x4x4x512", "cost": "params", "rule": null, "multiple_of": 1, "block_inputs": "network", "widths": "64"}"#;
+        let answer: Value = serde_json::from_str(&ask("search", body).unwrap()).unwrap();
+        assert_eq!(answer["verdicts"].as_array().unwrap().len(), 2);
+        let first = answer["sentences"][0].as_str().unwrap();
+        assert!(first.starts_with("llama-256x4x4x512 attention: split-neutral. "), "{first}");
+        for (model, expected) in [("llama-256x4x4x512", true), ("fc6-500", false)] {
+            let body = json!({ "model": model }).to_string();
+            let network: Value = serde_json::from_str(&ask("network", body.as_bytes()).unwrap()).unwrap();
+            assert_eq!(network["judged"], expected, "{model}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::Silent;
 use crate::info::{self, InfoAnswer};
+use crate::transformer::verdicts;
 use collegial_arch::{Block, Layer, Spec};
 use serde::Serialize;
 
@@ -23,6 +24,8 @@ pub struct Network {
     toml: String,
     /// Whether its name alone says all of it, so that the program takes the name.
     named: bool,
+    /// Whether a search gives verdicts on its layers instead of designs.
+    judged: bool,
 }
 
 /// m members of a chain of layers.
@@ -46,6 +49,7 @@ impl Network {
             }),
             analysed: analysed(spec),
             toml: spec.to_toml(),
+            judged: verdicts::apply(spec),
             named: spec.name().parse::<Spec>().is_ok_and(|named| named == *spec),
         })
     }
