@@ -108,6 +108,28 @@ test("cards follow the slider, with counts and the designs that suit hardware", 
   await says("primal-design", best.friendly[0].design);
 });
 
+test("a width whose best design is the baseline is not called the best of all widths", async () => {
+  await open("model=resnet50&width=64");
+  const [whole, width] = [answer("resnet50"), answer("resnet50", "--widths", "64")];
+  assert.deepEqual([whole.primal.gain, width.primal.gain, width.dual.gain], ["better", "baseline-is-best", "baseline-is-best"]);
+  for (const goal of ["primal", "dual"]) assert.equal(await text(`${goal}-what`), "this is the baseline");
+  await context.close();
+  // A network that is its own best design still says so.
+  await open("model=regnet_x_400mf");
+  assert.equal(answer("regnet_x_400mf").primal.gain, "baseline-is-best");
+  assert.equal(await text("primal-what"), "the baseline is itself the best");
+  await context.close();
+  await open("model=regnet_x_400mf&width=8");
+  assert.match(await text("primal-what"), /: no design of this width is as good as the baseline$/);
+  assert.match(await text("dual-what"), /: no design of this width is cheaper than the baseline$/);
+});
+
+test("three shares are a list", async () => {
+  await open("model=resnext29-1x128d&stages=free");
+  const note = await text("dual-note");
+  assert.match(note, /^[\d.]+ % of the parameters, [\d.]+ % of the FLOPs and [\d.]+ % of the variance$/);
+});
+
 test("what others' trainings say stands under the cards, with a link to what is served", async () => {
   await open("model=resnet50");
   const { evidence } = answer("resnet50");

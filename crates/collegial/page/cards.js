@@ -1,13 +1,21 @@
 // The two cards: what the design of a width, or of every stage, gains and costs.
 
 import { at, html } from "./svg.js";
-import { short, times } from "./format.js";
+import { listed, short, times } from "./format.js";
+
+/** What a card says of a design; the best of one width says nothing about other widths. */
+function at_width(about, answer, whole, goal) {
+  if (answer === whole || answer.stage_cards) return about;
+  const [{ gain }, best] = [answer[goal], whole[goal]];
+  if (gain === "baseline-is-best" && best.gain !== gain) return "this is the baseline";
+  return about.replace("nothing allowed is", "no design of this width is");
+}
 
 /** Counts of the design, and the best ones whose width suits hardware, which a click shows. */
 export function show_cards(answer, whole, show) {
   for (const [index, goal] of ["primal", "dual"].entries()) {
     const { question, number, about, name, note } = (answer.stage_cards ?? answer.cards)[index];
-    const parts = { question, ratio: number, what: about, design: name, note };
+    const parts = { question, ratio: number, what: at_width(about, answer, whole, goal), design: name, note: listed(note) };
     for (const [part, words] of Object.entries(parts)) at(`${goal}-${part}`).textContent = words;
     const { parameters, flops, activations } = answer.stages?.[goal] ?? answer[goal];
     at(`${goal}-counts`).textContent = [`${short(parameters)} parameters`, short(flops, "FLOPs"), activations && `${short(activations)} activations`].filter(Boolean).join(", ");
