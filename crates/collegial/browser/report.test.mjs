@@ -45,9 +45,10 @@ test("two cards have the answer's numbers", async () => {
 
 test("tables sort, and come back as they were", async () => {
   const { page, troubles } = await open("search.html");
-  const column = () => page.locator("table").first().locator("tbody tr td:nth-child(3)").allInnerTexts();
+  const table = page.locator("#designs-worth-trying table");
+  const column = () => table.locator("tbody tr td:nth-child(3)").allInnerTexts();
   const original = await column();
-  const heading = page.locator("th button", { hasText: "parameters" }).first();
+  const heading = table.locator("th button", { hasText: "parameters" });
   await heading.click();
   const counts = (await column()).map((cell) => Number(cell.replaceAll(",", "")));
   assert.deepEqual(counts, [...counts].sort((a, b) => a - b));
@@ -86,7 +87,9 @@ test("pages fit every width of screen, and need no script", async () => {
     assert.equal(await page.locator("tbody td").first().evaluate((cell) => getComputedStyle(cell).position), "sticky");
   }
   const { page } = await open("search.html", { javaScriptEnabled: false });
-  assert.equal(await page.locator("table").first().locator("tbody tr").count(), 3 + found.nearby.length);
+  assert.equal(await page.locator("#designs-worth-trying tbody tr").count(), 3 + found.nearby.length);
+  assert.equal(await page.locator("#variance-against-cost tbody tr").count(), found.pareto.length);
+  assert.ok(!(await page.locator("#variance-against-cost").innerText()).includes("Drag"));
   assert.equal(await page.locator("th button, [data-save]").count(), 0);
   assert.ok(await page.locator("a[download]").first().isVisible());
 });
@@ -102,6 +105,36 @@ test("variance against cost is drawn with both optima marked", async () => {
     const texts = await drawing.locator("text").allTextContents();
     for (const best of [found.primal, found.dual]) assert.ok(texts.includes(best.design), `${cost}: ${texts}`);
   }
+  assert.deepEqual(troubles, []);
+});
+
+test("designs of the fronts stand under the figures, and a range of one filters them", async () => {
+  const { page, troubles } = await open("search.html");
+  const section = page.locator("#variance-against-cost");
+  const names = () => section.locator("tbody tr:visible td:first-child").allInnerTexts();
+  assert.deepEqual(await names(), found.pareto.map((row) => row.design));
+  const counts = await section.locator("tbody tr td:nth-child(2)").allInnerTexts();
+  assert.deepEqual(counts.map((cell) => Number(cell.replaceAll(",", ""))), found.pareto.map((row) => row.parameters));
+  const flops = found.pareto.filter((row) => row.fronts.includes("flops")).sort((a, b) => a.flops - b.flops);
+  const figure = section.locator("figure[data-file$=pareto-flops]");
+  await figure.scrollIntoViewIfNeeded();
+  const middle = async (row) => {
+    const box = await figure.locator(".wide g", { has: page.locator("title", { hasText: `${row.design}: ` }) }).first().boundingBox();
+    return box.x + box.width / 2;
+  };
+  const plot = await figure.locator(".plot").boundingBox();
+  const [first, last] = [flops[2], flops[5]];
+  await page.mouse.move(await middle(first) - 1, plot.y + 120);
+  await page.mouse.down();
+  await page.mouse.move(await middle(last) + 1, plot.y + 120, { steps: 4 });
+  await page.mouse.up();
+  const inside = found.pareto.filter((row) => row.fronts.includes("flops") && row.flops >= first.flops && row.flops <= last.flops);
+  assert.deepEqual(await names(), inside.map((row) => row.design));
+  assert.match(await section.locator("figure.table figcaption").innerText(), new RegExp(`Shown: ${inside.length} of ${found.pareto.length} designs`));
+  await section.locator("th button", { hasText: "FLOPs" }).first().click();
+  assert.deepEqual(await names(), [...inside].sort((a, b) => a.flops - b.flops).map((row) => row.design));
+  await page.mouse.click(plot.x + 100, plot.y + 120);
+  assert.equal((await names()).length, found.pareto.length);
   assert.deepEqual(troubles, []);
 });
 

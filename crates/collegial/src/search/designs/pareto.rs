@@ -1,7 +1,10 @@
 //! The designs that nothing beats, as pictures: variance over each cost.
 
 use collegial_arch::Cost;
-use collegial_report::{Axis, Figure, Line, Mark, Marker, Point, Points, Section, Stroke, Tone};
+use collegial_report::{
+    Align, Axis, Figure, Line, Mark, Marker, Point, Points, Section, Stroke, Table, Tone, grouped,
+    significant,
+};
 use collegial_search::{DesignOptimum, ParetoDesign, Redesigned};
 
 use super::Designs;
@@ -78,7 +81,41 @@ impl Designs {
                 ),
             )
         };
-        Section::new("Variance against cost").figures(self.fronts().map(panel))
+        Section::new("Variance against cost")
+            .figures(self.fronts().map(panel))
+            .table(self.fronts_table(), "The designs of the figures. No design with as little variance has less of what is under \"unbeaten in\".")
+    }
+
+    /// The designs of all fronts and both optima, by the whole network's parameters.
+    fn fronts_table(&self) -> Table {
+        let answer = &self.answer;
+        let timed = answer.pareto.iter().any(|row| row.network.time_share.is_some());
+        let fewer = match answer.cost.first() {
+            Cost::Time => "times less time".to_owned(),
+            cost => format!("times fewer {}", cost.unit()),
+        };
+        let time = timed.then_some("time share");
+        let numbers = ["parameters", "FLOPs", "activations"].into_iter().chain(time);
+        let numbers = numbers.chain(["variance", "times less variance", &fewer]);
+        let mut columns = vec![("design", Align::Left)];
+        columns.extend(numbers.map(|name| (name, Align::Right)));
+        columns.extend([("unbeaten in", Align::Left), ("best at", Align::Left)]);
+        let mut table = Table::new(&columns);
+        for row in &answer.pareto {
+            let network = &row.network;
+            let costs: Vec<&str> = row.fronts.iter().map(|cost| cost.unit()).collect();
+            let primal = row.primal.then(|| self.primal_group());
+            let best: Vec<&str> = primal.into_iter().chain(row.dual.then_some("same variance")).collect();
+            let mut cells = vec![self.design_text(row.design)];
+            cells.extend([network.parameters, network.flops, network.activations].map(grouped));
+            let share = |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{share:.3}"));
+            cells.extend(timed.then(|| share(network.time_share)));
+            cells.push(significant(network.score, 3));
+            cells.extend([network.score_ratio, network.cost_ratio].map(|ratio| format!("{ratio:.2} x")));
+            cells.extend([costs.join(", "), best.join(", ")]);
+            table.push_row(cells);
+        }
+        table
     }
 }
 
@@ -95,6 +132,6 @@ fn price(cost: Cost, network: &Redesigned) -> Option<f64> {
 fn written(cost: Cost, price: f64) -> String {
     match cost {
         Cost::Time => format!("{price:.3} of the baseline's time"),
-        _ => format!("{} {}", collegial_report::grouped(price as u64), cost.unit()),
+        _ => format!("{} {}", grouped(price as u64), cost.unit()),
     }
 }
