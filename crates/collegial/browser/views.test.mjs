@@ -242,6 +242,36 @@ test("on a phone the settings are folded and the first number is on the first sc
   await says("primal-design", answer("resnext29-1x128d", "--cost", "flops").primal_model);
 });
 
+test("on a phone numbers stay with their units, and short controls on one line", async () => {
+  await open("model=resnet50&width=20", { width: 390, height: 844 });
+  const broken = await page.evaluate(() => ["primal-note", "primal-counts", "dual-note", "taken", "shown", "evidence-said", "reading"].flatMap((id) => {
+    const walker = document.createTreeWalker(document.getElementById(id), NodeFilter.SHOW_TEXT);
+    const found = [];
+    while (walker.nextNode()) {
+      const node = walker.currentNode;
+      for (const { 0: words, index } of node.data.matchAll(/\d[\d.,]* (%|[kMGT]\w*)/g)) {
+        const range = document.createRange();
+        range.setStart(node, index);
+        range.setEnd(node, index + words.length);
+        const lines = new Set([...range.getClientRects()].map(({ top }) => Math.round(top)));
+        if (lines.size > 1) found.push(`${id}: ${words}`);
+      }
+    }
+    return found;
+  }));
+  assert.deepEqual(broken, []);
+  for (const row of ["#own-design", ".brush"]) {
+    const lines = await page.locator(row).evaluate((element) => {
+      const boxes = [...element.children].map((child) => child.getBoundingClientRect());
+      return Math.max(...boxes.map(({ top }) => top)) < Math.min(...boxes.map(({ bottom }) => bottom));
+    });
+    assert.ok(lines, `${row} is broken`);
+  }
+  // The name of the design has a line of its own.
+  const [name, note] = [await page.locator("#primal-design").boundingBox(), await page.locator("#primal-note").boundingBox()];
+  assert.ok(note.y >= name.y + name.height - 4, `${note.y} ${name.y}`);
+});
+
 test("the pointer tells values, shows what can be dragged, and the curve is smooth where it bends", async () => {
   await open();
   const { curve } = answer("resnext29-1x128d");

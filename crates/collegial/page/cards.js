@@ -1,6 +1,6 @@
 // The two cards: what the design of a width, or of every stage, gains and costs.
 
-import { at, html } from "./svg.js";
+import { at, html, unbroken } from "./svg.js";
 import { listed, short, times } from "./format.js";
 
 /** What a card says of a design; the best of one width says nothing about other widths. */
@@ -16,9 +16,10 @@ export function show_cards(answer, whole, show) {
   for (const [index, goal] of ["primal", "dual"].entries()) {
     const { question, number, about, name, note } = (answer.stage_cards ?? answer.cards)[index];
     const parts = { question, ratio: number, what: at_width(about, answer, whole, goal), design: name, note: listed(note) };
-    for (const [part, words] of Object.entries(parts)) at(`${goal}-${part}`).textContent = words;
+    for (const [part, words] of Object.entries(parts)) at(`${goal}-${part}`).replaceChildren(...unbroken(words));
     const { parameters, flops, activations } = answer.stages?.[goal] ?? answer[goal];
-    at(`${goal}-counts`).textContent = [`${short(parameters)} parameters`, short(flops, "FLOPs"), activations && `${short(activations)} activations`].filter(Boolean).join(", ");
+    const counts = [`${short(parameters)} parameters`, short(flops, "FLOPs"), activations && `${short(activations)} activations`];
+    at(`${goal}-counts`).replaceChildren(...unbroken(counts.filter(Boolean).join(", ")));
     const friendly = whole.friendly.filter((other) => other.problem === goal);
     const button = (other) => html("button", { type: "button", class: "quiet", "aria-label": `Show ${other.design}`, onclick: () => show(goal, other.width) },
       `${other.design}: ${times(goal === "primal" ? other.score_ratio : other.cost_ratio)} ×`);

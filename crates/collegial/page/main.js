@@ -2,7 +2,7 @@
 
 import { RequestError, ask, start } from "./ask.js";
 import { address, set, settings, state, token } from "./state.js";
-import { at, html } from "./svg.js";
+import { at, html, unbroken } from "./svg.js";
 import { percent, short, times, units } from "./format.js";
 import { drawing, objectives, placeOf, ways, widthAt } from "./plots.js";
 import { designs, layers, stages, verdicts } from "./tables.js";
@@ -99,8 +99,9 @@ function show_answers() {
   // What others' trainings say stands under the cards.
   const { sentence = "" } = search.evidence ?? {};
   at("evidence").hidden = !sentence;
-  at("evidence-said").textContent = sentence;
-  at("reading").textContent = search.sentences.filter((other) => !sentence || !other.startsWith(sentence.slice(0, -1))).join(" ");
+  at("evidence-said").replaceChildren(...unbroken(sentence));
+  const further = search.sentences.filter((other) => !sentence || !other.startsWith(sentence.slice(0, -1)));
+  at("reading").replaceChildren(...unbroken(further.join(" ")));
   designs(search, show_friendly);
   show_front(search, ({ design }) => { set({ design: String(design) }); pick(state.width); });
 }
@@ -171,7 +172,7 @@ function pick(width) {
     if (!current()) return;
     now.shown = { design, network: shown };
     const share = percent(shown[count_key()] / now.baseline[count_key()]);
-    at("shown").textContent = `${shown.model}: ${short(shown.parameters)} parameters, ${short(shown.flops, "FLOPs")}, ${share} of the baseline's ${units[state.cost]}.`;
+    at("shown").replaceChildren(...unbroken(`${shown.model}: ${short(shown.parameters)} parameters, ${short(shown.flops, "FLOPs")}, ${share} of the baseline's ${units[state.cost]}.`));
     show_lines(taken, command(), address());
     show_stage_choice();
     show_block();

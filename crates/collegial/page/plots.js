@@ -52,7 +52,7 @@ export function objectives(answer, picked, stages, drag) {
   const region = flat ? [{ kind: "flat", low: flat.low, high: flat.high, tone: "base" }] : [];
   // Beside the dot where its curve is not.
   const baseline = (value, [narrow, wide], best) => (base ? [{ kind: "dot", at: [base, value], tone: "base", hollow: true, size: radius.marked,
-    name: answer.baseline_design, beside: base < best.width ? narrow : wide, title: `${answer.baseline}, the baseline` }] : []);
+    name: picked !== base && answer.baseline_design, beside: base < best.width ? narrow : wide, title: `${answer.baseline}, the baseline` }] : []);
   const nearest = curve.reduce((best, point) => (Math.abs(point.width - picked) < Math.abs(best.width - picked) ? point : best), curve[0]);
   const fitting = curve.filter((point) => point.primal_multiplicity > 0 && point.primal_objective > 0);
   const label = (design) => `${design.design}: ${times(design.score_ratio)} times less variance, ${percent(1 / design.cost_ratio)} of the ${unit}`;

@@ -18,5 +18,9 @@ export const svg = (name, attributes = {}, ...children) => fill(document.createE
 /** An element of HTML. */
 export const html = (name, attributes = {}, ...children) => fill(document.createElement(name), attributes, children);
 
+/** Words as nodes whose numbers stay on a line with their units: "99.8 %", "25.6 M". */
+export const unbroken = (words) => words.split(/(\d[\d.,]* (?:%|[kMGT]\w*(?: parameters| activations)?))/)
+  .map((part, index) => (index % 2 ? html("span", { class: "number" }, part) : part)).filter(Boolean);
+
 /** The element with an id. */
 export const at = (id) => document.getElementById(id);

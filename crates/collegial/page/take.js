@@ -1,6 +1,6 @@
 // Lines with which the shown design is used, each with a button that copies it.
 
-import { at, html } from "./svg.js";
+import { at, html, unbroken } from "./svg.js";
 import { copy } from "./share.js";
 import { percent, short, times } from "./format.js";
 
@@ -10,7 +10,7 @@ const titles = { command: "Export it", search: "This search", link: "Link to thi
 export function show_lines(taken, search, address) {
   const { model, parameters, flops, score_ratio: ratio, parameter_share, flop_share, activation_share } = taken;
   const shares = `${percent(parameter_share)} of the parameters (${short(parameters)}), ${percent(flop_share)} of the FLOPs (${short(flops, "FLOPs")}) and ${percent(activation_share)} of the activations`;
-  at("taken").textContent = `${model}: ${ratio === null ? "" : `${times(ratio)} times less mean kernel variance than the baseline, with `}${shares}.`;
+  at("taken").replaceChildren(...unbroken(`${model}: ${ratio === null ? "" : `${times(ratio)} times less mean kernel variance than the baseline, with `}${shares}.`));
   const named = (name) => taken.lines.filter((line) => line.name === name).map(({ text }) => ({ name, id: name === "command" ? "export" : name.replace(".", "-"), text }));
   const lines = [
     ...named("command"), ...named("torchvision"), ...named("timm"), ...named("collegial.torch"),
