@@ -2,9 +2,9 @@
 //! again.
 //!
 //! The page needs no network (a content security policy in it forbids any); it follows the reader's
-//! light or dark mode, folds to the width of a phone and prints. Its one script sorts tables and
-//! saves figures; without it the page says the same. It is written as well-formed XML, so that
-//! tests can read it.
+//! light or dark mode, folds to the width of a phone and prints. Its one script sorts tables,
+//! saves figures, and filters a section's table by a range that is dragged over its figures; without
+//! it the page says the same. It is written as well-formed XML, so that tests can read it.
 //!
 //! ```
 //! use collegial_report::{Align, Page, Section, Table};
