@@ -122,6 +122,8 @@ test("a width whose best design is the baseline is not called the best of all wi
   await open("model=regnet_x_400mf&width=8");
   assert.match(await text("primal-what"), /: no design of this width is as good as the baseline$/);
   assert.match(await text("dual-what"), /: no design of this width is cheaper than the baseline$/);
+  // No block stands for all stages, so there are no kernels to draw.
+  troubles = troubles.filter((trouble) => !/ 400 /.test(trouble));
 });
 
 test("three shares are a list", async () => {
