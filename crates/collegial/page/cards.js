@@ -1,7 +1,7 @@
 // The two cards: what the design of a width, or of every stage, gains and costs.
 
 import { at, html, unbroken } from "./svg.js";
-import { listed, short, times } from "./format.js";
+import { short, times } from "./format.js";
 
 /** What a card says of a design; the best of one width says nothing about other widths. */
 function at_width(about, answer, whole, goal) {
@@ -15,7 +15,7 @@ function at_width(about, answer, whole, goal) {
 export function show_cards(answer, whole, show) {
   for (const [index, goal] of ["primal", "dual"].entries()) {
     const { question, number, about, name, note } = (answer.stage_cards ?? answer.cards)[index];
-    const parts = { question, ratio: number, what: at_width(about, answer, whole, goal), design: name, note: listed(note) };
+    const parts = { question, ratio: number, what: at_width(about, answer, whole, goal), design: name, note: note };
     for (const [part, words] of Object.entries(parts)) at(`${goal}-${part}`).replaceChildren(...unbroken(words));
     const { parameters, flops, activations } = answer.stages?.[goal] ?? answer[goal];
     const counts = [`${short(parameters)} parameters`, short(flops, "FLOPs"), activations && `${short(activations)} activations`];

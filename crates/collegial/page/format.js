@@ -27,8 +27,5 @@ export const percent = (share) => `${(100 * share).toFixed(1)} %`;
 /** 2.034 as 2.03 times. */
 export const times = (ratio) => (ratio >= 100 ? ratio.toFixed(0) : ratio.toFixed(2));
 
-/** "a and b and c" as "a, b and c". */
-export const listed = (words) => words.replace(/ and (?=.* and )/g, ", ");
-
 /** What is charged for, in words. */
 export const units = { params: "parameters", flops: "FLOPs", activations: "activations", time: "time" };
