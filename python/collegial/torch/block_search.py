@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from functools import cache
 from statistics import NormalDist
 from typing import Any
 
@@ -21,6 +21,8 @@ from .module_choice import Rule, rounded
 WIDEST = 128
 # Standard error of drawn variances by default, as a share of each.
 PRECISION = 0.01
+# Steps of widths that suit hardware.
+FRIENDLY = (8, 16)
 # What was searched before in this process, by the block and the options: of a suggestion and its
 # conversion, or of models with the same block.
 SEARCHED: dict[str, SearchResult] = {}
@@ -55,24 +57,45 @@ def of_block(family: Family, rule: Rule | None, most: float, options: dict[str, 
         progress(1.0, 1.0)
     variances = {point.width: point.variance for point in found.curve}
     own = (analysed.members, analysed.width)
+    choice = _Choice(family, variances, found.baseline_variance, rule or ("nearest" if law else "under"), most, precision)
     if law:
         primal = max(1, family.fitted(found.primal.width, rule or "nearest", most))
         dual = (found.dual.members, found.dual.width)
         cheaper = family.parameters(family.proportional(*dual)) < family.total
         optima = {"primal": (primal, found.primal.width), "dual": dual if cheaper else own}
-        choice = None
     else:
-        choice = _Choice(family, variances, found.baseline_variance, rule or "under", most, precision)
         optima = {"primal": choice.primal(), "dual": choice.dual()}
-    fitted = choice.fitted if choice is not None else {width: family.fitted(width, rule or "nearest", most) for width in variances}
-    curve = [{"width": width, "variance": variances[width] / members} for width, members in fitted.items() if members > 0]
-    records = {}
-    for problem, (members, width) in {"baseline": own, **optima}.items():
+    curve = [{"width": width, "variance": variances[width] / members} for width, members in choice.fitted.items()]
+
+    @cache
+    def record(members: int, width: int) -> dict[str, Any]:
         variance = found.baseline_variance if (members, width) == own else variances[width] / members
-        record = family.record(family.proportional(members, width), (members, width), variance, found.baseline_variance)
-        known = choice.known(problem, members, width) if choice is not None and (members, width) != own else {}
-        records[problem] = {**record, **known}
-    return {"alpha": found.alpha, "alpha_ci": found.to_dict().get("alpha_ci"), "precision": precision or None, "curve": curve, **records}
+        return family.record(family.proportional(members, width), (members, width), variance, found.baseline_variance)
+
+    records = {}
+    for problem, design in {"baseline": own, **optima}.items():
+        known = choice.known(problem, *design) if not law and design != own else {}
+        records[problem] = {**record(*design), **known}
+    friendly = [
+        {"multiple_of": step, "problem": problem, **_other(record(*design), record(*best), problem, family.total), **choice.interval(*design)}
+        for problem, best in optima.items()
+        for design, step in choice.friendly(problem, best).items()
+    ]
+    return {
+        "alpha": found.alpha, "alpha_ci": found.to_dict().get("alpha_ci"), "precision": precision or None, "curve": curve,
+        "friendly": friendly, **records,
+    }  # fmt: skip
+
+
+def _other(record: dict[str, Any], best: dict[str, Any], problem: str, total: int) -> dict[str, Any]:
+    """A design beside the best as `collegial.search` describes it."""
+    objective = "variance" if problem == "primal" else "parameters"
+    return {
+        "design": record["design"], "members": record["multiplicity"], "width": record["width"], "parameters": record["parameters"],
+        "flops": record["flops"], "activations": record["activations"], "score": record["variance"], "variance": record["variance"],
+        "score_ratio": record["variance_reduction"], "cost_ratio": total / record["parameters"],
+        "distance": record[objective] / best[objective] - 1,
+    }  # fmt: skip
 
 
 def _searched(spec: dict[str, Any], progress: Progress = None, **options: Any) -> SearchResult:
@@ -117,11 +140,35 @@ class _Choice:
             return self.own
         return least[width], width
 
+    def friendly(self, problem: str, best: tuple[int, int]) -> dict[tuple[int, int], int]:
+        """The best designs whose widths are a multiple of 8 and of 16 in all blocks, by what they are a
+        multiple of, where the best of all is none."""
+        if problem == "primal":
+            members = self.fitted
+            objective = lambda width: self.variances[width] / members[width]
+        else:
+            members = {width: least for width in self.variances if (least := self._least(width)) <= self.most}
+            objective = lambda width: self._cost(members[width], width)
+        found: dict[tuple[int, int], int] = {}
+        for step in FRIENDLY:
+            fitting = [width for width in members if self.family.is_multiple_of(width, step)]
+            if fitting and not self.family.is_multiple_of(best[1], step):
+                width = min(fitting, key=objective)
+                # The best multiple of 8 may be one of 16.
+                found.pop((members[width], width), None)
+                found[members[width], width] = step
+        return found
+
+    def interval(self, members: int, width: int) -> dict[str, Any]:
+        """That of a design's gain in variance, where variances were drawn."""
+        reduction = self.before * members / self.variances[width]
+        # Of a quotient of two variances, the baseline's and the design's.
+        factor = math.exp(math.sqrt(2.0) * self.half)
+        return {"variance_reduction_ci": [reduction / factor, reduction * factor]}
+
     def known(self, problem: str, members: int, width: int) -> dict[str, Any]:
         """The intervals that variances which were drawn leave, and the widths that are as good within
         them. The dual's members follow from the variance, so its parameters have an interval."""
-        reduction = self.before * members / self.variances[width]
-        # Of a quotient of two variances, the baseline's and the design's.
         factor = math.exp(math.sqrt(2.0) * self.half)
         parameters = [self._cost(members, width)] * 2
         if problem == "primal":
@@ -132,7 +179,7 @@ class _Choice:
             dearest = self._cost(self._least(width, math.exp(self.half)), width)
             alike = [each for each in self.variances if self._cost(self._least(each, math.exp(-self.half)), each) <= dearest]
         return {
-            "variance_reduction_ci": [reduction / factor, reduction * factor],
+            **self.interval(members, width),
             "parameters_ci": parameters,
             "alike": alike if self.half > 0.0 else [width],
         }

@@ -16,7 +16,7 @@ from .._spec import Spec
 from .blocks import ModelBlocks
 from .module_choice import MANY, Rule, rounded
 from .recognise import block_designs
-from .resize import resize
+from .resize import resize, scaled
 
 
 class Family:
@@ -39,6 +39,12 @@ class Family:
             for block in self.blocks
         ]
 
+    def is_multiple_of(self, width: int, step: int) -> bool:
+        """Whether all hidden layers of members are a multiple of a step wide, in all blocks, where those
+        of the analysed one have this width."""
+        designs = zip(self.blocks, self.proportional(1, width))
+        return all(scaled(own, scale) % step == 0 for block, (_, own) in designs for scale in block.scales)
+
     def parameters(self, designs: Sequence[tuple[int, int]]) -> int:
         """The parameters of the whole model."""
         return self.fixed + sum(block.parameters(*design) for block, design in zip(self.blocks, designs))
@@ -58,14 +64,14 @@ class Family:
         designs = block_designs(spec)
         # Some have designs of every stage's own.
         named = designs[0] if found.baseline_design else None
-        own = self.record(designs, named, before, before, found.baseline_flops)
+        own = self.record(designs, named, before, before, (found.baseline_flops, found.baseline_activations))
 
         def record(best: Any) -> dict[str, Any]:
             # The score of the same design may differ in its last bit: it is another sum.
             if best.design == found.baseline_design:
                 return own
             designs = block_designs(spec, best.design)
-            return self.record(designs, designs[0], best.score, before, best.flops)
+            return self.record(designs, designs[0], best.score, before, (best.flops, best.activations))
 
         curve = [{"width": each.width, "variance": each.primal_objective} for each in found.curve if each.primal_multiplicity >= 1]
         optima = {"primal": record(found.primal), "dual": record(found.dual)}
@@ -73,12 +79,18 @@ class Family:
         return {"alpha": None, "alpha_ci": None, "precision": None, "curve": curve, "baseline": own, **optima, **said}
 
     def record(
-        self, designs: list[tuple[int, int]], named: tuple[int, int] | None, variance: float, before: float, flops: int | None = None
+        self,
+        designs: list[tuple[int, int]],
+        named: tuple[int, int] | None,
+        variance: float,
+        before: float,
+        counts: tuple[int | None, int | None] | None = None,
     ) -> dict[str, Any]:
         """A design of all blocks and what it has; the m and n that it is named by, where it is one
-        for all stages. Its FLOPs are counted where they are not given."""
+        for all stages. Its FLOPs and activations are counted where they are not given."""
         analysed = designs[self.blocks.index(self.analysed)]
         members, width = named or (None, None)
+        flops, activations = self.trial.counts(self.rebuilt(designs)) if counts is None else counts
         stages = [named] if named is not None else [design for design, _ in groupby(designs)]
         return {
             "design": ",".join(f"{m}x{n}d" for m, n in stages),
@@ -88,7 +100,8 @@ class Family:
             "block_parameters": self.analysed.parameters(*analysed),
             "parameters": self.parameters(designs),
             "parameters_ci": [self.parameters(designs)] * 2,
-            "flops": self.trial.flops(self.rebuilt(designs)) if flops is None else flops,
+            "flops": flops,
+            "activations": activations,
             "variance": variance,
             "variance_reduction": before / variance,
             "variance_reduction_ci": [before / variance] * 2,

@@ -3,6 +3,7 @@ channels."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import replace
 from typing import Union
@@ -48,6 +49,10 @@ class Layers:
     def _weighs(self, index: int) -> bool:
         node = self.flow.nodes[index]
         return node.function in CONVOLUTIONS | PRODUCTS and bool(node.tensors & self.learned)
+
+    def activations(self) -> int:
+        """The elements that calls with learned weights put out."""
+        return sum(math.prod(node.shape) for node, weighs in zip(self.flow.nodes, self.weighing) if weighs)
 
     def owners(self, index: int) -> set[str]:
         """The names of the modules whose tensors a call uses."""

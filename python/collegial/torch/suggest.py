@@ -27,6 +27,10 @@ from .weights import unwrapped
 PROBLEMS = ("baseline", "primal", "dual")
 # A ratio below this would print as 1.00.
 SAVED = 1.005
+# A count that moved by less is not worth naming: it would print as 100.0 %.
+MOVED = 0.0005
+# A baseline whose variance is this near to the best one's is called good.
+NEAR = 1.05
 
 
 class Suggestion(Result):
@@ -35,7 +39,8 @@ class Suggestion(Result):
     Where `scope` is "network", designs are those that `collegial.search` has for the whole network,
     and variances means over all blocks; `network` is its name, or None where it has none. Where
     `scope` is "block", designs and variances are those of the block `analysed`. `block_designs` of a
-    design are m and n of each of the `blocks`, `flops` those per input (two per multiply-accumulate).
+    design are m and n of each of the `blocks`, `flops` those per input (two per multiply-accumulate),
+    and `activations` the elements that convolutions and linear layers put out.
     `kind` says what the blocks are. `verdict` is `Verdict.VARIANCE`, refusals have the other two;
     `verdicts` has one for each kind of layers of the model, with how many layers it is about and why.
     `untouched` is the share of the model's parameters that no design changes.
@@ -45,8 +50,9 @@ class Suggestion(Result):
     `precision` is the standard error of variances that were drawn, as a share of each, else None; for
     these `variance_reduction_ci` and `parameters_ci` of a design are its 95 % intervals, and `alike`
     the widths that the draws do not tell from its own.
-    Where `scope` is "network", FLOPs are those of `collegial.search`, `friendly` has its designs with widths
-    that suit hardware, and `evidence` what others' trainings say about the step to the primal.
+    `friendly` has the best designs with widths that suit hardware, multiples of 8 and of 16 in all blocks.
+    Where `scope` is "network", both counts are those of `collegial.search`, and `evidence` is what others'
+    trainings say about the step to the primal.
     `curve` has the variance at every width for the model's parameters.
     `to_pandas()` gives the three designs, `to_pandas("skipped")` the blocks that were passed over.
     """
@@ -193,7 +199,6 @@ def suggested(model: nn.Module, found: ModelBlocks, rule: Rule | None, most: flo
         "activations": [" and ".join(map(str, place)) or "none" for place in analysed.activations],
         "variance_activations": list(analysed.variance_activations) if drawn else None,
         "untouched": family.fixed / family.total,
-        "friendly": [],
         "evidence": None,
         **(family.of_network(known, rule, most, options) if known else of_block(family, rule, most, options)),
     }
@@ -209,12 +214,14 @@ def _evidence(document: dict[str, Any]) -> list[str]:
 
 def _friendly(document: dict[str, Any]) -> list[str]:
     """The best designs with widths that vector units fill, where they gain, and what they give up."""
-    friendly = [other for other in document["friendly"] if other["problem"] == "primal" and other["score_ratio"] >= SAVED]
+    # A gain of drawn variances holds at the lower end of its interval.
+    surely = lambda other: other["score_ratio"] >= SAVED and other.get("variance_reduction_ci", [other["score_ratio"]])[0] > 1
+    friendly = [other for other in document["friendly"] if other["problem"] == "primal" and surely(other)]
     # A multiple of 16 is one of 8 too.
     told = dict.fromkeys(f"{other['design']} has {other['score_ratio']:.2f}" for other in friendly)
     if not told or not gains(document, "primal"):
         return []
-    return [f"With widths that suit hardware: {' and '.join(told)} times less, against {document['primal']['variance_reduction']:.2f}."]
+    return [f"With widths that suit hardware: {_listed(list(told))} times less, against {document['primal']['variance_reduction']:.2f}."]
 
 
 def _gates(found: ModelBlocks) -> list[str]:
@@ -302,26 +309,43 @@ def _gains(document: dict[str, Any]) -> list[str]:
     """Both answers in the program's words, with every cost that moved."""
     baseline, primal, dual = (document[problem] for problem in PROBLEMS)
     mean, whose = ("mean ", "its blocks") if document["scope"] == "network" else ("", f"that {document['kind'].split()[-1]}")
-    share = lambda record: _share(record, baseline, "parameters")
-    flops = lambda record: f" and {_share(record, baseline, 'flops')} of the FLOPs" if record["flops"] and baseline["flops"] else ""
+    what = f"{mean}kernel variance of {whose} at initialisation"
+    own = document["network"] or baseline["design"]
     sentences = []
     if gains(document, "primal"):
-        interval = _interval(*primal["variance_reduction_ci"])
-        sentences.append(
-            f"Same cost: {_design(primal)} {primal['variance_reduction']:.2f}{interval} times less {mean}kernel variance of {whose} at "
-            f"initialisation, with {share(primal)} of the parameters{flops(primal)}."
-        )
+        ratio, interval = primal["variance_reduction"], _interval(*primal["variance_reduction_ci"])
+        costs = _listed([f"{_share(primal, baseline, 'parameters')} of the parameters", *_moved(primal, baseline)])
+        if interval or ratio >= NEAR:
+            sentences.append(f"Same cost: {_design(primal)} {ratio:.2f}{interval} times less {what}, with {costs}.")
+        elif ratio < 1 + MOVED:
+            sentences.append(f"Same cost: {own} is as good as the best design to {_percent(MOVED)}, by {what}.")
+        else:
+            sentences.append(f"Same cost: {own} is within {_percent(ratio - 1)} of the best design, {primal['design']}, with {costs}, by {what}.")
     if gains(document, "dual"):
+        ratio = baseline["parameters"] / dual["parameters"]
         interval = _interval(*(baseline["parameters"] / count for count in reversed(dual["parameters_ci"])))
-        sentences.append(
-            f"Same variance: {_design(dual)} {baseline['parameters'] / dual['parameters']:.2f}{interval} times fewer parameters, with "
-            f"{_percent(1 / dual['variance_reduction'])} of the variance{flops(dual)}."
-        )
+        shares = _listed([*_moved(dual, baseline), f"{_percent(1 / dual['variance_reduction'])} of the variance"])
+        if interval or ratio >= SAVED:
+            sentences.append(f"Same variance: {_design(dual)} {ratio:.2f}{interval} times fewer parameters, with {shares}.")
+        else:
+            sentences.append(f"Same variance: no design saves more than {_percent(SAVED - 1)} of {own}'s parameters.")
     if sentences:
         return sentences
     if any(undecided(document, problem) for problem in ("primal", "dual")):
         return [f"The draws decide no gain here: keep {baseline['design']}, or ask for a smaller precision."]
     return [f"There is nothing to gain here: keep {baseline['design']}."]
+
+
+def _moved(record: dict[str, Any], baseline: dict[str, Any]) -> list[str]:
+    """Counts that moved, where they are known, as shares of the baseline's."""
+    counts = [(key, unit) for key, unit in (("flops", "FLOPs"), ("activations", "activations")) if record[key] and baseline[key]]
+    moved = [(key, unit) for key, unit in counts if abs(record[key] / baseline[key] - 1) >= MOVED]
+    return [f"{_share(record, baseline, key)} of the {unit}" for key, unit in moved]
+
+
+def _listed(items: list[str]) -> str:
+    """As `a, b and c`."""
+    return " and ".join([", ".join(items[:-1]), items[-1]] if items[1:] else items)
 
 
 def _interval(low: float, high: float) -> str:

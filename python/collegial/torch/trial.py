@@ -13,6 +13,7 @@ from torch import nn
 
 from .flops import count_flops
 from .flow import Flow, Recorder, Shapes, tensors_in
+from .layers import Layers
 from .refusals import Refusal, Refused, Verdict
 
 Model = TypeVar("Model", bound=nn.Module)
@@ -82,15 +83,17 @@ class Trial:
         """A copy of what was run, to be changed and run again."""
         return copied(self.meta)
 
-    def flops(self, model: nn.Module) -> int | None:
-        """FLOPs per input, two per multiply-accumulate, of convolutions and products; None where they
-        cannot be counted."""
+    def counts(self, model: nn.Module) -> tuple[int | None, int | None]:
+        """FLOPs and activations per input, None where they cannot be counted: FLOPs of convolutions and
+        products, two per multiply-accumulate, and elements that layers with weights put out."""
         batch = next((tensor.shape[0] for tensor in tensors_in(self.example) if tensor.dim() > 0), 1)
+        recorder = Recorder(model.eval(), self.example)
         try:
-            with torch.no_grad(), Shapes():
-                return count_flops(lambda: model.eval()(*self.example)) // batch or None
+            with torch.no_grad(), recorder:
+                flops = count_flops(lambda: model(*self.example))
         except Exception:  # noqa: BLE001: operations of the user's own may know no such counting
-            return None
+            return None, None
+        return flops // batch or None, Layers(model, recorder.flow(())).activations() // batch or None
 
     def failure(self, meta: nn.Module) -> str | None:
         """What a changed model does otherwise than the first: fail, or give other shapes, in

@@ -18,6 +18,7 @@ from collegial.torch import build, suggest
 from collegial.torch import convert as conversion
 from collegial.torch.blocks import find_blocks
 from collegial.torch.draw_time import CHOSEN
+from collegial.torch.family import Family
 
 ALPHA = 1.60
 
@@ -224,9 +225,44 @@ def test_costs_that_moved_are_named():
     found = collegial.search("resnet50")
     for problem, ours in (("primal", suggestion.primal), ("dual", suggestion.dual)):
         assert ours.flops == getattr(found, problem).flops and suggestion.baseline.flops == found.baseline_flops
-    share = suggestion.primal.flops / suggestion.baseline.flops
-    assert share > 1.04 and f"99.4 % of the parameters and {100 * share:.1f} % of the FLOPs" in repr(suggestion)
-    assert "Same cost: 21x6d has 1.69 times less" in repr(suggestion) and "Same variance: 9x8d has 1.50 times fewer" in repr(suggestion)
+        assert ours.activations == getattr(found, problem).activations and suggestion.baseline.activations == found.baseline_activations
+    # The program's sentences, but for the name of the network.
+    theirs = " ".join(repr(found).replace("resnext50-", "").split())
+    for said in (
+        "Same cost: 21x6d has 1.69 times less mean kernel variance of its blocks at initialisation, with 99.4 % of the parameters, "
+        "104.8 % of the FLOPs and 128.6 % of the activations.",
+        "Same variance: 9x8d has 1.50 times fewer parameters, with 66.6 % of the FLOPs, 103.7 % of the activations and 99.4 % of the variance.",
+    ):
+        assert said in " ".join(repr(suggestion).split()) and said in theirs
+
+
+def test_a_good_baseline_is_called_good():
+    """In the program's words, too."""
+    suggestion, found = suggest(on_meta(lambda: torchvision.models.resnext101_32x8d())), collegial.search("resnext101-32x8d")
+    printed, theirs = (" ".join(repr(answer).split()) for answer in (suggestion, found))
+    assert "Same cost: resnext101-32x8d is within 0.1 % of the best design, 44x6d, with 99.9 % of the parameters and 102.0 % of the activations" in printed
+    assert "Same variance: no design saves more than 0.5 % of resnext101-32x8d's parameters." in printed
+    for sentence in printed.split("Same cost: ")[1].replace("44x6d", "resnext101-44x6d").split(". ")[:2]:
+        assert sentence in theirs
+
+
+@pytest.mark.parametrize("name", ["resnext29-1x64d", "resnext29-2x64d"])
+def test_activations_of_a_block_s_designs_are_those_of_the_program(name):
+    """Counted by trial passes, of the model and of its designs."""
+    suggestion = suggest(on_meta(lambda: build(name)), inputs=torch.zeros(2, 3, 32, 32), alpha=ALPHA)
+    assert suggestion.scope == "block" and suggestion.baseline.activations == Spec(name).activations
+    for best in (suggestion.primal, suggestion.dual):
+        assert best.activations == Spec(name).with_design(best.design).activations
+        share = 100 * best.activations / suggestion.baseline.activations
+        assert f"{share:.1f} % of the activations" in " ".join(repr(suggestion).split())
+
+
+def test_activations_of_linear_layers_are_what_they_put_out():
+    model = nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
+    suggestion = suggest(model)
+    assert suggestion.baseline.activations == 64 + 64 + 10
+    for best in (suggestion.primal, suggestion.dual):
+        assert best.activations == 2 * best.multiplicity * best.width + 10
 
 
 def test_a_recognised_network_has_the_friendly_designs_and_the_evidence_of_the_search():
@@ -237,7 +273,69 @@ def test_a_recognised_network_has_the_friendly_designs_and_the_evidence_of_the_s
     for sentence in (suggestion.evidence.sentence.removesuffix("."), "With widths that suit hardware: 15x8d has 1.68 and 6x16d has 1.43 times less, against 1.69."):
         assert sentence in printed and sentence in theirs
     block = suggest(on_meta(lambda: torchvision.models.resnet50()), alpha=ALPHA)
-    assert block.friendly == [] and block.evidence is None and "Trained by others" not in repr(block)
+    assert block.evidence is None and "Trained by others" not in repr(block)
+
+
+@pytest.mark.parametrize("options", [{}, {"alpha": ALPHA}])
+def test_blocks_have_friendly_designs_by_trying_all_of_them(options):
+    """A model of one block, so that its designs count what the block does and a constant."""
+    layers = [nn.Conv2d(40, 60, 1), nn.ReLU(), nn.Conv2d(60, 60, 3, padding=1), nn.ReLU(), nn.Conv2d(60, 40, 1)]
+    suggestion = suggest(nn.Sequential(nn.Conv2d(3, 40, 3), *layers), rule="under", **options)
+    assert suggestion.scope == "block"
+    spec = {"kind": "bottleneck", "inputs": 40, "outputs": 40, "width": 60, "norm": "none"}
+    variances = {point.width: point.variance for point in collegial.search(spec, **options).curve}
+    before, most = suggestion.baseline.variance, suggestion.baseline.parameters
+    assert variances[60] == before
+    parameters = lambda m, n: most - 60 * (40 + 1 + 9 * 60 + 1 + 40) + m * n * (40 + 1 + 9 * n + 1 + 40)
+    tried = {(m, n): variances[n] / m for m in range(1, 200) for n in range(8, 61, 8)}
+    expected = {"primal": [], "dual": []}
+    for step in (8, 16):
+        fitting = [design for design in tried if design[1] % step == 0]
+        primal = min((design for design in fitting if parameters(*design) <= most), key=tried.__getitem__)
+        dual = min((design for design in fitting if tried[design] <= before), key=lambda design: parameters(*design))
+        for problem, design in (("primal", primal), ("dual", dual)):
+            if suggestion[problem].width % step:
+                expected[problem] = [other for other in expected[problem] if other[0] != design] + [(design, step)]
+    for problem, designs in expected.items():
+        found = [other for other in suggestion.friendly if other.problem == problem]
+        assert [((other.members, other.width), other.multiple_of) for other in found] == designs
+        for other in found:
+            design = (other.members, other.width)
+            assert (other.design, other.parameters) == (f"{design[0]}x{design[1]}d", parameters(*design))
+            assert other.variance == pytest.approx(tried[design]) and other.score_ratio == pytest.approx(before / tried[design])
+            assert other.flops and other.activations and other.distance > -0.05
+    assert expected["primal"]
+    named = [f"{m}x{n}d has {before / tried[m, n]:.2f}" for (m, n), _ in expected["primal"] if before / tried[m, n] >= 1.005]
+    said = f"With widths that suit hardware: {' and '.join(named)} times less, against {suggestion.primal.variance_reduction:.2f}."
+    assert named and said in " ".join(repr(suggestion).split())
+
+
+def test_drawn_friendly_designs_have_intervals_and_gain_at_both_ends():
+    named = []
+    for precision in (0.02, 0.5):
+        suggestion = suggest(smooth_block(1, 40), precision=precision)
+        assert list(suggestion.to_pandas("friendly").design) == [other.design for other in suggestion.friendly]
+        for other in suggestion.friendly:
+            low, high = other.variance_reduction_ci
+            assert other.width % other.multiple_of == 0 and low < other.score_ratio < high
+            if other.problem == "primal" and f"{other.design} has {other.score_ratio:.2f}" in " ".join(repr(suggestion).split()):
+                assert low > 1
+                named.append(precision)
+    assert named and set(named) == {0.02}
+    assert suggest(smooth_block(1, 40), precision=0.2, multiple_of=16).friendly == []
+
+
+def test_friendly_widths_are_so_in_every_layer():
+    def block(first, second):
+        return nn.Sequential(nn.Linear(64, first), nn.ReLU(), nn.Linear(first, second), nn.ReLU(), nn.Linear(second, 64))
+
+    for second, fitting in ((48, True), (60, False)):
+        suggestion = suggest(block(96, second))
+        family = Family(model := block(96, second), find_blocks(model))
+        assert family.is_multiple_of(16, 8) is fitting
+        for other in suggestion.friendly:
+            assert family.is_multiple_of(other.width, other.multiple_of)
+            assert other.width * second / 96 % other.multiple_of == 0
 
 
 def test_the_law_s_dual_is_no_dearer_than_the_model():
