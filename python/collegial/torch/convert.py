@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -13,7 +12,7 @@ from .block import Block
 from .blocks import ModelBlocks, find_blocks
 from .module_choice import Rule
 from .resize import resize
-from .suggest import Objective, Suggestion, check_model, gains, suggested, undecided
+from .suggest import Objective, Suggestion, check_model, gains, most_members, suggested, undecided
 from .trial import copied, sentence
 from .weights import Conversion, unwrapped, weights_of
 
@@ -55,7 +54,7 @@ def convert(
     check_model(model)
     bare, wrappers = unwrapped(model)
     found = find_blocks(bare, inputs)
-    suggestion = suggested(bare, found, rule, max_multiplicity or math.inf, options)
+    suggestion = suggested(bare, found, rule, most_members(max_multiplicity), options)
     better = converted(bare, found, suggestion, objective)
     designs = zip(found.blocks, suggestion[objective].block_designs)
     slots = [slot for block, design in designs if _changes(block, design) for slot in block.slots]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Sequence
+from numbers import Integral
 from typing import Any, Literal
 
 import torch
@@ -113,6 +114,9 @@ def search(
         progress: True for a bar, or a function of what is done and the total.
     """
     started = time.monotonic()
+    # Generators can be read once only.
+    widths = list(widths) if isinstance(widths, Iterable) else widths
+    _check_types(make, widths, trials)
     grid = sorted(set(widths))
     reference = max(grid) if baseline is None else baseline
     if len(grid) < 2 or grid[0] < 1 or trials < 2:
@@ -226,12 +230,22 @@ def _check(make: Make, document: dict[str, Any], inputs: Inputs, options: dict[s
     return checked(make, list(predicted), list(predicted.values()), inputs, **options)
 
 
+def _check_types(make: Any, widths: Any, trials: Any) -> None:
+    """A sentence for what no search can begin with."""
+    if isinstance(make, torch.nn.Module) or not callable(make):
+        raise CollegialError(f"make is {make!r:.80}; give a function from the width to the module, whose weights it draws")
+    if not isinstance(widths, list) or not all(isinstance(width, Integral) for width in widths):
+        raise CollegialError(f"the widths are {widths!r:.80}; give whole numbers, such as [4, 8, 16]")
+    if not isinstance(trials, Integral):
+        raise CollegialError(f"there are {trials!r:.80} trials; give a whole number of at least 2")
+
+
 def _inputs(inputs: Any, seed: int, device: torch.device | str | None) -> Inputs:
     if isinstance(inputs, torch.Tensor):
         inputs = (inputs,)
-    elif all(isinstance(length, int) for length in inputs):
+    elif isinstance(inputs, Iterable) and all(isinstance(length, int) for length in inputs):
         inputs = (torch.randn(1, *inputs, generator=torch.Generator().manual_seed(seed)),)
-    if not inputs or not all(isinstance(tensor, torch.Tensor) and tensor.dim() > 0 for tensor in inputs):
+    if not isinstance(inputs, Sequence) or not inputs or not all(isinstance(tensor, torch.Tensor) and tensor.dim() > 0 for tensor in inputs):
         raise CollegialError(f"the inputs are {inputs!r:.80}; give a tensor, a tuple of tensors, or the shape of one")
     if len({tensor.shape[0] for tensor in inputs}) > 1:
         raise CollegialError(f"the inputs are batches of {[tensor.shape[0] for tensor in inputs]}; give as many of each")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from torch import nn
@@ -47,6 +48,8 @@ def from_spec(spec: dict[str, Any]) -> nn.Module:
     Args:
         spec: The spec's JSON form, as `Spec.to_dict` gives it.
     """
+    if not isinstance(spec, Mapping) or "kind" not in spec:
+        raise CollegialError(f"the spec is {spec!r:.60}; give a dict with a kind, as Spec.to_dict gives it, or use build, which takes names too")
     kind = spec["kind"]
     given = lambda *keys: {key: spec[key] for key in keys if key in spec}
     if kind == "resnext":

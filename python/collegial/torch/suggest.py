@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from numbers import Integral, Real
 from typing import Any, Literal
 
 from torch import nn
@@ -161,7 +162,7 @@ def suggest(
     )  # fmt: skip
     found = find_blocks(model, inputs)
     found = replace(found, refusals=judged_heads(found.refusals, found.trial.meta, found.trial.flow, seed))
-    return suggested(model, found, rule, max_multiplicity or math.inf, options)
+    return suggested(model, found, rule, most_members(max_multiplicity), options)
 
 
 def check_model(model: Any) -> None:
@@ -173,11 +174,20 @@ def check_model(model: Any) -> None:
     raise CollegialError(f"the model is {what}, {model!r:.60}; give an nn.Module, such as torchvision.models.resnet50(){named}")
 
 
+def most_members(max_multiplicity: Any) -> float:
+    """The largest number of members, without bounds where none is given."""
+    if max_multiplicity is None:
+        return math.inf
+    if not isinstance(max_multiplicity, Integral) or max_multiplicity < 1:
+        raise CollegialError(f"max_multiplicity= cannot be {max_multiplicity!r:.60}; give a whole number of at least 1")
+    return int(max_multiplicity)
+
+
 def suggested(model: nn.Module, found: ModelBlocks, rule: Rule | None, most: float, options: dict[str, Any]) -> Suggestion:
     """The suggestion for blocks that were found."""
     name, seconds = type(model).__name__, options.get("seconds")
-    if seconds is not None and not seconds > 0:
-        raise CollegialError(f"draws may take {seconds} seconds; give more than 0")
+    if seconds is not None and not (isinstance(seconds, Real) and float(seconds) > 0):
+        raise CollegialError(f"draws may take {seconds!r:.60} seconds; give more than 0, as a number")
     if seconds is not None and options.get("trials") is not None:
         raise CollegialError("trials= says how many draws, seconds= how long they may take; leave one out")
     if not found.blocks:

@@ -14,7 +14,7 @@ from torch import nn
 
 import collegial
 from collegial import Spec
-from collegial.torch import build, suggest
+from collegial.torch import build, from_spec, suggest
 from collegial.torch import convert as conversion
 from collegial.torch.blocks import find_blocks
 from collegial.torch.draw_time import CHOSEN
@@ -456,6 +456,20 @@ def test_what_is_no_model_gets_a_sentence(model, said):
     for ask in (suggest, convert):
         with pytest.raises(collegial.CollegialError, match=said):
             ask(model)
+
+
+@pytest.mark.parametrize("option", ["max_multiplicity", "seconds"])
+@pytest.mark.parametrize("value", ["3", -1, 0, [2]])
+def test_options_of_another_type_get_a_sentence(option, value):
+    for ask in (suggest, convert):
+        with pytest.raises(collegial.CollegialError, match=re.escape(repr(value))):
+            ask(smooth_block(1, 16), **{option: value})
+
+
+@pytest.mark.parametrize("spec", ["resnext29-1x64d", 3, {}])
+def test_a_spec_of_another_type_gets_a_sentence(spec):
+    with pytest.raises(collegial.CollegialError, match="give a dict with a kind"):
+        from_spec(spec)
 
 
 def test_public_names_only():

@@ -225,6 +225,18 @@ def test_what_cannot_be_searched_is_refused_before_any_draw(make, inputs, option
     assert counted.made < 20
 
 
+@pytest.mark.parametrize(
+    "wrong, sentence",
+    [
+        ({"make": nn.Linear(2, 2)}, "make is Linear"), ({"make": "resnet50"}, "make is 'resnet50'"), ({"widths": 4}, "the widths are 4"),
+        ({"widths": [2, 4.5]}, r"the widths are \[2, 4.5\]"), ({"inputs": 3}, "the inputs are 3"), ({"trials": "many"}, "'many' trials"),
+    ],
+)  # fmt: skip
+def test_arguments_of_another_type_get_a_sentence(wrong, sentence):
+    with pytest.raises(collegial.CollegialError, match=sentence):
+        search(**{"make": bottleneck, "widths": [2, 4], "inputs": (16, 3, 3), "trials": 4, **wrong})
+
+
 def test_a_kernel_that_does_not_vary_is_refused():
     with pytest.raises(collegial.CollegialError, match="does not vary"):
         search(Constant, [2, 4], (3,), trials=4)
