@@ -4,6 +4,8 @@
 //! it. So a network is called by its name only where the name, with the settings that the hint
 //! repeats, means this very network; elsewhere by its design and by the baseline as it was typed.
 
+use std::path::Path;
+
 use collegial_arch::{Overrides, Spec};
 use serde_json::Value;
 
@@ -16,21 +18,26 @@ use crate::{Message, Model};
 /// [`Spec::settings_beside_name`], or for a network from a file without any.
 pub(super) fn known(model: &Model, spec: &Spec) -> Option<String> {
     let settings = spec.settings_beside_name()?;
-    let from_file = typed(model).is_some_and(|text| text.ends_with(".toml"));
+    let from_file = typed(model).and_then(file_name).is_some();
     (!from_file || settings == Overrides::default()).then(|| spec.name())
 }
 
-/// The baseline in sentences: its name where it means it, a module's own name, else the file as it
-/// was typed; a spec's text has no name.
+/// The baseline in sentences: its name where it means it, a module's own name, else that of its file;
+/// a spec's text has no name.
 pub(super) fn baseline(model: &Model, spec: &Spec) -> String {
     let own = matches!(spec, Spec::Sequence(_)).then(|| spec.name());
-    let file = || typed(model).map(str::to_owned);
+    let file = || typed(model).map(|text| file_name(text).unwrap_or(text).to_owned());
     known(model, spec).or(own).or_else(file).unwrap_or_else(|| format!("your {}", spec.name()))
 }
 
 /// Another network in sentences: its name where it means it, else its design and whose it is.
 pub(super) fn other(name: Option<&str>, design: &str, baseline: &str) -> String {
     name.map_or_else(|| format!("{design} of {baseline}"), str::to_owned)
+}
+
+/// The name of a TOML file, without directories and ending: pages tell no directories.
+fn file_name(typed: &str) -> Option<&str> {
+    Path::new(typed).file_name()?.to_str()?.strip_suffix(".toml")
 }
 
 /// The question that exports the network, and what to write into the baseline's file first where no
@@ -134,9 +141,9 @@ mod tests {
             .unwrap();
         assert_eq!(
             (baseline(&model, &inverted), baseline(&model, &narrow)),
-            (inverted.name(), "nets/mine.toml".into())
+            (inverted.name(), "mine".into())
         );
-        assert_eq!(baseline(&model, &spec), "nets/mine.toml");
+        assert_eq!(baseline(&model, &spec), "mine");
         assert_eq!(baseline(&spec.clone().into(), &spec), "your resnext8-1x16d");
         assert_eq!(
             export(&model, &spec, &network).iter().map(ToString::to_string).collect::<Vec<_>>(),
