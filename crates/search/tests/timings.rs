@@ -27,6 +27,14 @@ fn given_times_decide() {
         (answer.dual.network.cost_ratio - 2.5).abs() < 1e-6
             && (answer.primal.network.score_ratio - 2.47).abs() < 0.01
     );
+    // Widths and multiples leave timed designs out.
+    let within = |limits: Limits| {
+        let timings = Timings::given(1.0, &times).unwrap();
+        let answer = search.clone().within(limits).timings(timings).run().unwrap();
+        (answer.primal.design, answer.left_out)
+    };
+    assert_eq!(within(Limits::new().widths(vec![9, 6])), (design("16x9d"), vec![]));
+    assert_eq!(within(Limits::new().multiple_of(16)), (design("21x16d"), vec![6, 8, 9]));
     // Where all are slower, the baseline is the best.
     let slow = Timings::given(1.0, &[(design("66x6d"), 3.0)]).unwrap();
     let answer = search.clone().timings(slow).run().unwrap();

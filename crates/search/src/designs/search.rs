@@ -198,11 +198,15 @@ impl DesignSearch {
         }
         let step = self.limits.step()?;
         if let Some(timings) = &self.timings {
-            let mut widths = timings.widths();
-            widths.extend(baseline_design(&self.baseline).map(|design| design.width));
+            let asked = |width: &usize| self.limits.widths.as_ref().is_none_or(|all| all.contains(width));
+            let allowed = |width: &usize| *width <= most && width.is_multiple_of(step);
+            let timed = timings.widths().into_iter().filter(asked);
+            let (mut widths, left_out): (Vec<usize>, Vec<usize>) = timed.partition(allowed);
+            let own = baseline_design(&self.baseline).map(|design| design.width);
+            widths.extend(own);
             widths.sort_unstable();
             widths.dedup();
-            return Ok((widths, vec![]));
+            return Ok((widths, left_out.into_iter().filter(|width| Some(*width) != own).collect()));
         }
         let (inside, left_out) = self.limits.candidates(most)?;
         if inside.is_empty() {
