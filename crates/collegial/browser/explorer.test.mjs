@@ -4,7 +4,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { mkdtempSync, readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, beforeEach, afterEach, test } from "node:test";
@@ -292,6 +292,85 @@ test("dropped files are read", async () => {
     await page.locator("#families button", { hasText: "resnext29-1x128d" }).click();
     await says("baseline-name", "resnext29-1x128d");
   }
+});
+
+test("a dropped table of times makes time a cost, with a front, a column and a brush", async () => {
+  expected = / 400 /;
+  const rows = "resnext29-1x128d,0.412\n66x6d,0.405\n37x10d,0.371\n20x16d,0.336\n11x24d,0.28\n16x9d,0.21\n";
+  const dropped = async (name, content) => {
+    const transfer = await page.evaluateHandle(([name, content]) => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File([content], name));
+      return transfer;
+    }, [name, content]);
+    await page.dispatchEvent("body", "drop", { dataTransfer: transfer });
+  };
+  await open();
+  assert.equal(await page.locator("#cost-time").isVisible(), false);
+  // What is no table of times is refused, and nothing changes.
+  await dropped("times.csv", "model,seconds\n66x6d,0.4\n");
+  await says("status", "the timings lack the baseline");
+  assert.equal(await page.locator("#cost-time").isVisible(), false);
+  await dropped("times.csv", `model,seconds\n${rows}`);
+  await says("status", "times.csv has the times of 5 designs.");
+  await settled();
+  writeFileSync(join(folder, "times.csv"), `model,seconds\n${rows}`);
+  const program = (...words) => JSON.parse(run("search", "resnext29-1x128d", "--cost", "time", "--timings", "times.csv", ...words, "--json"));
+  const found = program();
+  assert.equal(await text("primal-design"), found.primal_model);
+  assert.equal(await text("dual-design"), found.dual_model);
+  assert.equal(await text("dual-ratio"), `${found.dual.cost_ratio.toFixed(2)} ×`);
+  assert.equal(await text("dual-what"), "less time");
+  assert.match(await text("primal-note"), /^98\.3 % of the time/);
+  assert.match(await text("shown"), /, 98\.3 % of the baseline's time\.$/);
+  assert.equal(await text("command"), "collegial search resnext29-1x128d --cost time --timings times.csv");
+  assert.equal(await inAddress("cost"), null);
+  // The front by time, its column, its numbers under the pointer, and a brushed range of it.
+  assert.equal(await page.locator("input[name=pareto-cost][value=time]").isChecked(), true);
+  const front = found.pareto.filter((row) => row.fronts.includes("time") || row.primal || row.dual).sort((a, b) => a.time_share - b.time_share);
+  const cells = (column) => page.locator(`#pareto-table tbody tr td:nth-child(${column})`).allInnerTexts();
+  assert.equal(await page.locator("#pareto-table th:nth-child(5)").innerText(), "time share");
+  assert.deepEqual([await cells(1), await cells(5)], [front.map((row) => row.design), front.map((row) => row.time_share.toFixed(3))]);
+  assert.equal(await page.locator("#pareto-plot svg.plot .name").first().textContent(), "time, the baseline's being 1");
+  const picture = page.locator("#pareto-plot svg.plot");
+  await picture.scrollIntoViewIfNeeded();
+  await picture.hover({ position: { x: 60, y: 60 } });
+  assert.match(await page.locator("#pareto-plot .hovered text").textContent(), /: time 0\.\d+, [\d.]+ times less variance/);
+  const box = await picture.boundingBox();
+  await page.mouse.move(box.x + 0.4 * box.width, box.y + 100);
+  await page.mouse.down();
+  await page.mouse.move(box.x + 0.99 * box.width, box.y + 100, { steps: 5 });
+  await page.mouse.up();
+  const kept = await cells(1);
+  assert.ok(kept.length > 0 && kept.length < front.length, kept.join());
+  assert.deepEqual(kept, front.slice(-kept.length).map((row) => row.design));
+  // A width has the designs that were timed.
+  await page.focus("#width");
+  await page.keyboard.press("ArrowRight");
+  const width = await inAddress("width");
+  const picked = program("--widths", width);
+  await says("width-value", `${picked.primal.design}: ${picked.primal.score_ratio.toFixed(2)} × less variance`);
+  await settled();
+  assert.equal(await text("primal-design"), picked.primal_model);
+  // Another design's time is not known, and another baseline has none.
+  await page.fill("#own", "40x8d");
+  await page.press("#own", "Enter");
+  await says("shown", "its time is not known");
+  await page.click("#best");
+  await page.locator("#settings label", { hasText: "FLOPs" }).click();
+  await says("primal-design", answer("search", "resnext29-1x128d", "--cost", "flops").primal_model);
+  await page.locator("#cost-time").click();
+  await says("primal-note", "of the time");
+  await page.click("#baseline");
+  await page.fill("#name", "resnext29-3x64d");
+  await page.press("#name", "Enter");
+  await says("primal-design", answer("search", "resnext29-3x64d").primal_model);
+  assert.equal(await page.locator("#cost-time").isVisible(), false);
+  // The file control takes a table, too.
+  await page.click("#baseline");
+  await page.setInputFiles("#file", { name: "more.csv", mimeType: "text/csv", buffer: Buffer.from("model,seconds\nresnext29-3x64d,2\n16x9d,1\n") });
+  await says("status", "more.csv has the time of 1 design.");
+  assert.equal(await page.locator("#picker").isVisible(), false);
 });
 
 test("what is copied is what the program takes", async () => {

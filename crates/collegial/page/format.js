@@ -27,5 +27,8 @@ export const percent = (share) => `${(100 * share).toFixed(1)} %`;
 /** 2.034 as 2.03 times. */
 export const times = (ratio) => (ratio >= 100 ? ratio.toFixed(0) : ratio.toFixed(2));
 
+/** What there is fewer of, or less. */
+export const fewer = (cost) => (cost === "time" ? "less time" : `fewer ${units[cost]}`);
+
 /** What is charged for, in words. */
 export const units = { params: "parameters", flops: "FLOPs", activations: "activations", time: "time" };

@@ -32,10 +32,11 @@ export function show_front(answer, show) {
     choose(0, rows.length - 1);
   };
   const costs = Object.keys(prices).filter((key) => answer.pareto.some((row) => row.fronts.includes(key)));
-  at("pareto-cost").replaceChildren(...costs.map((key, index) => html("label", {},
-    html("input", { type: "radio", name: "pareto-cost", value: key, checked: index === 0, onchange: () => over(key) }), units[key])));
+  const first = costs.includes(answer.cost) ? answer.cost : costs[0];
+  at("pareto-cost").replaceChildren(...costs.map((key) => html("label", {},
+    html("input", { type: "radio", name: "pareto-cost", value: key, checked: key === first, onchange: () => over(key) }), units[key])));
   at("brush-from").oninput = ({ target }) => choose(Number(target.value), Math.max(to, Number(target.value)));
   at("brush-to").oninput = ({ target }) => choose(Math.min(from, Number(target.value)), Number(target.value));
   at("brush-all").onclick = () => choose(0, rows.length - 1);
-  over(costs[0]);
+  over(first);
 }

@@ -1,9 +1,9 @@
 // The page: what is asked when something changes, and where the answers go.
 
 import { RequestError, ask, start } from "./ask.js";
-import { address, set, settings, state, token } from "./state.js";
+import { address, set, settings, state, table, token } from "./state.js";
 import { at, html, unbroken } from "./svg.js";
-import { percent, short, times, units } from "./format.js";
+import { fewer, percent, short, times, units } from "./format.js";
 import { drawing, objectives, placeOf, ways, widthAt } from "./plots.js";
 import { designs, layers, stages, verdicts } from "./tables.js";
 import { copy, say } from "./share.js";
@@ -75,7 +75,7 @@ function update() {
     }
     Object.assign(now, { search: search.value, stages: null });
     say("");
-    for (const input of document.querySelectorAll("input[name=stages]")) input.disabled = now.baseline.blocks.length < 2;
+    for (const input of document.querySelectorAll("input[name=stages]")) input.disabled = now.baseline.blocks.length < 2 || state.cost === "time";
     show_answers();
     show_stages();
     show_extras();
@@ -84,6 +84,7 @@ function update() {
 }
 
 function show_settings() {
+  at("cost-time").hidden = !table.text;
   for (const key of ["cost", "rule", "inputs", "stages"]) {
     for (const input of document.querySelectorAll(`input[name=${key}]`)) input.checked = input.value === state[key];
   }
@@ -162,7 +163,7 @@ function pick(width) {
     show_cards(now.stages ?? found, now.search, show_friendly);
     const of_stages = now.stages?.stages[state.goal].designs.join("-");
     const design = state.design || of_stages || String(found[state.goal].design);
-    const says = (answer) => (state.goal === "primal" ? `${times(answer.score_ratio)} × less variance` : `${times(answer.cost_ratio)} × fewer ${units[found.cost]}`);
+    const says = (answer) => (state.goal === "primal" ? `${times(answer.score_ratio)} × less variance` : `${times(answer.cost_ratio)} × ${fewer(found.cost)}`);
     // As the cards: the designs of the stages, where they have some of their own.
     const told = now.stages ? `${of_stages}: ${says(now.stages.stages[state.goal])}` : `${found[state.goal].design}: ${says(found[state.goal])}`;
     at("width-value").textContent = told;
@@ -171,8 +172,9 @@ function pick(width) {
     const [shown, taken] = await Promise.all([ask("network", asked), ask("take", { ...asked, block_inputs: state.inputs })]);
     if (!current()) return;
     now.shown = { design, network: shown };
-    const share = percent(shown[count_key()] / now.baseline[count_key()]);
-    at("shown").replaceChildren(...unbroken(`${shown.model}: ${short(shown.parameters)} parameters, ${short(shown.flops, "FLOPs")}, ${share} of the baseline's ${units[state.cost]}.`));
+    const share = share_of(design, shown);
+    const of_it = share === undefined ? "its time is not known" : `${percent(share)} of the baseline's ${units[state.cost]}`;
+    at("shown").replaceChildren(...unbroken(`${shown.model}: ${short(shown.parameters)} parameters, ${short(shown.flops, "FLOPs")}, ${of_it}.`));
     show_lines(taken, command(), address());
     show_stage_choice();
     show_block();
@@ -187,7 +189,13 @@ function show_layers() {
   if (at("layers").open && now.baseline) layers(now.baseline, now.shown?.network ?? now.baseline);
 }
 
-const count_key = () => ({ params: "parameters", flops: "flops", activations: "activations" })[state.cost];
+/** What a design costs as a share of the baseline's cost; of time only what was given is known. */
+function share_of(design, shown) {
+  const key = { params: "parameters", flops: "flops", activations: "activations" }[state.cost];
+  if (key) return shown[key] / now.baseline[key];
+  if (design === now.search.baseline_design) return 1;
+  return now.search.timings.designs.find((timed) => timed.design === design)?.ratio;
+}
 
 /** The logarithm of the width on the curve that is closest on its axis. */
 function closest(value) {
@@ -260,6 +268,7 @@ function command() {
   const flags = [
     state.cost !== "params" && `--cost ${state.cost}`,
     state.inputs !== "network" && `--block-inputs ${state.inputs}`,
+    state.cost === "time" && `--timings ${/^[\w.-]+$/.test(table.name) ? table.name : `'${table.name.replaceAll("'", "'\\''")}'`}`,
     alike && state.rule !== "under" && `--rule ${state.rule}`,
     alike && state.multiple !== "1" && `--multiple-of ${state.multiple}`,
     alike && state.width && `--widths ${state.width}`,
@@ -269,9 +278,28 @@ function command() {
   return ["collegial search", named ? now.baseline.model : `${now.baseline.model}.toml`, ...flags].filter(Boolean).join(" ");
 }
 
+/** The times in a file are a cost from now on, unless the program refuses them. */
+async function timed(file) {
+  const text = await file.text();
+  const { timings } = await ask("search", { ...settings(), cost: "time", times: text });
+  Object.assign(table, { name: file.name, text });
+  set({ cost: "time", stages: "one", width: "", design: "" });
+  await update();
+  const { length } = timings.designs;
+  say(`${file.name} has the ${length === 1 ? "time of 1 design" : `times of ${length} designs`}.`);
+}
+
+/** Times are those of one baseline. */
+function forget(model) {
+  if (model === state.model) return;
+  table.text = "";
+  if (state.cost === "time") set({ cost: "params" });
+}
+
 function listen() {
   at("settings").addEventListener("change", ({ target }) => {
-    set({ [target.name]: target.value, design: "" });
+    // Times are those of one design for all stages.
+    set({ [target.name]: target.value, design: "", ...(target.value === "time" ? { stages: "one" } : {}) });
     update();
   });
   at("settings").addEventListener("submit", (event) => event.preventDefault());
@@ -314,7 +342,7 @@ function listen() {
 
 drawing();
 listen();
-picker((model) => { set({ model, width: "", design: "" }); now.stage = 0; at("stage").replaceChildren(); return update(); }, () => state.model);
+picker((model) => { forget(model); set({ model, width: "", design: "" }); now.stage = 0; at("stage").replaceChildren(); return update(); }, () => state.model, timed);
 try {
   if (!state.model) set({ model: (await start()).model ?? "resnext29-1x128d" });
   await update();

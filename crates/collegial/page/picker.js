@@ -5,8 +5,8 @@ import { at, html } from "./svg.js";
 import { short } from "./format.js";
 import { say } from "./share.js";
 
-/** Makes the dialog work; `use` is given a name or a spec's text. */
-export function picker(use, current) {
+/** Makes the dialog work; `use` is given a name or a spec's text, `time` a file with times. */
+export function picker(use, current, time) {
   const dialog = at("picker");
   let typed = "";
   const refuse = (error) => { at("picker-error").textContent = error.message; };
@@ -41,16 +41,24 @@ export function picker(use, current) {
   const take = async (file) => {
     say(`Reading ${file.name} …`);
     try {
-      const network = await drop(file);
-      use(network.named ? network.model : network.toml);
-      say(`${file.name} holds ${network.model}.`);
+      if (/\.csv$/i.test(file.name)) {
+        await time(file);
+      } else {
+        const network = await drop(file);
+        use(network.named ? network.model : network.toml);
+        say(`${file.name} holds ${network.model}.`);
+      }
       dialog.close();
     } catch (error) {
       say(error.message, true);
       refuse(error);
     }
   };
-  at("file").addEventListener("change", ({ target }) => target.files[0] && take(target.files[0]));
+  at("file").addEventListener("change", ({ target }) => {
+    if (target.files[0]) take(target.files[0]);
+    // The same file again is another choice: it may have changed.
+    target.value = "";
+  });
   dropping(take);
 }
 

@@ -2,7 +2,7 @@
 
 import { at } from "./svg.js";
 import { nearestTo, nothing, plot, radius } from "./plot.js";
-import { grouped, percent, short, significant, times, units } from "./format.js";
+import { fewer, grouped, percent, short, significant, times, units } from "./format.js";
 
 /** The ends of some positive numbers, with room around them. */
 function ends(values, room = 1.15) {
@@ -87,7 +87,7 @@ export function objectives(answer, picked, stages, drag) {
     data, drag,
   });
   plot(at("dual-plot"), {
-    title: `Times fewer ${unit} at the same variance`,
+    title: `Times ${fewer(answer.cost)} at the same variance`,
     caption: "Higher is better. As few members as reach the baseline's variance.",
     file: `${answer.baseline}-same-variance`,
     alt: `Baseline's ${unit} over those of a design of the same variance, over the width of a member; highest near width ${answer.dual.width}.`,
@@ -101,7 +101,7 @@ export function objectives(answer, picked, stages, drag) {
     ],
     handle: { x: nearest.width, y: nearest.efficiency, tone: "variance", text: `n = ${nearest.width}` },
     keys: [...shaded, ...owns("variance"), { kind: "line", tone: "variance", name: "real-valued m" }, { kind: "dot", tone: "variance", name: "whole members" }, { kind: "dot", tone: "base", hollow: true, name: "baseline" }],
-    hover: told("efficiency", "variance", (point) => `${times(point.efficiency)} times fewer, m = ${significant(point.dual_multiplicity)}`),
+    hover: told("efficiency", "variance", (point) => `${times(point.efficiency)} times ${fewer(answer.cost).split(" ")[0]}, m = ${significant(point.dual_multiplicity)}`),
     data, drag,
   });
 }
@@ -213,15 +213,15 @@ function one(figure, drawn, tone, bins, top, { low, high }) {
   });
 }
 
-/** What a design of the front costs. */
-export const prices = { params: (row) => row.parameters, flops: (row) => row.flops, activations: (row) => row.activations };
+/** What a design of the front costs; its time is a share of the baseline's. */
+export const prices = { params: (row) => row.parameters, flops: (row) => row.flops, activations: (row) => row.activations, time: (row) => row.time_share };
 
 /** Variance over a cost; `chosen` are the rows in the brushed range, which `brush` is told of. */
 export function front(answer, cost, rows, chosen, brush) {
   const price = prices[cost];
-  const told = (row) => `${row.design}: ${short(price(row), cost === "flops" ? "FLOPs" : "")}, ${times(row.score_ratio)} times less variance`;
+  const told = (row) => `${row.design}: ${cost === "time" ? `time ${price(row).toFixed(3)}` : short(price(row), cost === "flops" ? "FLOPs" : "")}, ${times(row.score_ratio)} times less variance`;
   const tone = (row) => (row.primal ? "cost" : row.dual ? "variance" : "other");
-  const base = { params: answer.baseline_parameters, flops: answer.baseline_flops, activations: answer.baseline_activations }[cost];
+  const base = { params: answer.baseline_parameters, flops: answer.baseline_flops, activations: answer.baseline_activations, time: 1 }[cost];
   const dot = (row) => ({
     kind: "dot", at: [price(row), row.score], tone: tone(row), hollow: !chosen.includes(row), size: row.primal || row.dual ? radius.marked : radius.point, title: told(row),
     name: (row.primal || row.dual) && String(row.design), beside: row.primal ? [-10, 16] : [10, -4],
@@ -233,7 +233,7 @@ export function front(answer, cost, rows, chosen, brush) {
     caption: "Lower and further left is better. Both best designs are marked.",
     file: `${answer.baseline}-pareto-${cost}`,
     alt: `${rows.length} designs that nothing beats in both variance and ${units[cost]}, the best at the same cost ${answer.primal.design} and at the same variance ${answer.dual.design}.`,
-    x: { name: units[cost], log: true, ...ends([...rows.map(price), base], 1.08) },
+    x: { name: cost === "time" ? "time, the baseline's being 1" : units[cost], log: true, ...ends([...rows.map(price), base], 1.08) },
     y: { name: "mean kernel variance of the blocks", log: true, ...ends([...rows.map((row) => row.score), answer.baseline_score], 1.15) },
     marks: [
       ...(range ? [{ kind: "flat", low: price(chosen[0]), high: price(chosen.at(-1)), tone: "base" }] : []),
@@ -246,7 +246,10 @@ export function front(answer, cost, rows, chosen, brush) {
       const row = nearestTo(rows, value, price);
       return { x: price(row), y: row.score, tone: tone(row), text: told(row) };
     },
-    data: { columns: ["design", "parameters", "flops", "activations", "variance"], rows: rows.map((row) => [row.design, row.parameters, row.flops, row.activations, row.score]) },
+    data: {
+      columns: ["design", "parameters", "flops", "activations", ...(answer.timings ? ["time_share"] : []), "variance"],
+      rows: rows.map((row) => [row.design, row.parameters, row.flops, row.activations, ...(answer.timings ? [row.time_share] : []), row.score]),
+    },
     drag: (value, from) => brush(Math.min(value, from), Math.max(value, from)), brush: true,
   });
 }

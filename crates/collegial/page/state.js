@@ -11,9 +11,12 @@ export { token };
 export const state = { ...defaults };
 for (const key of Object.keys(defaults)) if (given.has(key)) state[key] = given.get(key);
 
+/** A table of times, as CSV, and its file's name; no address holds it, nor that they are the cost. */
+export const table = { name: "", text: "" };
+
 /** The address of the current state. */
 export function address() {
-  const pairs = Object.entries(state).filter(([key, value]) => value !== defaults[key] && value !== "");
+  const pairs = Object.entries(state).filter(([key, value]) => value !== defaults[key] && value !== "" && value !== "time");
   const query = new URLSearchParams(pairs).toString();
   return `${location.origin}${location.pathname}#${token}${query ? `&${query}` : ""}`;
 }
@@ -33,5 +36,6 @@ export function settings() {
     rule: state.rule === defaults.rule ? null : state.rule,
     multiple_of: Number(state.multiple),
     block_inputs: state.inputs,
+    ...(state.cost === "time" && table.text ? { times: table.text } : {}),
   };
 }

@@ -2,7 +2,7 @@
 
 import { sortable } from "./sort.js";
 import { at, html } from "./svg.js";
-import { grouped, percent, significant, times, units } from "./format.js";
+import { fewer, grouped, percent, significant, times, units } from "./format.js";
 
 function table(caption, columns, rows) {
   const head = html("tr", {}, columns.map(([name, kind]) => html("th", { scope: "col", class: kind }, name)));
@@ -13,9 +13,10 @@ function table(caption, columns, rows) {
 
 const row = (cells, kind) => html("tr", { class: kind }, cells.map((cell) => html("td", {}, cell)));
 
+const saving = (cost) => `${units[cost]}: times ${fewer(cost).split(" ")[0]}`;
+
 /** Both optima and their neighbours; a click shows a design. */
 export function designs(answer, show) {
-  const unit = units[answer.cost];
   const base = row(["baseline", answer.baseline_design ?? answer.baseline, grouped(answer.baseline_parameters), grouped(answer.baseline_flops), significant(answer.baseline_score), "1.00", "1.00"]);
   const line = (problem, name) => (design) => row([
     name(design),
@@ -27,16 +28,17 @@ export function designs(answer, show) {
     const all = [answer[problem], ...others];
     return all.map(line(problem, (design) => (design === answer[problem] ? title : `${percent(design.distance)} off`)));
   };
-  const columns = ["question", "design", "parameters", "FLOPs", "variance", "variance: times less", `${unit}: times fewer`];
+  const columns = ["question", "design", "parameters", "FLOPs", "variance", "variance: times less", saving(answer.cost)];
   at("designs").replaceChildren(table("", columns.map((name) => [name]), [base, ...group("primal", "same cost"), ...group("dual", "same variance")]));
 }
 
 /** Designs of the front; a click shows one. */
 export function fronts(answer, rows, show) {
-  const columns = ["design", "parameters", "FLOPs", "activations", "variance", "variance: times less", `${units[answer.cost]}: times fewer`, "best at"];
+  const timed = Boolean(answer.timings);
+  const columns = ["design", "parameters", "FLOPs", "activations", ...(timed ? ["time share"] : []), "variance", "variance: times less", saving(answer.cost), "best at"];
   const line = (one) => row([
     html("button", { type: "button", "aria-label": `Show ${one.design}`, onclick: () => show(one) }, String(one.design)),
-    grouped(one.parameters), grouped(one.flops), grouped(one.activations), significant(one.score), times(one.score_ratio), times(one.cost_ratio),
+    grouped(one.parameters), grouped(one.flops), grouped(one.activations), ...(timed ? [one.time_share.toFixed(3)] : []), significant(one.score), times(one.score_ratio), times(one.cost_ratio),
     [one.primal && "same cost", one.dual && "same variance"].filter(Boolean).join(", "),
   ], one.primal || one.dual ? "optimum" : "");
   at("pareto-table").replaceChildren(table("", columns.map((name) => [name]), rows.map(line)));
@@ -53,7 +55,7 @@ export function stages(answer, cost, show) {
     return row([title, html("button", { type: "button", "aria-label": `Show ${design}`, onclick: () => show(problem, design) }, best.designs.join(", ")),
       grouped(best.parameters), grouped(best.flops), significant(best.score), times(best.score_ratio), times(best.cost_ratio), percent(best.gap)]);
   };
-  const columns = ["question", "designs of the stages", "parameters", "FLOPs", "variance", "variance: times less", `${units[cost]}: times fewer`, "at most off"];
+  const columns = ["question", "designs of the stages", "parameters", "FLOPs", "variance", "variance: times less", saving(cost), "at most off"];
   return place.replaceChildren(html("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "A design per stage" },
     table("A design per stage", columns.map((name) => [name]), [line("primal", "same cost"), line("dual", "same variance")])));
 }

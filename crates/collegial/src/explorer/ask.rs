@@ -12,7 +12,7 @@ use collegial_arch::{Family, Spec};
 use collegial_report::Card;
 use collegial_search::BlockInputs;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::explorer::cost;
 use crate::explorer::network::Network;
@@ -76,15 +76,19 @@ pub(super) fn ask_watched(verb: &str, body: &[u8], monitor: &dyn Monitor) -> Res
     match verb {
         "models" => to_json(&models()?),
         "search" => {
-            let mut request: crate::search::Request = crate::request(json)?;
+            let (times, mut request) = search_request(json)?;
             if request.data.is_some() || request.timings.is_some() {
                 return Err(RequestError(
                     "the page opens no files of this machine; leave `data` and `timings` out".into(),
                 ));
             }
             request.model = without_files(&request.model)?;
+            request.timings = times.is_some().then(|| TIMES.into());
             cost::check(&request, &request.model.spec()?)?;
-            let found = crate::search::run(&request, monitor)?;
+            let found = match &times {
+                Some(times) => crate::search::run_with_times(&request, times, monitor)?,
+                None => crate::search::run(&request, monitor)?,
+            };
             let mut answer: Value = serde_json::from_str(&found.json()?).map_err(Error::Json)?;
             answer["sentences"] = found.summary().0.into();
             // Verdicts have neither cards nor curves.
@@ -95,7 +99,8 @@ pub(super) fn ask_watched(verb: &str, body: &[u8], monitor: &dyn Monitor) -> Res
             if let Some(cards) = found.stage_cards() {
                 answer["stage_cards"] = cards.iter().map(card).collect();
             }
-            let fine = crate::search::fine_curve(&request)?;
+            // Between designs that were timed there are none.
+            let fine = if times.is_some() { vec![] } else { crate::search::fine_curve(&request)? };
             answer["fine"] = serde_json::to_value(fine).map_err(Error::Json)?;
             to_json(&answer)
         }
@@ -140,6 +145,22 @@ pub(super) fn ask_watched(verb: &str, body: &[u8], monitor: &dyn Monitor) -> Res
 pub fn dropped(name: &str, content: &[u8]) -> Result<String, RequestError> {
     let spec = crate::model::of_content(name, content)?;
     to_json(&Network::of(&spec)?)
+}
+
+/// What a table of times is called that came without a file.
+const TIMES: &str = "times.csv";
+
+/// A search, and the content of its table of times: the page's own field, as nothing is opened.
+fn search_request(json: &str) -> Result<(Option<String>, crate::search::Request), RequestError> {
+    let mut fields: Map<String, Value> = crate::request(json)?;
+    let times = match fields.remove("times") {
+        None | Some(Value::Null) => None,
+        Some(Value::String(times)) => Some(times),
+        Some(_) => {
+            return Err(RequestError("times is the text of a table, such as \"model,seconds\"".into()));
+        }
+    };
+    Ok((times, crate::request(&Value::Object(fields).to_string())?))
 }
 
 /// Kernels in one answer.
@@ -224,6 +245,41 @@ mod tests {
             let body = serde_json::json!({ "model": "fc6-500", "cost": "time", field: value }).to_string();
             let refusal = ask("search", body.as_bytes()).unwrap_err();
             assert!(refusal.0.starts_with("the page opens no files"), "{field}: {refusal}");
+        }
+    }
+
+    #[test]
+    fn times_that_are_given_are_a_cost() {
+        let asked = |fields: Value| {
+            let mut body = json!({ "model": "resnext29-1x128d" });
+            body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+            ask("search", body.to_string().as_bytes())
+        };
+        let times = "model,seconds\nresnext29-1x128d,0.4\n66x6d,0.7\n20x16d,0.39\n11x24d,0.3\n";
+        // With times nothing else is meant.
+        for fields in [json!({ "times": times }), json!({ "times": times, "cost": "time" })] {
+            let answer: Value = serde_json::from_str(&asked(fields).unwrap()).unwrap();
+            assert_eq!((&answer["cost"], &answer["primal"]["design"]), (&json!("time"), &json!("20x16d")));
+            assert_eq!(answer["dual"]["design"], "11x24d");
+            assert!(answer["cards"][0]["note"].as_str().unwrap().contains("97.5 % of the time"));
+            let row = &answer["pareto"][0];
+            assert_eq!((&row["time_share"], &row["fronts"][2]), (&json!(0.75), &json!("time")));
+        }
+        let picked = asked(json!({ "times": times, "cost": "time", "widths": "24" })).unwrap();
+        let picked: Value = serde_json::from_str(&picked).unwrap();
+        assert_eq!(picked["primal"]["design"], "11x24d");
+        for (fields, sentence) in [
+            (json!({ "cost": "time" }), "cost time runs the networks"),
+            (json!({ "times": times, "timings": "/etc/passwd" }), "the page opens no files"),
+            (json!({ "times": times, "cost": "flops" }), "timings are times; ask for cost time as well"),
+            (json!({ "times": 1 }), "times is the text of a table"),
+            (json!({ "times": "design,seconds\n1x8d,1\n" }), "no column \"model\""),
+            (json!({ "times": "model,seconds\n66x6d,1\n" }), "the timings lack the baseline"),
+            (json!({ "times": "model,seconds\n1x128d,fast\n" }), "it must be a number"),
+            (json!({ "times": "model,seconds\nfc6-500,1\n" }), "row 1 of the timings is \"fc6-500\""),
+        ] {
+            let refusal = asked(fields.clone()).unwrap_err().0;
+            assert!(refusal.contains(sentence) && !refusal.contains('\n'), "{fields}: {refusal}");
         }
     }
 

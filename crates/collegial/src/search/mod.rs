@@ -27,6 +27,7 @@ use crate::runtime::Runtimes;
 use crate::transformer::verdicts;
 pub use crate::transformer::verdicts::Verdicts;
 use crate::{Answer, Budget, Error, Model, Monitor, Paged, Silent, Style, Widths};
+use designs::Times;
 pub use designs::{Checked, Designs};
 pub use paper::Paper;
 pub(crate) use work::Work;
@@ -195,6 +196,24 @@ pub fn run(request: &Request, monitor: &dyn Monitor) -> Result<SearchAnswer, Err
 ///
 /// As those of [`run`], and those of the runtime.
 pub fn run_with(request: &Request, runtimes: Runtimes, monitor: &dyn Monitor) -> Result<SearchAnswer, Error> {
+    answer(request, Times::Found(runtimes), monitor)
+}
+
+/// The same with the content of the file that the request names under `timings`, which is not
+/// opened.
+///
+/// # Errors
+///
+/// As those of [`run`], and where the content is no table of times.
+pub(crate) fn run_with_times(
+    request: &Request,
+    times: &str,
+    monitor: &dyn Monitor,
+) -> Result<SearchAnswer, Error> {
+    answer(request, Times::Given(times), monitor)
+}
+
+fn answer(request: &Request, times: Times, monitor: &dyn Monitor) -> Result<SearchAnswer, Error> {
     let request = &request.clone().timed();
     Runtimes::check(request)?;
     let (baseline, images) = designs::baseline(request, monitor)?;
@@ -207,7 +226,7 @@ pub fn run_with(request: &Request, runtimes: Runtimes, monitor: &dyn Monitor) ->
         return Ok(SearchAnswer::Paper(Box::new(paper::run(request, &baseline, monitor)?)));
     }
     checks::whole_network(request)?;
-    Ok(SearchAnswer::Designs(Box::new(designs::run(request, &baseline, images, runtimes, monitor)?)))
+    Ok(SearchAnswer::Designs(Box::new(designs::run(request, &baseline, images, times, monitor)?)))
 }
 
 /// Both objectives between the narrowest widths, for a curve that is smooth there.

@@ -25,12 +25,12 @@ use collegial_train::{Error as TrainError, spec_for};
 use serde::Serialize;
 
 use super::{Request, called};
-use crate::runtime::Runtimes;
 use crate::style::wrapped;
 use crate::{Answer, Error, Message, Monitor, Style};
 pub use check::Checked;
 pub(super) use check::FEWEST;
 pub use evidence::Told;
+pub(super) use timings::Times;
 
 /// Both optima of the whole network.
 #[derive(Clone, Debug, Serialize)]
@@ -97,13 +97,13 @@ pub(super) fn run(
     request: &Request,
     baseline: &Spec,
     images: Images,
-    runtimes: Runtimes,
+    times: Times,
     monitor: &dyn Monitor,
 ) -> Result<Designs, Error> {
     let start = Instant::now();
     let mut search = question(request, baseline).images(images);
     if request.cost.has(Cost::Time) {
-        search = timings::timed(request, baseline, search, runtimes, monitor)?;
+        search = timings::timed(request, baseline, search, times, monitor)?;
     }
     let mut answer = search.run_watched(monitor)?;
     answer.baseline = called::baseline(&request.model, baseline);

@@ -11,17 +11,29 @@ use crate::message::invalid;
 use crate::runtime::Runtimes;
 use crate::{Error, Monitor};
 
+/// Where times come from.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::search) enum Times<'a> {
+    /// The request's file, or else these runtimes.
+    Found(Runtimes),
+    /// The content of such a file.
+    Given(&'a str),
+}
+
 /// The search with the times that were given, or else measured now.
 pub(super) fn timed(
     request: &Request,
     baseline: &Spec,
     search: DesignSearch,
-    runtimes: Runtimes,
+    times: Times,
     monitor: &dyn Monitor,
 ) -> Result<DesignSearch, Error> {
-    let timings = match &request.timings {
-        Some(path) => read(&Csv::open(path)?, baseline)?,
-        None => timing::measure(&search, runtimes.loader(request)?.as_ref(), monitor)?,
+    let timings = match (times, &request.timings) {
+        (Times::Given(text), _) => read(&Csv::from_csv(text.as_bytes())?, baseline)?,
+        (Times::Found(_), Some(path)) => read(&Csv::open(path)?, baseline)?,
+        (Times::Found(runtimes), None) => {
+            timing::measure(&search, runtimes.loader(request)?.as_ref(), monitor)?
+        }
     };
     Ok(search.timings(timings))
 }
