@@ -129,7 +129,7 @@ test("a width whose best design is the baseline is not called the best of all wi
 test("three shares are a list", async () => {
   await open("model=resnext29-1x128d&stages=free");
   const note = await text("dual-note");
-  assert.match(note, /^[\d.]+ % of the parameters, [\d.]+ % of the FLOPs and [\d.]+ % of the variance$/);
+  assert.match(note, /^[\d.]+ % of the FLOPs, [\d.]+ % of the activations and [\d.]+ % of the variance$/);
 });
 
 test("what others' trainings say stands under the cards, with a link to what is served", async () => {
