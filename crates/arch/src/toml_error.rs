@@ -96,13 +96,16 @@ fn line_of(text: &str, name: &str) -> Option<usize> {
 /// The top-level key whose value gives the same error beside nothing but the kind.
 fn culprit<T: DeserializeOwned>(text: &str, error: &str) -> Option<String> {
     let table: Table = text.parse().ok()?;
-    let kind = table.get("kind").cloned();
-    let same = |key: &str, value: &Value| {
-        let mut alone: Table = kind.iter().map(|kind| ("kind".to_owned(), kind.clone())).collect();
-        alone.insert(key.to_owned(), value.clone());
-        alone.try_into::<T>().is_err_and(|found| found.to_string() == error)
-    };
-    table.iter().find(|(key, value)| same(key, value)).map(|(key, _)| key.clone())
+    let (key, _) = table.iter().find(|(key, value)| is_alike::<T>(&table, key, value, error))?;
+    Some(key.clone())
+}
+
+/// Whether a value beside nothing but the table's kind gives this error.
+fn is_alike<T: DeserializeOwned>(table: &Table, key: &str, value: &Value, error: &str) -> bool {
+    let kind = table.get("kind").map(|kind| ("kind".to_owned(), kind.clone()));
+    let mut alone: Table = kind.into_iter().collect();
+    alone.insert(key.to_owned(), value.clone());
+    alone.try_into::<T>().is_err_and(|found| found.to_string() == error)
 }
 
 /// Where the value of the [`culprit`] is a list of tables: which of them gives the error, and its key
@@ -111,12 +114,7 @@ fn item_in<T: DeserializeOwned>(text: &str, error: &str) -> Option<String> {
     let table: Table = text.parse().ok()?;
     let name = culprit::<T>(text, error)?;
     let items: Vec<&Table> = table[&name].as_array()?.iter().filter_map(Value::as_table).collect();
-    let same = |item: Table| {
-        let mut alone: Table =
-            table.get("kind").cloned().map(|kind| ("kind".to_owned(), kind)).into_iter().collect();
-        alone.insert(name.clone(), Value::Array(vec![item.into()]));
-        alone.try_into::<T>().is_err_and(|found| found.to_string() == error)
-    };
+    let same = |item: Table| is_alike::<T>(&table, &name, &Value::Array(vec![item.into()]), error);
     let at = items.iter().position(|&item| same(item.clone()))?;
     let without = |key: &String| {
         let mut rest = items[at].clone();

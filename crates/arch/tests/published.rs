@@ -89,7 +89,7 @@ fn multiply_accumulates_are_those_of_timm() {
         let macs = graph(name).counts().unwrap().total.macs as f64;
         assert_eq!(format!("{:.2}", macs / 1e9), billions, "{name}");
     }
-    // Convolutions, the dense layer, 2 for each of the norms' elements, and the average pool's 2048 x 7 x 7.
+    // Convolutions, the dense layer, 2 for each element of a norm, and 2048 x 7 x 7 for the average.
     let exact = 4_087_136_256 + 2_048_000 + 2 * 11_113_984 + 100_352;
     assert_eq!(graph("resnet50").counts().unwrap().total.macs, exact);
 }

@@ -15,7 +15,7 @@ function at_width(about, answer, whole, goal) {
 export function show_cards(answer, whole, show) {
   for (const [index, goal] of ["primal", "dual"].entries()) {
     const { question, number, about, name, note } = (answer.stage_cards ?? answer.cards)[index];
-    const parts = { question, ratio: number, what: at_width(about, answer, whole, goal), design: name, note: note };
+    const parts = { question, ratio: number, what: at_width(about, answer, whole, goal), design: name, note };
     for (const [part, words] of Object.entries(parts)) at(`${goal}-${part}`).replaceChildren(...unbroken(words));
     const { parameters, flops, activations } = answer.stages?.[goal] ?? answer[goal];
     const counts = [`${short(parameters)} parameters`, short(flops, "FLOPs"), activations && `${short(activations)} activations`];

@@ -14,7 +14,8 @@ options! {
     ///
     /// FLOPs are 2 per multiply-add, and 1 per element of a batch norm's output or of a residual sum.
     /// --macs shows multiply-adds instead, as timm and fvcore count: 2 per element of a batch norm,
-    /// 1 per element that a global average reads, none of a sum. Activations are the elements that convolutions and dense layers put out.
+    /// 1 per element that a global average reads, none of a sum. Activations are the elements that
+    /// convolutions and dense layers put out.
     ///
     /// MODEL can also be the path of a checkpoint, of a run's directory, or of an exported ONNX file.
     #[command(after_help = "Example:\n  collegial info resnext50-32x4d --batch 256")]

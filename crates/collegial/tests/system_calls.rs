@@ -267,6 +267,7 @@ fn a_call_of_the_system_that_fails_costs_no_more_than_a_kill() {
             );
             assert_left(&run, &expected, &format!("{call} after {after}"));
         }
+        eprintln!("{call}: {} of {count} calls failed in turn, {refused} were refused", count.min(MOST));
         // Most reads are of what the system tells about itself, which is left aside.
         let least = if call == "read" { 1 } else { 4 };
         assert!(refused >= least, "{call}: {refused} of {count}");

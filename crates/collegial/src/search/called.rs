@@ -2,7 +2,7 @@
 //!
 //! A name says depth and design; channels, gates and stems of a spec of the user's own are not in
 //! it. So a network is called by its name only where the name, with the settings that the hint
-//! repeats, means this very network; elsewhere by its design and by the baseline as it was typed.
+//! repeats, means this very network; elsewhere by its design and by the name of the baseline's file.
 
 use std::path::Path;
 
@@ -50,7 +50,7 @@ pub(super) fn export(model: &Model, baseline: &Spec, network: &Spec) -> Vec<Mess
     if let Some(settings) = network.settings_beside_name() {
         return vec![export(&network.name(), &settings)];
     }
-    let file = typed(model).filter(|file| file.ends_with(".toml"));
+    let file = typed(model).filter(|file| file_name(file).is_some());
     match (file, changed_lines(baseline, network)) {
         (Some(file), Some(changed)) => {
             vec![format!("set {changed} in {file}, then").into(), export(file, &model.overrides())]

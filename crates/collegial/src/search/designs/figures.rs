@@ -1,14 +1,13 @@
 //! Both objectives over the widths, with the baseline and integer designs as dots, and the two
 //! numbers of an answer as cards.
 
-use collegial_arch::Cost;
 use collegial_report::{
     Axis, Card, Figure, Line, Mark, Marker, Point, Points, Section, Stroke, Tone, VerticalRange,
 };
 use collegial_search::{CurvePoint, DesignAnswer, Gain, NearbyDesign, Problem};
 
 use super::Designs;
-use super::sentences::percent;
+use super::sentences::{fewer, percent};
 
 /// The legend's name of designs with a whole number of members.
 const WHOLE: &str = "whole members";
@@ -18,7 +17,7 @@ impl Designs {
     pub(super) fn both_cards(&self) -> [Card; 2] {
         let DesignAnswer { primal, dual, cost, .. } = &self.answer;
         let (unit, what) = (cost.first().unit(), self.what());
-        let fewer = if cost.first() == Cost::Time { "less" } else { "fewer" };
+        let fewer = fewer(cost.first());
         let primal_about = match primal.gain {
             Gain::BaselineIsBest => "the baseline is itself the best".to_owned(),
             Gain::Better => format!("less {what}"),
@@ -103,7 +102,7 @@ impl Designs {
         let kept = |point: &&CurvePoint| one || point.dual_multiplicity <= point.primal_multiplicity;
         let curve = answer.curve.iter().filter(kept).map(|point| (point.width as f64, point.efficiency));
         let best = &answer.dual;
-        let fewer = if answer.cost.first() == Cost::Time { "less" } else { "fewer" };
+        let fewer = fewer(answer.cost.first());
         let figure =
             Figure::new(format!("Times {fewer} {} at the same variance", answer.cost.first().unit()))
                 .file("same-variance")

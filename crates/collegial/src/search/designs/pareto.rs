@@ -8,6 +8,7 @@ use collegial_report::{
 use collegial_search::{DesignOptimum, ParetoDesign, Redesigned};
 
 use super::Designs;
+use super::sentences::fewer;
 
 impl Designs {
     /// Variance over parameters, over FLOPs, and over every other cost that is compared, time too
@@ -90,10 +91,8 @@ impl Designs {
     fn fronts_table(&self) -> Table {
         let answer = &self.answer;
         let timed = answer.pareto.iter().any(|row| row.network.time_share.is_some());
-        let fewer = match answer.cost.first() {
-            Cost::Time => "times less time".to_owned(),
-            cost => format!("times fewer {}", cost.unit()),
-        };
+        let cost = answer.cost.first();
+        let fewer = format!("times {} {}", fewer(cost), cost.unit());
         let time = timed.then_some("time share");
         let numbers = ["parameters", "FLOPs", "activations"].into_iter().chain(time);
         let numbers = numbers.chain(["variance", "times less variance", &fewer]);

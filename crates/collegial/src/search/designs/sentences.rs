@@ -238,21 +238,22 @@ impl Designs {
         let unit = cost.unit();
         match dual.gain {
             Gain::BaselineIsBest => {
-                format!("Same variance: no design with as little variance {} than {baseline}.", fewer(cost))
+                let (takes, fewer) = (takes(cost), fewer(cost));
+                format!(
+                    "Same variance: no design with as little variance {takes} {fewer} {unit} than {baseline}."
+                )
             }
             Gain::Better if dual.network.cost_ratio < SAVED => {
                 let most = percent(SAVED - 1.0);
                 format!("Same variance: no design saves more than {most} of {baseline}'s {unit}.")
             }
             Gain::Better => {
-                let (takes, fewer) = match cost {
-                    Cost::Time => ("takes", "less"),
-                    _ => ("has", "fewer"),
-                };
                 format!(
-                    "Same variance: {} {takes} {:.2} times {fewer} {unit}, with {}.",
+                    "Same variance: {} {} {:.2} times {} {unit}, with {}.",
                     self.dual_name(),
+                    takes(cost),
                     dual.network.cost_ratio,
+                    fewer(cost),
                     self.shares_at_same_variance(&dual.network)
                 )
             }
@@ -378,12 +379,14 @@ impl Designs {
     }
 }
 
-/// What a cheaper design does.
-fn fewer(cost: Cost) -> String {
-    match cost {
-        Cost::Time => format!("takes less {}", cost.unit()),
-        _ => format!("has fewer {}", cost.unit()),
-    }
+/// The verb of a cost.
+fn takes(cost: Cost) -> &'static str {
+    if cost == Cost::Time { "takes" } else { "has" }
+}
+
+/// The comparative of a cost.
+pub(super) fn fewer(cost: Cost) -> &'static str {
+    if cost == Cost::Time { "less" } else { "fewer" }
 }
 
 fn check_sentence(baseline: &str, row: &Checked) -> String {
